@@ -1,5 +1,5 @@
 # A build script: loopsmith script examples/build.py 128 256
-# For every size the best of some tiles becomes a library.
+# For each size, the best of several tiles becomes a library.
 kernels = load("gemm.tir")
 best = {}
 for size in [int(a) for a in args] or [128, 256]:

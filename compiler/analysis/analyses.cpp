@@ -1,4 +1,4 @@
-// The table of analyses, and what is kept of them: see analyses.h.
+// The table of analyses, and the findings that are kept: see analyses.h.
 #include "analysis/analyses.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Row {
   const char* name;
   void (*run)(Subject&);
 };
-// In this order: a later one may leave out what an earlier one has explained.
+// The order matters: a later analysis leaves out accesses that an earlier one has reported.
 constexpr Row rows[] = {
     {"bounds", check_bounds},
     {"regions", check_regions},
@@ -28,7 +28,7 @@ constexpr Row rows[] = {
     {"conditions", check_conditions},
 };
 
-// Stops soon where it is cancelled; what it found then is a part.
+// Stops soon where it is cancelled; the findings are then incomplete.
 auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, const CancelToken& cancel) -> Diagnostics {
   Diagnostics out;
   if (!module) { return out; }
@@ -55,10 +55,10 @@ auto run_all(const syntax::Document& document, const syntax::Item& item, const I
   return out;
 }
 
-// Does it say that something is wrong with what the function does? An index that is out of bounds leaves a program to look at.
+// True for errors after which the function is not analysed. One with an index out of bounds still is.
 auto spoils(const Diagnostic& d) -> bool { return d.severity == Severity::Error && d.code != Code::IndexOutOfBounds; }
 
-// The functions of a module with errors that have none themselves; none: there are no such.
+// The module without its functions with errors; none where no function is left.
 auto without_errors(const syntax::Document& document, const IRModule& module, const Diagnostics& diagnostics) -> IRModule {
   auto is_in = [&](const Diagnostic& d, const PrimFunc& func) {
     auto place = document.resolve(d.where);
@@ -70,7 +70,7 @@ auto without_errors(const syntax::Document& document, const IRModule& module, co
   };
   std::vector<std::pair<Name, PrimFunc>> functions;
   for (const auto& [name, func] : module->functions) {
-    // What is wrong outside of functions (a constant, an attribute of the module) may be meant for any of them.
+    // An error outside of functions (a constant, an attribute of the module) may concern any of them.
     bool is_spoilt = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return spoils(d) && (is_in(d, func) || !is_somewhere(d)); });
     if (!is_spoilt) { functions.emplace_back(name, func); }
   }
@@ -95,7 +95,7 @@ auto named_again(frontend::File& file) -> Diagnostics {
       Origin at{declaration.item->decl, name.span.begin, name.span.end, 0};
       auto [first, is_new] = known.emplace(name.name, at);
       if (is_new || name.name.empty()) { continue; }
-      Diagnostics one{error(Code::NamedAgain, at).arg("name", name.name.view()).note(first->second, "this is the other").remedy("give each a name of its own")};
+      Diagnostics one{error(Code::NamedAgain, at).arg("name", name.name.view()).note(first->second, "the other is here").remedy("rename one of them")};
       Ignores(*declaration.item).apply(one);
       out.insert(out.end(), std::make_move_iterator(one.begin()), std::make_move_iterator(one.end()));
     }
@@ -175,6 +175,84 @@ auto analyse(const syntax::Document& document, const syntax::Item& item, const I
   return run_all(document, item, module, is_instance, {});
 }
 
+namespace {
+
+// The program of a declaration, as far as it can be program at.
+struct AnalysedProgram {
+  const frontend::Declaration& declaration;
+  IRModule module;                 // none: only programs inside are program at
+  bool is_instance = false;        // a function of the file made it: other calls make others
+  bool is_whole = false;           // the whole program could be lowered
+  bool is_clean = false;           // it has no errors
+  std::vector<IRModule> inside;    // programs in Python functions and classes
+};
+
+auto program_of(const frontend::Declaration& declaration, frontend::File& file) -> AnalysedProgram {
+  AnalysedProgram out{declaration, {}, false, false, false, {}};
+  if (declaration.is_program) {
+    out.module = declaration.module ? declaration.module : declaration.partial;
+  } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
+    // A program that a function of the file made; `name = other` only names one.
+    out.is_instance = true;
+    if (file.find(made->name) == nullptr) { out.module = made->module; }
+  }
+  out.is_whole = out.module && !declaration.item->has_error && !declaration.is_opaque;
+  out.is_clean = out.is_whole && std::none_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), spoils);
+  for (const frontend::InnerProgram& inner : declaration.inside) {
+    if (inner.module && !inner.has_errors) { out.inside.push_back(inner.module); }
+  }
+  return out;
+}
+
+// The findings of all analyses in a declaration, those that comments silence left out.
+auto findings_in(const syntax::Document& document, const AnalysedProgram& program, const CancelToken& cancel) -> Diagnostics {
+  const frontend::Declaration& declaration = program.declaration;
+  Diagnostics found;
+  if (program.is_clean) {
+    found = run_all(document, *declaration.item, program.module, program.is_instance, cancel);
+  } else if (program.is_whole && declaration.is_program) {
+    // Of a module, functions with errors are left out. Names that only those use are not unused.
+    found = run_all(document, *declaration.item, without_errors(document, program.module, declaration.diagnostics), true, cancel);
+  }
+  // One message for one mistake.
+  std::erase_if(found, [&](const Diagnostic& d) {
+    return std::any_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), [&](const Diagnostic& known) {
+      return known.code == Code::IndexOutOfBounds && known.where.decl == d.where.decl && known.where.begin <= d.where.end && d.where.begin <= known.where.end;
+    });
+  });
+  // The Python around programs shapes them in ways that are not known: they are judged like instances.
+  for (const IRModule& inner : program.inside) {
+    Diagnostics more = run_all(document, *declaration.item, inner, true, cancel);
+    found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  if (cancel.is_cancelled()) { return found; }
+  Ignores ignores(*declaration.item);
+  ignores.apply(found);
+  // A comment that silences a diagnostic of the frontend is of use too.
+  Diagnostics read = declaration.diagnostics;
+  ignores.apply(read);
+  Diagnostics problems = ignores.problems(program.is_clean && !program.is_instance);
+  found.insert(found.end(), problems.begin(), problems.end());
+  return found;
+}
+
+// Findings that look at the file as a whole, those that comments silence left out.
+auto findings_in_file(const syntax::Document& document, frontend::File& file) -> Diagnostics {
+  Diagnostics out = named_again(file);
+  for (Diagnostics found : {unused_imports(document), stray_decorators(document)}) {
+    for (Diagnostic& d : found) {
+      syntax::ItemPtr item = document.declaration(d.where.decl);
+      if (!item) { continue; }
+      Diagnostics one{std::move(d)};
+      Ignores(*item).apply(one);
+      out.insert(out.end(), one.begin(), one.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 auto Analyses::update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel) -> bool {
   ++generation_;
   all_.clear();
@@ -183,84 +261,34 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
   std::vector<Code> silenced = Ignores::of_file(document, file_problems);
   for (size_t i = 0; i < file.size(); ++i) {
     const frontend::Declaration& declaration = file.declaration(i);
-    IRModule module;
-    bool is_instance = false;
-    if (declaration.is_program) {
-      module = declaration.module ? declaration.module : declaration.partial;
-    } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
-      // A program that a function of the file made; `name = other` only names one.
-      module = made->module;
-      is_instance = true;
-      if (file.find(made->name) != nullptr) { module = {}; }
-    }
-    if (!module && !declaration.is_program && declaration.inside.empty()) { continue; }
-    bool is_whole = module && !declaration.item->has_error && !declaration.is_opaque;
-    bool is_clean = is_whole && std::none_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), spoils);
-    std::vector<IRModule> inside;
-    for (const frontend::InnerProgram& inner : declaration.inside) {
-      if (inner.module && !inner.has_errors) { inside.push_back(inner.module); }
-    }
+    AnalysedProgram program = program_of(declaration, file);
+    if (!program.module && !declaration.is_program && declaration.inside.empty()) { continue; }
     auto same = [](const IRModule& a, const IRModule& b) { return a.same_as(b); };
     Kept& kept = kept_[declaration.item->decl];
-    bool is_known = kept.item == declaration.item && kept.module.same_as(module) && kept.was_clean == is_clean &&
-                    std::equal(kept.inside.begin(), kept.inside.end(), inside.begin(), inside.end(), same);
+    bool is_known = kept.item == declaration.item && kept.module.same_as(program.module) && kept.was_clean == program.is_clean &&
+                    std::equal(kept.inside.begin(), kept.inside.end(), program.inside.begin(), program.inside.end(), same);
     if (!is_known) {
       int64_t size = line_count(declaration.item->text);
-      if (size > lines || cancel.is_cancelled()) {
+      bool is_left = size > lines || cancel.is_cancelled();
+      if (!is_left) {
+        lines -= size;
+        kept = {program.module, program.inside, declaration.item, program.is_clean, findings_in(document, program, cancel), 0};
+        // A long program does not keep the next key waiting: it is begun again when the user rests.
+        is_left = cancel.is_cancelled();
+      }
+      if (is_left) {
         complete = false;
         kept_.erase(declaration.item->decl);
         continue;
       }
-      lines -= size;
-      kept = {module, std::move(inside), declaration.item, is_clean, {}, 0};
-      if (is_clean) {
-        kept.found = run_all(document, *declaration.item, module, is_instance, cancel);
-      } else if (is_whole && declaration.is_program) {
-        // A module whose other functions are wrong: names that only those use are not unused.
-        kept.found = run_all(document, *declaration.item, without_errors(document, module, declaration.diagnostics), true, cancel);
-      }
-      // One message for one mistake.
-      std::erase_if(kept.found, [&](const Diagnostic& d) {
-        return std::any_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), [&](const Diagnostic& known) {
-          return known.code == Code::IndexOutOfBounds && known.where.decl == d.where.decl && known.where.begin <= d.where.end && d.where.begin <= known.where.end;
-        });
-      });
-      // What shapes the Python around them is not known: they are judged like instances.
-      for (const IRModule& inner : kept.inside) {
-        Diagnostics found = run_all(document, *declaration.item, inner, true, cancel);
-        kept.found.insert(kept.found.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
-      }
-      // A long program does not keep the next key waiting: it is begun again when the user rests.
-      if (cancel.is_cancelled()) {
-        complete = false;
-        kept_.erase(declaration.item->decl);
-        continue;
-      }
-      Ignores ignores(*declaration.item);
-      ignores.apply(kept.found);
-      // Those that reading it found are known elsewhere; a comment about them is of use.
-      Diagnostics read = declaration.diagnostics;
-      ignores.apply(read);
-      Diagnostics problems = ignores.problems(is_clean && !is_instance);
-      kept.found.insert(kept.found.end(), problems.begin(), problems.end());
     }
     kept.generation = generation_;
     all_.insert(all_.end(), kept.found.begin(), kept.found.end());
   }
   std::erase_if(kept_, [&](const auto& entry) { return entry.second.generation != generation_; });
   if (is_tir) {
-    Diagnostics again = named_again(file);
-    all_.insert(all_.end(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
-    Diagnostics imports = unused_imports(document);
-    Diagnostics strays = stray_decorators(document);
-    imports.insert(imports.end(), std::make_move_iterator(strays.begin()), std::make_move_iterator(strays.end()));
-    for (Diagnostic& d : imports) {
-      if (syntax::ItemPtr item = document.declaration(d.where.decl)) {
-        Diagnostics one{std::move(d)};
-        Ignores(*item).apply(one);
-        all_.insert(all_.end(), one.begin(), one.end());
-      }
-    }
+    Diagnostics found = findings_in_file(document, file);
+    all_.insert(all_.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
   if (!silenced.empty()) {
     std::erase_if(all_, [&](const Diagnostic& d) { return d.severity != Severity::Error && std::find(silenced.begin(), silenced.end(), d.code) != silenced.end(); });

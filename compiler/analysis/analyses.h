@@ -1,10 +1,9 @@
-// Analyses of programs that need more than names and types: what is proved wrong (errors), what is suspicious (warnings,
-// hints). Each is a file behind one row of a table (analyses.cpp) and works on one declaration: nothing found here
-// depends on other declarations but through the program that was lowered, so results are kept with it.
+// Analyses of programs that need more than names and types. They report proved mistakes (errors) and suspicious code (warnings, hints). Each
+// is a file behind one row of a table (analyses.cpp) and works on one declaration. A finding depends on other declarations only through the
+// lowered program, so findings are kept with the program.
 //
-// Only functions without errors are looked at, but for indices that are out of bounds: one mistake gives one message. Nothing
-// here executes a program.
-// One thread, as the File.
+// Functions with errors are not analysed, except those with an index out of bounds: one mistake gives one message. No analysis executes a
+// program. One thread, as the File.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@ namespace loopsmith::analysis {
 
 class Analyses {
  public:
-  /// Looks at the declarations whose program is another than last time, in the order of the text, as long as they have no
-  /// more than `lines` lines together and it is not cancelled. `is_tir`: a file of programs, in which nothing is there for
-  /// others. False: something is left, and calling again goes on.
+  /// Analyses the declarations whose program has changed, in the order of the text, until they have more than `lines` lines together or the
+  /// work is cancelled. `is_tir`: a file of programs, from which no other file imports. False: declarations are left, and the next call goes on
+  /// with them.
   auto update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel = {}) -> bool;
 
-  /// Of what has been looked at, in the order of the text.
+  /// The findings in the declarations analysed so far, in the order of the text.
   [[nodiscard]] auto diagnostics() const -> const Diagnostics& { return all_; }
 
  private:

@@ -1,7 +1,7 @@
 // Accesses outside of their buffers, and iter vars outside of their domains.
 //
 // An access is an error where an iteration that runs is shown to leave the buffer: with numbers where loops have constant
-// bounds, else by the prover at the corners of the loops, for all sizes of at least 1. Everything else is left alone.
+// bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. No other access is reported.
 // A block whose binding leaves the domain it declares is one mistake, however many accesses follow from it.
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ auto plain_shape(const BufferNode& buffer) -> std::string {
   return "(" + out + (buffer.shape.size() == 1 ? ",)" : ")");
 }
 
-/// What holds at the moment; ends in the reverse order it began.
+/// Assumptions of the prover that hold for now; they end in the reverse order.
 struct Scopes {
   std::vector<arith::Analyzer::Scope> all;
   ~Scopes() {
@@ -43,7 +43,7 @@ struct Scopes {
 
 class Corners {
  public:
-  /// Every relevant loop at its first or last value, the `choice`-th of all combinations; false: there is none.
+  /// Sets every relevant loop to its first or last value: the `choice`-th of all combinations. False: there are fewer combinations.
   Corners(const Space& space, const std::vector<Expr>& relevant, const Facts& facts) : space_(space) {
     for (const VarNode* v : space.dependencies(relevant)) {
       const Space::Entry* e = space.find(v);
@@ -53,7 +53,7 @@ class Corners {
   }
   [[nodiscard]] auto count() const -> size_t { return loops_.size() > 4 ? 2 : size_t{1} << loops_.size(); }
 
-  /// Is `goal` (over the place's variables) proved at that corner, and does the corner run?
+  /// True when the prover shows that the corner runs and that `goal` (over the place's variables) holds there.
   auto proves(size_t choice, const Expr& goal) const -> bool {
     arith::Analyzer analyzer;
     VarMap values;
@@ -96,7 +96,7 @@ class Corners {
   }
 
  private:
-  /// The loop's place among the loops; their number where it is none of them.
+  /// The index of the loop in the list; the list's size where it is not in it.
   [[nodiscard]] auto position(const VarNode* v) const -> size_t {
     for (size_t i = 0; i < loops_.size(); ++i) {
       if (loops_[i] == v) { return i; }
@@ -108,7 +108,7 @@ class Corners {
   std::vector<const VarNode*> free_;
 };
 
-/// Is it a loop variable that runs from 0 to less than `size`, or bound to one?
+/// True for a loop variable that runs from 0 to less than `size`, and for a variable bound to one.
 auto spans_exactly(const Space& space, const Expr& index, const Expr& size) -> bool {
   Expr e = index;
   for (int hops = 0; hops < 8; ++hops) {
@@ -134,7 +134,7 @@ class Bounds {
       if (subject_.cancel.is_cancelled()) { return; }
       if (a.is_masked || !a.is_certain) { continue; }
       size_t dims = std::min(a.indices->size(), a.buffer->shape.size());
-      // A vector may run over the end of a row into the next: its last dimension is looked at with numbers only.
+      // A vector may run over the end of a row into the next: its last dimension is checked with numbers only.
       if (dims > 0 && runs_over_rows(a)) { --dims; }
       for (size_t d = 0; d < dims; ++d) {
         if (check(a, d)) { break; }
@@ -237,7 +237,7 @@ class Bounds {
     std::string text = subject_.text(at);
     if (text.empty()) { text = print_debug(index, 60); }
     subject_.leaves_bounds = true;
-    // The same index in the same loops is one mistake, however many buffers it goes to.
+    // The same index in the same loops is one mistake, however many buffers it is used for.
     std::string key = fmt::format("{} {} {}", text, size, below);
     for (const auto& [space, seen] : reported_) {
       if (space == a.space.get() && seen == key) { return; }

@@ -1,6 +1,6 @@
 // Conditions that the loops around them decide, and loops that never run or do nothing.
 //
-// A condition is decided by the intervals of what it compares, by the prover, and, for "always false", by looking for an
+// A condition is decided by the intervals of its operands, by the prover, and, for "always false", by a search for an
 // iteration where it holds. In a program that a function made for some sizes a condition may be needed for others, and so
 // it is not reported.
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -135,7 +136,7 @@ class Conditions {
     }
     if (!answer) { return; }
     if (*answer && subject_.leaves_bounds) { return; }
-    // What is asserted should be true; a guard within an expression costs little, and comes of inlining.
+    // An assertion should be true. A guard within an expression costs little, and often comes from inlining.
     if (*answer && fact.kind != ConditionKind::If && fact.kind != ConditionKind::Where) { return; }
     if (mentions_constant(condition.origin())) { return; }
     Code code = *answer ? Code::ConditionAlwaysTrue : Code::ConditionAlwaysFalse;
@@ -150,10 +151,10 @@ class Conditions {
     }
     switch (fact.kind) {
       case ConditionKind::If:
-        (void)std::move(d).remedy(*answer ? "take the `if` away, and what is in its `else`" : "the statements below never run: remove them, or mend the condition");
+        (void)std::move(d).remedy(*answer ? "remove the `if` with its `else`, and keep the statements" : "the statements below never run: remove them, or mend the condition");
         break;
       case ConditionKind::Where:
-        (void)std::move(d).remedy(*answer ? "take the `T.where` away" : "the block never runs: mend the condition");
+        (void)std::move(d).remedy(*answer ? "remove the `T.where`" : "the block never runs: mend the condition");
         break;
       case ConditionKind::IfThenElse: case ConditionKind::Select:
         (void)std::move(d).remedy(*answer ? "write the first value alone" : "write the second value alone, or mend the condition");
@@ -171,19 +172,17 @@ class Conditions {
     }).has_value();
   }
 
-  /// Does the text of the condition use a constant of the file? Then it may be there for its other values.
+  /// True when the text of the condition uses a constant of the file: the condition may be needed for another value of it.
   auto mentions_constant(Origin at) const -> bool {
     syntax::ItemPtr item = subject_.item(at);
     if (!item || at.end > item->text.size()) { return true; }
     std::string_view text = std::string_view(item->text).substr(at.begin, at.end - at.begin);
-    auto is_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     for (size_t i = 0; i < text.size();) {
-      if (!is_word(text[i])) { ++i; continue; }
-      size_t end = i;
-      while (end < text.size() && is_word(text[end])) { ++end; }
+      if (!is_name_part(text[i])) { ++i; continue; }
+      size_t end = name_end(text, i);
       std::string_view word = text.substr(i, end - i);
       bool is_attribute = i > 0 && text[i - 1] == '.';
-      bool is_number = word[0] >= '0' && word[0] <= '9';
+      bool is_number = is_digit(word[0]);
       if (!is_attribute && !is_number && !is_keyword(word) && !is_variable(word)) { return true; }
       i = end;
     }
@@ -212,7 +211,7 @@ class Conditions {
     return false;
   }
 
-  // A value that nothing is done with is reported by itself.
+  // A value that nothing uses has a report of its own.
   static auto computes(const For& loop) -> bool {
     bool found = false;
     post_order(loop.body, [&](const Stmt& s) {
@@ -226,11 +225,11 @@ class Conditions {
     auto extent = as_int(fact.loop->extent);
     if (extent && *extent <= 0 && !subject_.is_instance && !mentions_constant(subject_.header(*fact.loop))) {
       subject_.report(error(Code::LoopNeverRuns, subject_.header(*fact.loop)).arg("loop", fact.loop->var->name.view()).arg("extent", *extent)
-                          .remedy("mend its bounds: `range(stop)` or `range(start, stop)`, the stop left out"));
+                          .remedy("correct its bounds: `range(stop)` or `range(start, stop)`, without the stop itself"));
       return;
     }
     if (!fact.has_effect && !fact.has_pointers && !facts_.has_jumps && !computes(*fact.loop)) {
-      // Of a nest only the outermost is named.
+      // Only the outermost loop of a nest is reported.
       for (const LoopFact& other : facts_.loops) {
         if (&other != &fact && !other.has_effect && !other.has_pointers && other.space->size() < fact.space->size() && fact.space->find(other.loop->var.get())) { return; }
       }

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/guards.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -28,13 +29,12 @@ class Collector : public Visitor {
     note(node.buffer.get(), node.indices, false, bool(node.predicate), node.origin).load = &node;
   }
   void on(const BufferStore& node) override {
-    const BufferStore* outer = std::exchange(store_, &node);
+    Temporarily inner(store_, &node);
     for (const Expr& i : node.indices) { visit(i); }
     visit(node.value);
     if (node.predicate) { visit(node.predicate); }
     note(node.buffer.get(), node.indices, true, bool(node.predicate), node.origin);
     effect();
-    store_ = outer;
   }
   void on(const VarNode& node) override {
     if (node.dtype.is_handle()) {
@@ -64,7 +64,7 @@ class Collector : public Visitor {
     }
     static const Name allreduce("tvm_thread_allreduce");
     if (node.op == allreduce) {
-      // What it names as elements is written.
+      // The elements that it names are written.
       for (const Expr& arg : node.args) {
         if (const auto* load = arg.as<BufferLoad>()) {
           facts.pointers.push_back({load->buffer->data.get(), facts.accesses.size(), true});
@@ -86,7 +86,7 @@ class Collector : public Visitor {
     if (!is_known_pure(node.op)) { effect(); }
   }
   void on(const Select& node) override {
-    // Lowering makes a select that reads memory an if_then_else, so its condition guards what it chooses from.
+    // Lowering makes a select that reads memory an if_then_else: its condition guards both operands.
     condition(node.condition, ConditionKind::Select, node.origin);
     visit(node.condition);
     under(node.condition, false, [&] { visit(node.true_value); });
@@ -154,9 +154,10 @@ class Collector : public Visitor {
     visit(node.condition);
     size_t mark = space_.size();
     guard(node.condition, false);
-    bool was = std::exchange(certain_, false);
-    visit(node.body);
-    certain_ = was;
+    {
+      Temporarily uncertain(certain_, false);
+      visit(node.body);
+    }
     leave(mark);
   }
   void on(const Break& node) override { jump(); }
@@ -259,9 +260,10 @@ class Collector : public Visitor {
       for (const IterVar& iter : node.iter_vars) {
         if (iter.kind == IterKind::Reduction && iter.dom.min) { guard(equal(Expr(iter.var), iter.dom.min), false); }
       }
-      bool was = std::exchange(in_init_, true);
-      visit(node.init);
-      in_init_ = was;
+      {
+        Temporarily init(in_init_, true);
+        visit(node.init);
+      }
       leave(before);
     }
     visit(node.body);

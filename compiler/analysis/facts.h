@@ -1,7 +1,7 @@
-// What the analyses look at, collected in one walk over a function: every access with the iterations that reach it,
-// loops, blocks, conditions, allocations, and uses of memory by pointer.
+// The facts that analyses work on, collected in one walk over a function: every access with the iterations that reach it, loops, blocks,
+// conditions, allocations, and uses of memory by pointer.
 //
-// Order is that of the text, which is the order in which one iteration runs: the values of a store before the store.
+// They are in the order of the text, in which one iteration runs: the loads of a store before the store.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@ struct Access {
   bool is_write = false;
   bool is_masked = false;                // only some lanes
   bool in_init = false;
-  bool is_certain = true;                // false behind a jump or inside of a `while`: whether it runs is not known
-  const BufferStore* store = nullptr;    // the store it is, or is part of; null: in a condition, a call ...
+  bool is_certain = true;                // false behind a jump or inside of a `while`: it may not run
+  const BufferStore* store = nullptr;    // the store, or the store that it is part of; null: in a condition, a call ...
   const ExprNode* load = nullptr;        // reads
   SpacePtr space;
   Origin origin;
 };
 
-/// Memory used without a visible access: passed on, or matched to another buffer that is.
+/// Memory used without a visible access: its pointer is passed on, or matched to another buffer.
 struct PointerUse {
   const VarNode* data = nullptr;
   size_t before = 0;                     // accesses collected before it
@@ -78,17 +78,17 @@ struct Facts {
   std::vector<BlockFact> blocks;
   std::vector<ConditionFact> conditions;
   std::vector<AllocFact> allocs;
-  /// What a view's memory is a view of (match_buffer in blocks).
+  /// The memory behind the pointer of a view (match_buffer in blocks).
   std::unordered_map<const VarNode*, const VarNode*> views;
   bool has_jumps = false;
 
-  /// The memory a buffer lies in: views followed to what they are views of.
+  /// The memory of a buffer, behind all its views.
   [[nodiscard]] auto memory(const VarNode* data) const -> const VarNode*;
   [[nodiscard]] auto memory(const BufferNode& buffer) const -> const VarNode* { return memory(buffer.data.get()); }
   [[nodiscard]] auto is_allocated(const VarNode* memory) const -> bool;
 };
 
-/// Cancelled: a part of them.
+/// Where it is cancelled, only some facts.
 [[nodiscard]] auto collect(const PrimFunc& func, const CancelToken& cancel = {}) -> Facts;
 
 }  // namespace loopsmith::analysis

@@ -14,7 +14,7 @@ namespace {
 
 struct Word { std::string_view text; uint32_t begin = 0; };
 
-/// The words between the brackets after `ls: KEY`; none: the comment is about something else.
+/// The words between the brackets after `ls: KEY`; none: the comment is another one.
 auto codes_in(std::string_view comment, std::string_view key) -> std::optional<std::vector<Word>> {
   size_t at = comment.find("ls:");
   if (at == std::string_view::npos || comment.substr(0, at).find_first_not_of("# \t") != std::string_view::npos) { return {}; }
@@ -38,7 +38,7 @@ auto codes_in(std::string_view comment, std::string_view key) -> std::optional<s
 
 auto find_code(std::string_view id) -> std::optional<Code> {
   for (Code code : all_codes()) {
-    // Of several codes of that name, the one that can be silenced.
+    // Several codes may have that name: the one that can be silenced counts.
     if (code_id(code) == id && code_severity(code) != Severity::Error) { return code; }
   }
   return {};
@@ -110,7 +110,7 @@ void Ignores::apply(Diagnostics& diagnostics) {
     bool silenced = false;
     for (Line& line : lines_) {
       if (line.code != d.code || begin > line.end) { continue; }
-      // What spans several lines may say so on its first or its last.
+      // A finding over several lines may have the comment on its first or its last.
       bool first = begin >= line.begin;
       bool last = end > line.begin && end <= line.end;
       if (!first && !last) { continue; }
@@ -124,7 +124,7 @@ auto Ignores::problems(bool complete) const -> Diagnostics {
   Diagnostics out = unknown_;
   if (!complete) { return out; }
   for (const Line& line : lines_) {
-    if (!line.used) { out.push_back(error(Code::UselessIgnore, line.where).arg("code", code_id(line.code)).remedy("take it away")); }
+    if (!line.used) { out.push_back(error(Code::UselessIgnore, line.where).arg("code", code_id(line.code)).remedy("remove it")); }
   }
   return out;
 }

@@ -5,7 +5,7 @@
 //     for i in T.parallel(16): ...           a comment alone on its line is about the next one
 //     # ls: ignore-file[unused-import]       anywhere at the top level: the whole file
 //
-// Codes are named, so that nothing else goes with them. Errors are never silenced.
+// A comment names its codes, so that it silences no others. Errors are never silenced.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@
 
 namespace loopsmith::analysis {
 
-/// Is a warning silenced by a comment, of its declaration or of the file? For what no analysis found: reading a file, running its schedules.
+/// True when a comment of the declaration or of the file silences the warning. For warnings that come from elsewhere: from reading a file or
+/// running its schedules.
 [[nodiscard]] auto is_silenced(const syntax::Document& document, const Diagnostic& diagnostic) -> bool;
 
 class Ignores {
@@ -25,17 +26,17 @@ class Ignores {
   /// The comments of a declaration, and of its members. The declaration must outlive this.
   explicit Ignores(const syntax::Item& item);
 
-  /// Takes out what a comment silences; remembers which were of use.
+  /// Removes the diagnostics that a comment silences, and notes the comments that did.
   void apply(Diagnostics& diagnostics);
-  /// Codes that there are not; with `complete`, also those that silence nothing: all that could be found was.
+  /// Reports unknown codes; with `complete`, where all findings are known, also codes that silence none.
   [[nodiscard]] auto problems(bool complete) const -> Diagnostics;
 
-  /// Codes that are silenced in the whole file, and what is wrong with the comments that say so.
+  /// The codes that are silenced in the whole file. Adds mistakes in those comments to `problems`.
   static auto of_file(const syntax::Document& document, Diagnostics& problems) -> std::vector<Code>;
 
  private:
   struct Line {
-    uint32_t begin = 0, end = 0;   // the line that is meant, in bytes of the declaration
+    uint32_t begin = 0, end = 0;   // the line that the comment is about, in bytes of the declaration
     Code code{};
     Origin where;                  // of the code in the comment
     bool used = false;

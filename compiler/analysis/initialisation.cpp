@@ -1,8 +1,8 @@
-// Reads of memory that nothing has written, reductions that start from whatever is there, and those whose axis says that it is none.
+// Reads of memory before anything is written to it, reductions without an initial value, and reductions over an axis that is declared spatial.
 //
 // The function's own memory: a read in front of all writes, in the order of the text, that surely runs (no condition
-// around it). Writes by pointer, through views, and by calls count as writes. Arguments are written by the caller: only a
-// block that accumulates into one, without an init and without saying that it reads it, is suspicious.
+// around it). Writes by pointer, through views, and by calls count as writes. Arguments are written by the caller: only a block that
+// accumulates into one without an init, and does not list it in `T.reads`, is suspicious.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Initialisation {
       Diagnostic d = error(Code::ReadBeforeWrite, a.origin).arg("buffer", a.buffer->name.view());
       if (a.buffer->origin.is_known()) { (void)std::move(d).note(a.buffer->origin, fmt::format("`{}` is allocated here, with no values", a.buffer->name.view())); }
       if (written == SIZE_MAX) {
-        (void)std::move(d).remedy(fmt::format("write `{}` first: nothing in the function does", a.buffer->name.view()));
+        (void)std::move(d).remedy(fmt::format("write to `{}` first", a.buffer->name.view()));
       } else if (written < facts_.accesses.size() && facts_.accesses[written].origin.is_known()) {
         (void)std::move(d).note(facts_.accesses[written].origin, "it is first written here")
             .remedy(fmt::format("set `{}` before this statement", a.buffer->name.view()));
@@ -96,13 +96,13 @@ class Initialisation {
     bool has_reduction = false;
     for (const IterVar& iter : fact.block->iter_vars) { has_reduction |= iter.kind == IterKind::Reduction; }
     if (!has_reduction || fact.block->init || !fact.is_certain) { return; }
-    // The block itself, not one inside of it.
+    // The update must be in the block itself, not in an inner one.
     Update update = update_of(fact);
     if (!update.store) { return; }
     const VarNode* memory = facts_.memory(*update.store->buffer);
     if (first_write(memory) < fact.begin) { return; }
     for (size_t i = fact.begin; i < fact.end; ++i) {
-      // Something else in the block sets it first.
+      // Another statement of the block sets the element first.
       const Access& a = facts_.accesses[i];
       if (a.is_write && facts_.memory(*a.buffer) == memory && a.store != update.store) { return; }
       if (a.store == update.store) { break; }
@@ -128,12 +128,12 @@ class Initialisation {
       }
     }
     if (is_argument) {
-      (void)std::move(d).remedy(fmt::format("where adding to the caller's values is meant, say so: list `{}` in `T.reads`", name));
+      (void)std::move(d).remedy(fmt::format("to add to the caller's values, list `{}` in `T.reads`", name));
     }
     subject_.report(std::move(d));
   }
 
-  /// An update that has nothing of a spatial iter var in its indices runs for all of its values: it is a reduction over it.
+  /// An update whose indices do not use a spatial iter var repeats for all values of the variable: it is a reduction over it.
   void check_kinds(const BlockFact& fact) {
     if (!fact.is_certain || !fact.realize) { return; }
     Update update = update_of(fact);
@@ -141,7 +141,7 @@ class Initialisation {
     // Blocks inside, which come right behind it, see iter vars of their own.
     const BlockFact* next = &fact + 1;
     if (next != facts_.blocks.data() + facts_.blocks.size() && next->begin < fact.end && next->end <= fact.end && next->begin != next->end) { return; }
-    // What is allocated within a loop may be another memory each time.
+    // A buffer that is allocated within a loop may be another memory in each iteration.
     const VarNode* memory = facts_.memory(*update.store->buffer);
     for (const AllocFact& alloc : facts_.allocs) {
       if (alloc.data == memory && alloc.loops > 0) { return; }
@@ -163,14 +163,14 @@ class Initialisation {
       if (!is_counted || is_index || !uses_var(update.store->value, is_this)) { continue; }
       auto [where, word] = kind_of(iter);
       Diagnostic d = error(Code::SpatialReduction, where).arg("iter", iter.var->name.view()).arg("block", fact.block->name.view()).arg("buffer", update.store->buffer->name.view());
-      (void)std::move(d).note(update.store->origin, fmt::format("`{}` is no part of where this stores", iter.var->name.view()))
+      (void)std::move(d).note(update.store->origin, fmt::format("the element that is stored does not depend on `{}`", iter.var->name.view()))
           .remedy("declare it a reduction: `R` in `T.axis.remap`, or `T.axis.reduce`");
       if (!word.empty()) { (void)std::move(d).fix(where, std::string(word)); }
       subject_.report(std::move(d));
     }
   }
 
-  /// Does something else in the block set the element first?
+  /// True when another statement of the block sets the element first.
   auto sets_before(const BlockFact& fact, const Update& update) const -> bool {
     for (size_t i = fact.begin; i < fact.end; ++i) {
       const Access& a = facts_.accesses[i];
@@ -180,7 +180,8 @@ class Initialisation {
     return false;
   }
 
-  /// Where the text says that an iter var is spatial, its letter or word, and what says that it is a reduction; else its name.
+  /// The place in the text that makes an iter var spatial (a letter of `T.axis.remap`, or the word), with the text that makes it a reduction;
+  /// otherwise the variable's name.
   auto kind_of(const IterVar& iter) const -> std::pair<Origin, std::string_view> {
     Origin at = subject_.in_whole(iter.var->origin);
     syntax::ItemPtr item = subject_.item(at);
@@ -234,7 +235,7 @@ class Initialisation {
     return std::pair(Origin{at.decl, at.begin, at.begin, 0}, indent);
   }
 
-  /// Is the buffer among reads that the text of the block lists itself?
+  /// True when the text of the block lists the buffer in its `T.reads`.
   auto says_it_reads(const BlockFact& fact, const BufferNode& buffer) const -> bool {
     syntax::ItemPtr item = subject_.item(fact.block->origin);
     if (!item) { return true; }

@@ -1,13 +1,13 @@
 // Iterations of parallel, vectorised and thread-bound loops that touch the same element, one of them writing.
 //
-// Two iterations are shown to collide by numbers: what the first touches and what the second touches are listed, and
-// compared. Tried are neighbours, the first and the last, and distances of powers of two; parameters count as 64. So what
-// is reported happens; what lies farther apart is missed. Indices read from memory cannot be listed: where such a
-// store also reads what it writes, it *may* race, and that is said as such.
+// Numbers show that two iterations collide: the elements that each touches are listed and compared. Pairs of neighbours, the first and the
+// last, and distances of powers of two are tried; parameters count as 64. So a reported race happens, and races between other pairs are
+// missed. Indices that are read from memory cannot be listed: a store with such indices that also reads its element *may* race, and is
+// reported as a possible race.
 //
-// Left alone: memory that lowering gives each iteration for itself (all of its accesses lie in the loop, or its scope is
-// private to a thread), reductions across threads, shared memory that one thread reads and another writes (lowering puts
-// barriers there), and iterations that write the same value to the same place.
+// Not reported: memory that lowering makes private to each iteration (all its accesses lie in the loop, or its scope is private to a
+// thread), reductions across threads, shared memory that one thread reads and another writes (lowering inserts barriers), and iterations
+// that write the same value to the same place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,20 +18,21 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 namespace loopsmith::analysis {
 namespace {
 
-constexpr int64_t sample = 64;            // what a parameter counts as
-constexpr size_t most_elements = 400;     // of an iteration
+constexpr int64_t sample = 64;            // the value that parameters are given
+constexpr size_t most_elements = 400;     // the most elements of an iteration that are listed
 
 enum class Threads : uint8_t { None, Block, Thread };
 
 auto threads_of(const For& loop) -> Threads {
   if (!loop.thread) { return Threads::None; }
   std::string_view tag = loop.thread->thread_tag.view();
-  if (tag.starts_with("blockIdx")) { return Threads::Block; }
+  if (is_block_axis(tag)) { return Threads::Block; }
   return Threads::Thread;
 }
 
@@ -44,7 +45,7 @@ auto kind_name(const For& loop) -> std::string {
   }
 }
 
-/// Does the value that is stored come out the same under both? Not where it reads the memory it is stored to.
+/// True when the stored value is the same in both iterations. False where it reads the memory that it is stored to.
 auto same_value(const Expr& expr, const Numbers& a, const Numbers& b, const Facts& facts, const VarNode* stored) -> bool {
   if (expr.dtype().is_integral() && is_pure_integer(expr)) {
     auto x = evaluate(expr, a);
@@ -56,7 +57,7 @@ auto same_value(const Expr& expr, const Numbers& a, const Numbers& b, const Fact
     const int64_t* y = b.find(v);
     return x == nullptr || y == nullptr ? x == y : *x == *y;
   }
-  // What other iterations write is taken to be the same wherever it is read from the same place: copies of copies.
+  // Two loads of the same element are taken to give the same value, whatever other iterations write.
   if (const auto* load = expr.as<BufferLoad>(); load && facts.memory(*load->buffer) == stored) { return false; }
   bool same = true;
   visit_children(expr, [&](const Expr& child) { same = same && same_value(child, a, b, facts, stored); });
@@ -108,15 +109,15 @@ class Races {
     Threads threads = threads_of(*fact.loop);
     std::string_view scope = memory->pointer ? memory->pointer->scope.view() : std::string_view();
     bool is_global = scope.empty() || scope == "global";
-    bool is_shared = scope.starts_with("shared");
+    bool is_shared = is_shared_memory(scope);
     if (threads == Threads::Thread && !is_global && !is_shared) { return true; }
     if (threads == Threads::Block && !is_global) { return true; }
     for (const PointerUse& p : facts_.pointers) {
-      if (facts_.memory(p.data) == memory) { return true; }   // what happens there is not seen
+      if (facts_.memory(p.data) == memory) { return true; }   // its accesses are not visible
     }
     if (!facts_.is_allocated(memory)) { return false; }
     bool all_inside = uses_.at(memory) == inside;
-    // Shared memory is of all threads, wherever it is declared.
+    // All threads see shared memory, wherever it is declared.
     if (threads == Threads::Thread && is_shared) { return false; }
     return all_inside;
   }
@@ -133,7 +134,7 @@ class Races {
   }
 
   auto check_memory(const LoopFact& fact, const VarNode* memory) -> bool {
-    // An update says more than the init in front of it.
+    // A report about the update is clearer than one about the init in front of it.
     return check_memory(fact, memory, false) || check_memory(fact, memory, true);
   }
 
@@ -142,14 +143,14 @@ class Races {
     for (size_t i = fact.begin; i < fact.end; ++i) {
       const Access& w = facts_.accesses[i];
       if (w.in_init != inits) { continue; }
-      // Which elements a view stands for is not looked at.
+      // Accesses through views are not listed.
       if (!w.is_write || w.buffer->data.get() != memory || !w.is_certain || w.is_masked) { continue; }
       if (is_reduction_across_threads(fact, w, facts_)) { continue; }
       for (size_t j = fact.begin; j < fact.end; ++j) {
         const Access& other = facts_.accesses[j];
         if (other.buffer != w.buffer || !other.is_certain || other.is_masked || other.indices->size() != w.indices->size()) { continue; }
         if (other.is_write && j < i && other.in_init == inits) { continue; }
-        // Threads that work together: what one reads and another writes is ordered by barriers, but for one statement.
+        // Barriers order the reads and writes of threads that share memory, except within one statement.
         if (!other.is_write && threads == Threads::Thread && other.store != w.store) { continue; }
         if (is_reduction_across_threads(fact, other, facts_)) { continue; }
         if (collide(fact, w, other)) { return true; }
@@ -238,13 +239,13 @@ class Races {
     return false;
   }
 
-  /// Has the iteration that reads written the same value to that element itself? Then it is no matter who was last.
+  /// True when the reading iteration has written the same value to the element itself: the order of the writes does not matter then.
   auto writes_it_too(const LoopFact& fact, const Access& w, int64_t iteration, const Touched& written, const Touched& read) -> bool {
     if (!w.store) { return false; }
     Numbers fixed = samples_;
     fixed.push(fact.loop->var.get(), iteration);
     std::vector<Expr> relevant(w.indices->begin(), w.indices->end());
-    int64_t budget = 20000;   // of its own: whoever gives up here must not accuse
+    int64_t budget = 20000;   // a separate budget: where it runs out nothing is reported
     return w.space->witness(relevant, budget, [&](const Numbers& n) {
       for (size_t d = 0; d < w.indices->size(); ++d) {
         auto v = evaluate((*w.indices)[d], n);
@@ -265,7 +266,7 @@ class Races {
 
   auto evaluate_bound(const Expr& e) const -> std::optional<int64_t> { return evaluate(e, samples_); }
 
-  /// A scatter that reads what it writes: a histogram.
+  /// A store at indices read from memory that also reads its element: a histogram.
   auto may_collide(const LoopFact& fact, const Access& w) -> bool {
     if (!w.store) { return false; }
     bool indirect = false;

@@ -1,9 +1,8 @@
-// Declared regions against what is touched: an error where an access of a block is shown to lie outside of all regions
-// that its `T.reads` or `T.writes` give for the buffer, a warning where they do not name the buffer at all (TVM's own
-// primitives leave such blocks behind).
+// Declared regions against accesses: an error where an access of a block is shown to lie outside of all regions that its `T.reads` or
+// `T.writes` give for the buffer, a warning where they do not name the buffer (TVM's own primitives leave such blocks behind).
 //
-// Regions that were left out of the text were found by the frontend, and cover. A block without any region (the root
-// block, as TVM leaves it) says nothing. A reduction's reads do not list what its init writes.
+// Regions that the text leaves out come from the frontend and cover all accesses. A block without any region (the root block, as TVM leaves
+// it) is not checked. The reads of a reduction do not list the elements that its init writes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ class Regions {
   }
 
  private:
-  /// A load of what a reduction in a block inside sums up: its init has written it, in the same instance.
+  /// True for the load of an inner block's reduction from its own accumulator, which its init has written in the same instance.
   auto is_begun_inside(const BlockFact& fact, size_t access) -> bool {
     for (const BlockFact& inner : subject_.facts.blocks) {
       bool holds = inner.begin <= access && access < inner.end && fact.begin <= inner.begin && inner.end <= fact.end && inner.block != fact.block;
@@ -45,7 +44,7 @@ class Regions {
   void check(const BlockFact& fact, const Access& a) {
     if (!a.is_certain || a.is_masked) { return; }
     const Array<BufferRegion>& declared = a.is_write ? fact.block->writes : fact.block->reads;
-    // What the block allocates is its own affair; so is what it looks at through a view.
+    // Buffers that the block allocates need no region; nor do views in it.
     for (const AllocFact& alloc : subject_.facts.allocs) {
       if (alloc.data == a.buffer->data.get() && allocates_below(fact, alloc)) { return; }
     }
@@ -57,7 +56,7 @@ class Regions {
       same_memory |= r.buffer->data == a.buffer->data;
     }
     if (mine.empty()) {
-      // Another view of the same memory may be what is meant.
+      // A region of another view of the same memory may cover the access.
       if (same_memory || is_reduction_output(fact, a)) { return; }
       auto witness = a.space->witness({}, subject_.budget, [](const Numbers&) { return true; });
       if (!witness) { return; }
@@ -103,7 +102,7 @@ class Regions {
     report(fact, a, Code::RegionNotCovered, fmt::format("`{}[{}]`{}{}", a.buffer->name.view(), element, at.empty() ? "" : " at ", at));
   }
 
-  /// Quick and usual: each index is where its range begins, or a constant distance behind.
+  /// The usual case, without the prover: each index is the beginning of its range, or a constant behind it.
   auto covers(const Space& space, const BufferRegion& r, const Array<Expr>& indices) -> bool {
     for (size_t d = 0; d < indices.size(); ++d) {
       if (arith::deep_equal(indices[d], r.region[d].min)) { continue; }
@@ -123,7 +122,7 @@ class Regions {
   }
 
   auto allocates_below(const BlockFact& fact, const AllocFact& alloc) -> bool {
-    // Allocated within the block: all accesses to it are.
+    // A buffer allocated within the block has all its accesses there.
     for (size_t i = 0; i < subject_.facts.accesses.size(); ++i) {
       if (i >= fact.begin && i < fact.end) { continue; }
       if (subject_.facts.accesses[i].buffer->data.get() == alloc.data) { return false; }
@@ -134,10 +133,10 @@ class Regions {
     return alloc.origin.begin >= fact.block->origin.begin && alloc.origin.end <= fact.block->origin.end && alloc.origin.decl == fact.block->origin.decl;
   }
 
-  /// A reduction reads what it accumulates into; its reads do not say so.
+  /// True for the load of a reduction from its accumulator, which its reads do not list.
   static auto is_reduction_output(const BlockFact& fact, const Access& a) -> bool {
     if (a.is_write) { return false; }
-    // Its init may have been lowered into the body.
+    // The init may have been lowered into the body.
     bool reduces = bool(fact.block->init);
     for (const IterVar& iter : fact.block->iter_vars) { reduces |= iter.kind == IterKind::Reduction; }
     if (!reduces) { return false; }
@@ -148,7 +147,7 @@ class Regions {
   }
 
   void report(const BlockFact& fact, const Access& a, Code code, const std::string& element) {
-    // One message for a block and a buffer.
+    // One message for each block and buffer.
     for (const auto& [block, buffer, write] : reported_) {
       if (block == fact.block && buffer == a.buffer && write == a.is_write) { return; }
     }
@@ -163,9 +162,9 @@ class Regions {
       break;
     }
     if (code == Code::RegionMissing) {
-      (void)std::move(d).remedy(fmt::format("add `{}` to `T.{}`, or leave `T.{}` out: it is then found from the body", subject_.text(a.origin), what, what));
+      (void)std::move(d).remedy(fmt::format("add `{}` to `T.{}`, or remove `T.{}`, which is then found from the body", subject_.text(a.origin), what, what));
     } else {
-      (void)std::move(d).remedy(fmt::format("widen the region in `T.{}`, or leave `T.{}` out: it is then found from the body", what, what));
+      (void)std::move(d).remedy(fmt::format("widen the region in `T.{}`, or remove `T.{}`, which is then found from the body", what, what));
     }
     subject_.report(std::move(d));
   }

@@ -21,14 +21,14 @@ auto contains(const std::vector<const VarNode*>& vars, const VarNode* var) -> bo
   return std::find(vars.begin(), vars.end(), var) != vars.end();
 }
 
-/// The deepest expression that is looked into; what is deeper has no value.
+/// The deepest expression that is evaluated; a deeper one has no value.
 constexpr int deepest = 200;
 
 auto value_of(const Expr& expr, const Numbers& numbers, int depth) -> std::optional<int64_t>;
 
 auto binary_value(const BinaryNode& n, const Numbers& numbers, int depth) -> std::optional<int64_t> {
   auto a = value_of(n.a, numbers, depth + 1);
-  // The right side may be unknown where the left one decides.
+  // The right operand may be unknown where the left one decides.
   if (n.kind == NodeKind::And && a && *a == 0) { return 0; }
   if (n.kind == NodeKind::Or && a && *a != 0) { return 1; }
   auto b = value_of(n.b, numbers, depth + 1);
@@ -74,7 +74,7 @@ auto value_of(const Expr& expr, const Numbers& numbers, int depth) -> std::optio
     case NodeKind::FloorMod: case NodeKind::Min: case NodeKind::Max: case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT:
     case NodeKind::LE: case NodeKind::GT: case NodeKind::GE: case NodeKind::And: case NodeKind::Or: {
       auto value = binary_value(*static_cast<const BinaryNode*>(expr.get()), numbers, depth);
-      // What does not fit its type would wrap: not reasoned about.
+      // A result that does not fit its type would wrap: it counts as unknown.
       if (value && t.is_int() && t.bits < 64 && (*value >= (int64_t{1} << (t.bits - 1)) || *value < -(int64_t{1} << (t.bits - 1)))) { return {}; }
       if (value && t.is_uint() && *value < 0) { return {}; }
       return value;
@@ -174,7 +174,7 @@ auto Space::dependencies(const std::vector<Expr>& exprs) const -> std::vector<co
 
 namespace {
 
-constexpr int64_t limit = int64_t{1} << 40;   // beyond it no end counts as known
+constexpr int64_t limit = int64_t{1} << 40;   // a larger bound counts as unknown
 
 auto checked(int64_t min, int64_t max) -> std::optional<Interval> {
   if (min < -limit || max > limit) { return {}; }
@@ -244,7 +244,7 @@ auto Space::interval(const Expr& expr) const -> std::optional<Interval> { return
 
 namespace {
 
-/// One search: entries in order, each condition checked as soon as all it uses has a value.
+/// One search: entries in order, each condition checked as soon as all its variables have values.
 class Search {
  public:
   Search(const Space& space, const std::vector<Expr>& relevant, int64_t& budget, const Space::Goal& goal, const Numbers& fixed)
@@ -254,7 +254,7 @@ class Search {
       if (e.kind == Space::Kind::Guard) { matters.push_back(e.value); }
     }
     relevant_ = space.dependencies(matters);
-    // Conditions go behind the last variable they use.
+    // A condition is checked behind the last variable that it uses.
     std::vector<const VarNode*> known;
     for (const auto& item : fixed.items()) { known.push_back(item.first); }
     struct Waiting { Expr condition; bool negated; std::vector<const VarNode*> needs; };
@@ -271,7 +271,7 @@ class Search {
         waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
       }
     };
-    // All of them wait from the beginning: what holds inside of a loop does so whichever loop decides it.
+    // All conditions wait from the beginning: one inside of a loop may depend on outer loops alone.
     for (const Space::Entry& e : space.entries()) {
       if (e.kind != Space::Kind::Guard) { continue; }
       auto wait = [&](const Expr& condition) {
@@ -302,7 +302,7 @@ class Search {
       bool found = step(0);
       budget_ -= before - left_;
       if (found) { return found_; }
-      // Where no loop had more than the first and last value there is nothing more to try.
+      // Where no loop has values between the first and the last, all are tried.
       if (stop_ || !truncated_ || budget_ <= 0) { break; }
     }
     return {};
@@ -324,7 +324,7 @@ class Search {
     }
     --left_;
     if (numbers_.find(e.var) != nullptr) {
-      // Fixed from outside: only where the loop gets there.
+      // A value that is fixed from outside counts only where the loop reaches it.
       auto min = e.min ? evaluate(e.min, numbers_) : std::nullopt;
       auto extent = e.extent ? evaluate(e.extent, numbers_) : std::nullopt;
       int64_t value = *numbers_.find(e.var);
@@ -334,7 +334,7 @@ class Search {
     if (e.kind == Space::Kind::Binding) {
       auto value = evaluate(e.value, numbers_);
       if (!value) {
-        // Without a value: whoever needs it has none either.
+        // The variable has no value, nor has an expression that needs it.
         return step(at + 1);
       }
       numbers_.push(e.var, *value);
@@ -373,8 +373,8 @@ class Search {
   std::vector<Space::Entry> steps_;
   std::optional<Numbers> found_;
   int64_t left_ = 0;
-  bool hopeless_ = false;   // a condition uses what has no value
-  bool stop_ = false;       // something met cannot be evaluated
+  bool hopeless_ = false;   // a condition uses a variable without a value
+  bool stop_ = false;       // an entry cannot be evaluated
   bool all_ = false;
   bool truncated_ = false;
 };

@@ -1,9 +1,9 @@
-// The iterations that reach a place of a program: loops around it, what iter vars and let variables stand for, and
-// conditions that hold there. Questions about them are answered by looking for a witness: an iteration, as concrete
-// numbers, that really runs. So whatever is reported of an iteration is true; what is not found is not reported.
+// The iterations that reach a place of a program: the loops around it, the values of iter vars and let variables, and the conditions that hold
+// there. A question about them is answered by a witness: an iteration that runs, as numbers. So every reported iteration exists, and one
+// that is not found is not reported.
 //
-// Constant extents are tried first and last value first, then all values, within a budget of visited values that one
-// function's analyses share. Symbolic extents: `first_or_last` gives the corners as expressions, for the prover.
+// A loop with a constant extent is tried with its first and last value, then with all values, within a budget of values that one function's
+// analyses share. For symbolic extents bounds.cpp gives the corners to the prover.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace loopsmith::analysis {
 
-/// Integer variables with numbers for values. Small: looked through from the end.
+/// Integer variables with numbers as values. Few: searched from the end.
 class Numbers {
  public:
   void push(const VarNode* var, int64_t value) { items_.emplace_back(var, value); }
@@ -34,13 +34,13 @@ class Numbers {
   std::vector<std::pair<const VarNode*, int64_t>> items_;
 };
 
-/// The value of an integer or boolean expression; none where it reads memory, calls what is not known, overflows, or uses
-/// a variable without a number.
+/// The value of an integer or boolean expression; none where it reads memory, calls an unknown function, overflows, or uses a variable
+/// without a number.
 [[nodiscard]] auto evaluate(const Expr& expr, const Numbers& numbers) -> std::optional<int64_t>;
 
 struct Interval { int64_t min = 0, max = 0; };
 
-/// What is around a place, outermost first.
+/// The loops, bindings and conditions around a place, outermost first.
 class Space {
  public:
   enum class Kind : uint8_t { Loop, Thread, Binding, Guard };
@@ -48,8 +48,8 @@ class Space {
     Kind kind{};
     const VarNode* var = nullptr;   // Loop, Thread, Binding
     Expr min, extent;               // Loop, Thread
-    Expr value;                     // Binding: what the variable stands for. Guard: what holds
-    bool negated = false;           // Guard: it does not hold
+    Expr value;                     // Binding: the variable's value. Guard: the condition
+    bool negated = false;           // Guard: the condition is false here
     const For* loop = nullptr;      // Loop
     Origin origin;
   };
@@ -63,9 +63,9 @@ class Space {
   /// Bounds of an expression over all iterations, conditions left aside; none where an end is not a number.
   [[nodiscard]] auto interval(const Expr& expr) const -> std::optional<Interval>;
 
-  /// An iteration that runs and for which `goal` holds. `relevant`: expressions the goal looks at. `budget` is taken from.
-  /// `fixed`: values of some loops, and samples of parameters. None: there is none, or none was found, or whether it runs
-  /// cannot be told. `most`: values that this search may try.
+  /// An iteration that runs and for which `goal` holds. `relevant`: the expressions that the goal evaluates. Each value tried is taken from
+  /// `budget`; `most`: the most values of this search. `fixed`: values of some loops, and samples of parameters. None: none exists, none was
+  /// found, or it is unknown whether it runs.
   using Goal = std::function<bool(const Numbers&)>;
   [[nodiscard]] auto witness(const std::vector<Expr>& relevant, int64_t& budget, const Goal& goal, const Numbers& fixed = {}, int64_t most = 1500) const
       -> std::optional<Numbers>;
@@ -82,7 +82,7 @@ class Space {
 
 /// `T.likely(c)` and casts to bool taken off.
 [[nodiscard]] auto plain_condition(const Expr& condition) -> Expr;
-/// Does it read memory, or call what has an effect or a value not known here?
+/// True for an integer expression that reads no memory and calls no function with effects or an unknown value.
 [[nodiscard]] auto is_pure_integer(const Expr& expr) -> bool;
 void add_variables(const Expr& expr, std::vector<const VarNode*>& out);
 

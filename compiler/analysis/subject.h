@@ -1,4 +1,4 @@
-// What every analysis gets: the facts of one function, the text it came from, a budget of work, and where to report.
+// The input of every analysis: the facts of one function, its text, a budget of work, and the diagnostics to report to.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace loopsmith::analysis {
 
 class Subject {
  public:
-  /// `declaration`: where the program stands. A program that a function made for some arguments (`is_instance`) may hold
-  /// what other arguments need.
+  /// `declaration`: the one with the program. `is_instance`: a function made the program for some arguments; parts of it may be needed for
+  /// other arguments only.
   Subject(const Facts& facts, const syntax::Document& document, const syntax::Item& declaration, bool is_instance, Diagnostics& out, CancelToken cancel = {})
       : facts(facts), document(document), declaration(declaration), is_instance(is_instance), cancel(std::move(cancel)), out_(out) {}
 
@@ -24,15 +24,15 @@ class Subject {
   const syntax::Document& document;
   const syntax::Item& declaration;
   const bool is_instance;
-  /// Asked at every access, loop and block: what was found until then is a part.
+  /// Checked at every access, loop and block. Where it is cancelled the findings are incomplete.
   const CancelToken cancel;
   /// Values that searches for iterations may still try (space.h).
   int64_t budget = 60000;
-  /// Questions that may still be put to the prover.
+  /// Questions that the prover may still be asked.
   int64_t questions = 64;
-  /// An access was found outside of its buffer: conditions around it are not what was meant, whatever they are.
+  /// An access was found outside of its buffer: conditions around it are wrong too, and not reported.
   bool leaves_bounds = false;
-  /// Iter vars found to leave their domains: what they index is no second mistake.
+  /// Iter vars found to leave their domains: accesses that they index are no second mistake.
   std::vector<const VarNode*> misbound;
 
   void report(Diagnostic diagnostic) {
@@ -43,13 +43,13 @@ class Subject {
     out_.push_back(std::move(diagnostic));
   }
 
-  /// The source text of a place, on one line; empty where it is not known or long.
+  /// The source text of a place, on one line; empty where it is unknown or long.
   [[nodiscard]] auto text(Origin origin) const -> std::string;
-  /// As the user wrote it, or as it is printed.
+  /// An expression as the user wrote it, or as it is printed.
   [[nodiscard]] auto text(const Expr& expr) const -> std::string;
-  /// The place of an index within an access `A[i, j]`; the whole access where it cannot be made out.
+  /// The place of an index within an access `A[i, j]`; the whole access where it is not found in the text.
   [[nodiscard]] auto index_place(Origin access, size_t dim) const -> Origin;
-  /// The item whose text an origin counts in; null: not of this document.
+  /// The item that contains an origin; null: it is not in this document.
   [[nodiscard]] auto item(Origin origin) const -> syntax::ItemPtr;
   /// In a part of a long program: the same place, counted in the program.
   [[nodiscard]] auto in_whole(Origin origin) const -> Origin;
@@ -62,7 +62,7 @@ class Subject {
 
 // The analyses, a file each.
 void check_bounds(Subject& subject);            // accesses outside of buffers, iter vars outside of domains
-void check_regions(Subject& subject);           // T.reads and T.writes against what is touched
+void check_regions(Subject& subject);           // T.reads and T.writes against the accesses
 void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
 void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
 void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing

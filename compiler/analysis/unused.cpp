@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -25,7 +26,7 @@ auto is_program(const FunctionDef& def) -> bool {
   return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) { return last_name(d) == "prim_func"; });
 }
 
-/// What a declaration of a program's makes, in words; empty: what is not reported.
+/// The thing that a declaration of a program makes, in words; empty for things that are not reported.
 auto what_is_bound(const Expr* value) -> std::string_view {
   const auto* call = value != nullptr ? value->as<CallExpr>() : nullptr;
   if (call == nullptr) { return "variable"; }
@@ -36,12 +37,12 @@ auto what_is_bound(const Expr* value) -> std::string_view {
       callee == "alloc_shared" || callee == "alloc_local" || callee == "Buffer") {
     return "buffer";
   }
-  // Matching a handle or a region, and launching threads, have an effect of their own.
+  // Matching a handle or a region, and launching threads, have effects.
   if (callee == "match_buffer" || callee == "launch_thread" || callee == "env_thread" || callee == "block" || callee == "sblock") { return {}; }
   return "variable";
 }
 
-/// May a statement that binds the value be left out? Calls of unknown functions may do something.
+/// True when a statement that binds the value can be removed. Calls of unknown functions may have effects.
 auto is_removable(const Expr& value) -> bool {
   bool plain = true;
   walk(value, [&](const Node& n) {
@@ -85,7 +86,7 @@ class Names {
     Name name;
     Origin where;
     std::string_view what;
-    const Stmt* statement = nullptr;   // alone in binding it, and removable: else null
+    const Stmt* statement = nullptr;   // binds this name alone and is removable; otherwise null
     bool is_alone = false;             // the only statement of its list
     bool used = false;
     bool is_cell = false;              // memory: an assignment to its name may be a store to it
@@ -94,7 +95,7 @@ class Names {
 
   void bind(Name name, Origin where, std::string_view what, const Stmt* statement, bool is_alone) {
     if (auto found = scopes_.back().names.find(name); found != scopes_.back().names.end() && found->second != nullptr) {
-      // Bound again in the same list: another value under the old name.
+      // Bound again in the same list: the name gets another value.
       if (!found->second->used) { found->second->statement = nullptr; }
     }
     Binding& b = bindings_.emplace_back(Binding{name, where, what, statement, is_alone, false});
@@ -220,7 +221,7 @@ class Names {
         read(*a.value);
         std::string_view what = what_is_bound(a.value);
         const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &s : nullptr;
-        // A block around blocks hands its iter vars on; which of them are needed is a matter of how it was made.
+        // An outer block passes its iter vars on to inner ones: its unused ones come from the primitive that made it.
         if (what == "iter var" && has_blocks_) { what = {}; }
         for (ExprPtr t : a.targets) {
           if (is_stored(*t)) { continue; }
@@ -250,7 +251,7 @@ class Names {
       case Kind::If: {
         const auto& i = static_cast<const IfStmt&>(s);
         read(*i.condition);
-        // Where the script decides, what a branch binds is seen below it: names of branches are not judged.
+        // Where the script decides a condition, the names of the branch are visible below it: they are not checked.
         std::vector<Binding*> own = scopes_.back().own;
         list(i.then);
         list(i.otherwise);
@@ -274,7 +275,8 @@ class Names {
     }
   }
 
-  /// `B[i] == A[i]` for `B[i] = A[i]`, or half a statement. Calls may do something, and names and texts stand for themselves.
+  /// An expression that is computed for nothing: `B[i] == A[i]` for `B[i] = A[i]`, or half a statement. Calls may have effects; names and texts
+  /// are left alone.
   void value_unused(const Expr& value) {
     const auto* compare = value.as<CompareExpr>();
     bool is_value = compare || value.kind == Kind::Binary || value.kind == Kind::Unary || value.kind == Kind::Boolean || value.kind == Kind::Subscript;
@@ -287,7 +289,7 @@ class Names {
     bool is_store = compare && compare->ops.size() == 1 && compare->ops[0] == CompareOp::Eq && compare->operands[0]->kind == Kind::Subscript;
     if (is_store) {
       Span equal = compare->op_spans[0];
-      (void)std::move(d).remedy("`==` compares; `=` stores").fix({at.decl, equal.begin, equal.end, 0}, "=");
+      (void)std::move(d).remedy("write `=` to store").fix({at.decl, equal.begin, equal.end, 0}, "=");
     } else {
       (void)std::move(d).remedy("store it, `B[...] = " + text + "`, or remove it");
     }
@@ -300,19 +302,8 @@ class Names {
   const CancelToken& cancel_;
   std::vector<Scope> scopes_;
   std::deque<Binding> bindings_;
-  bool has_blocks_ = false;   // the statement list being looked at holds blocks
+  bool has_blocks_ = false;   // the statement list at hand contains blocks
 };
-
-auto is_word(char c) -> bool { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0; }
-
-auto has_word(std::string_view text, std::string_view word) -> bool {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    bool begins = at == 0 || !is_word(text[at - 1]);
-    size_t end = at + word.size();
-    if (begins && (end == text.size() || !is_word(text[end]))) { return true; }
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -322,7 +313,7 @@ auto unused_names(const Item& item, const CancelToken& cancel) -> Diagnostics {
     walk(*s, [&](const Node& n) {
       const auto* def = n.as<FunctionDef>();
       if (def == nullptr || !is_program(*def)) { return n.kind == Kind::FunctionDef || n.kind == Kind::ClassDef; }
-      // A function of a class is a declaration of its own, with a text of its own.
+      // A function of a class is a declaration with its own text.
       const Item* home = &item;
       for (const Item::Member& m : item.members) {
         if (m.item->decl == def->decl) { home = m.item.get(); }
@@ -347,7 +338,7 @@ auto stray_decorators(const Document& document) -> Diagnostics {
     Origin at = line->value->origin();
     std::string text = above->item->text.substr(at.begin, at.end - at.begin);
     Diagnostic d = error(Code::ValueUnused, at).arg("what", text);
-    out.push_back(std::move(d).remedy("a decorator begins with `@`: `@" + text + "`").fix({at.decl, at.begin, at.begin, 0}, "@"));
+    out.push_back(std::move(d).remedy("write the decorator with its `@`: `@" + text + "`").fix({at.decl, at.begin, at.begin, 0}, "@"));
   }
   return out;
 }
@@ -367,7 +358,7 @@ auto unused_imports(const Document& document) -> Diagnostics {
         const Identifier& bound = n.alias.name.empty() ? n.path.front() : n.alias;
         std::string_view before = std::string_view(text).substr(0, placed.offset);
         std::string_view after = std::string_view(text).substr(placed.end());
-        if (bound.name.view().starts_with("_") || has_word(after, bound.name.view()) || has_word(before, bound.name.view())) { continue; }
+        if (bound.name.view().starts_with("_") || contains_name(after, bound.name.view()) || contains_name(before, bound.name.view())) { continue; }
         Diagnostic d = error(Code::UnusedImport, {placed.item->decl, n.span.begin, n.span.end, 0}).arg("name", bound.name.view());
         (void)std::move(d).remedy("remove it");
         bool is_alone = names->size() == 1 && placed.item->statements.size() == 1;

@@ -1,6 +1,6 @@
-// Names that nothing uses: variables, buffers and iter vars of programs, imports of a file. Looks at the text alone, so a
-// program that macros or constants shape is judged by what is written. A name that begins with `_` is meant to be
-// unused; parameters belong to the signature, and loop variables to the loop.
+// Unused names: variables, buffers and iter vars of programs, imports of a file. Looks at the text alone, before macros and constants shape
+// the program. A name that begins with `_` is unused on purpose. Parameters belong to the signature and loop variables to the loop: they are
+// not reported.
 #pragma once
 
 #include "support/cancel.h"
@@ -9,12 +9,12 @@
 
 namespace loopsmith::analysis {
 
-/// In the programs of a declaration.
+/// Those in the programs of a declaration.
 [[nodiscard]] auto unused_names(const syntax::Item& item, const CancelToken& cancel = {}) -> Diagnostics;
-/// Of the whole text. For files of programs only: in a Python file others may import what is imported.
+/// Those of the whole text. For files of programs only: other files may import the imported names of a Python file.
 [[nodiscard]] auto unused_imports(const syntax::Document& document) -> Diagnostics;
 
-/// `T.prim_func` above a function, whose `@` was forgotten.
+/// `T.prim_func` without its `@` above a function.
 [[nodiscard]] auto stray_decorators(const syntax::Document& document) -> Diagnostics;
 
 }  // namespace loopsmith::analysis

@@ -1,4 +1,4 @@
-// The Analyzer's face: binding, scopes, simplification in rounds, proofs. See analyzer.h.
+// The Analyzer's public functions: binding, scopes, simplification in rounds, proofs. See analyzer.h.
 #include "arith/analyzer.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int default_steps = 2;
 constexpr int max_turns = 16;
 constexpr int max_rounds = 4;
 constexpr int64_t fact_cost = 16;
-constexpr int max_text = 1000;   // of forms compared by their text
+constexpr int max_text = 1000;   // the limit for comparing forms by their text
 
 }  // namespace
 
@@ -39,8 +39,8 @@ auto Analyzer::operator=(Analyzer&& other) noexcept -> Analyzer& {
   return *this;
 }
 
-// What was known of a variable stays, unless an override is allowed: two binds that disagree are a caller's
-// mistake, and the first is what the proofs so far rest on.
+// Known facts about a variable stay, unless an override is allowed: contradicting binds are a mistake of the
+// caller, and earlier proofs rest on the first bind.
 void Analyzer::bind(const Var& var, const Range& range, bool allow_override) {
   if (is_one(range.extent)) { return bind(var, range.min, allow_override); }
   Question question(*state_);
@@ -70,7 +70,7 @@ void Analyzer::bind(const Var& var, const Expr& value, bool allow_override) {
   VarFacts& facts = state_->facts(var);
   facts.bound = bound;
   facts.modulus = modulus;
-  // A variable bound to itself says nothing.
+  // Binding a variable to itself is no fact.
   facts.value = simplified.get() == var.get() ? Expr() : simplified;
   bind_domain(*state_, var, std::move(set));
   if (value.dtype().is_integral()) { bind_comparisons(*state_, var, {value, one(value.dtype())}); }
@@ -83,7 +83,7 @@ auto Analyzer::enter(const Expr& constraint) -> Scope {
   State& s = *state_;
   Question question(s);
   s.marks.push_back({s.scoped_bounds.size(), s.literals.size(), s.scoped_comparisons.size(), s.scoped_domains.size(), s.replaced_moduli.size()});
-  if (s.work <= 0) { return {this, s.marks.size()}; }   // nothing more is learnt
+  if (s.work <= 0) { return {this, s.marks.size()}; }   // out of work: no facts are added
   enter_bounds(s, constraint);
   enter_moduli(s, constraint);
   Expr simplified = s.rewriter->run(constraint);
@@ -119,7 +119,7 @@ namespace {
 
 auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.kind() == b.kind() && deep_equal(a, b)); }
 
-// Each node once: shared ones may make a tree that is too large to walk.
+// Visits each node once: as a tree, an expression with shared nodes may be too large.
 auto has_let(const Expr& expr) -> bool {
   std::vector<Expr> todo = {expr};
   std::unordered_set<const ExprNode*> seen;
@@ -133,8 +133,8 @@ auto has_let(const Expr& expr) -> bool {
   return false;
 }
 
-// Rewriting and canonical form in turn. True: neither changes anything any more. Where turns go round in a circle, the least of
-// its forms. `is_canonical`: the canonical form of `result` is known to be itself.
+// Alternates rewriting and canonical form. True: neither changes anything any more. If the forms repeat in a cycle, the result is the
+// smallest form of the cycle. `is_canonical`: `result` is known to be its own canonical form.
 auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
   std::vector<Expr> forms;   // canonical ones, before each turn
   int unchanged = is_canonical ? 1 : 0;
@@ -161,9 +161,9 @@ auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
 
 }  // namespace
 
-// Canonical first: rewriting may destroy structure that it could have used. Then the two in turn. With the default
-// steps, until both change nothing, so that simplifying again changes nothing; where turns go round in a circle, the
-// least of the circle's forms stands for all.
+// The canonical form comes first, because rewriting may destroy structure that it could use. Then the two alternate. With
+// the default steps they go on until both change nothing, so that simplification is idempotent; of a cycle of forms, the
+// smallest is the result.
 namespace {
 
 auto simplified_by_rules(Analyzer::State& state, const Expr& expr, int steps) -> Expr {
@@ -176,7 +176,7 @@ auto simplified_by_rules(Analyzer::State& state, const Expr& expr, int steps) ->
     return is_same(result, expr) ? expr : result;
   }
   bool is_settled = settle(state, result, result.same_as(expr));
-  // The least of a circle may simplify further by another way in: seen where a Let hid what belongs together.
+  // The smallest form of a cycle may simplify further from another start; this was seen where a Let separated related terms.
   if (!is_settled && !has_let(expr)) { is_settled = true; }
   for (int round = 0; !is_settled && round < max_rounds && state.work > 0; ++round) {
     Expr next = state.canonical->simplify(result);
@@ -216,7 +216,7 @@ auto Analyzer::prove(const Expr& condition, Strength strength) -> Proof {
   Question question(*state_);
   if (auto value = as_int(simplify(condition))) { return *value != 0 ? Proof::True : Proof::False; }
   if (strength < Strength::SymbolicBound) { return Proof::Unknown; }
-  // i < n: the least of n - i over the domains.
+  // i < n holds if the minimum of n - i over the domains is positive.
   Expr difference;
   int64_t at_least = 0;
   if (const auto* lt = condition.as<LT>()) { difference = sub(lt->b, lt->a); at_least = 1; }
@@ -253,7 +253,7 @@ auto Analyzer::can_prove_less(const Expr& expr, int64_t upper_bound) -> bool {
 auto Analyzer::can_prove_less_equal_symbolic_shape(const Expr& lhs, const Expr& shape) -> bool {
   if (can_prove(less_equal(lhs, shape), Strength::SymbolicBound)) { return true; }
   if (as_int(shape)) { return false; }
-  // The constant factor of the shape, its symbols taken to be 1 or more.
+  // The constant factor of the shape; its symbols are assumed to be at least 1.
   int64_t scale = 1;
   std::vector<Expr> todo = {shape};
   while (!todo.empty()) {

@@ -1,13 +1,13 @@
-// What can be proved about integer expressions: bounds, divisibility, simplification, comparison.
+// Proofs about integer expressions: bounds, divisibility, simplification, comparison.
 //
-// An Analyzer holds what is known: the domain or value of variables (`bind`), and conditions that hold at
-// the moment (`enter`, undone when the returned scope ends). All questions are answered under that knowledge.
+// An Analyzer holds facts: the domains or values of variables (`bind`), and conditions that hold at the moment
+// (`enter`, undone when the returned scope ends). It answers all questions under these facts.
 // Answers follow Apache TVM 0.19, in results and in their form: `simplify` alternates a rewriting simplifier
 // (rules/, tables of pattern ==> result) and a canonical one (sums of products and splits in normal form), and
-// a printed schedule agrees with TVM's character for character. What may overflow and what not, ir/ir.h says.
+// a printed schedule agrees with TVM's character for character. ir/ir.h defines which arithmetic may overflow.
 //
-// Every question ends: depth and work are bounded, and what could not be decided in the bound is Unknown,
-// which is an answer of its own and not False. A simplifier that changes nothing returns the same node.
+// Every question ends: depth and work are bounded. A question that the budget does not decide is answered with
+// Unknown, which is different from False. A simplifier that changes nothing returns the same node.
 //
 // Knows expressions only: no statements, no schedules.
 #pragma once
@@ -31,7 +31,7 @@ struct ConstIntBound {
   friend auto operator==(ConstIntBound, ConstIntBound) -> bool = default;
 };
 
-/// value = coeff * k + base for some integer k. coeff 0: the value is base; coeff 1: nothing is known.
+/// value = coeff * k + base for some integer k. coeff 0: the value is base; coeff 1: any value.
 /// 0 <= base < coeff where coeff > 0.
 struct ModularSet {
   int64_t coeff = 1;
@@ -39,19 +39,19 @@ struct ModularSet {
   friend auto operator==(ModularSet, ModularSet) -> bool = default;
 };
 
-/// The answer to "is it so?". Unknown: neither could be shown within the budget.
+/// The answer to a question. Unknown: neither True nor False could be proved within the budget.
 enum class Proof : uint8_t { False, True, Unknown };
 
-/// How a value compares with another, as far as known; a set of <, ==, > as bits.
+/// The known order of two values, as a set of <, ==, > in bits.
 enum class Order : uint8_t { Inconsistent = 0, EQ = 1, LT = 2, LE = 3, GT = 4, GE = 5, NE = 6, Unknown = 7 };
 
-/// How hard to try. SymbolicBound also bounds the two sides by intervals of the loop domains.
+/// The effort of a proof. SymbolicBound also bounds the two sides by intervals over the loop domains.
 enum class Strength : uint8_t { Default, SymbolicBound };
 
 class IntSet;
 using DomMap = std::unordered_map<const VarNode*, IntSet>;
 
-/// Extra rules of the rewriting simplifier, off unless asked for (TVM's extensions), as bits.
+/// Extra rules of the rewriting simplifier, off by default (TVM's extensions), as bits.
 enum Extension : uint8_t {
   no_extensions = 0,
   transitively_prove_inequalities = 1,         // chains of known comparisons: a <= b and b <= c give a <= c
@@ -71,12 +71,12 @@ class Analyzer {
   void bind(const Var& var, const Range& range, bool allow_override = false);
   /// var has this value.
   void bind(const Var& var, const Expr& value, bool allow_override = false);
-  /// Constant bounds only, with nothing said to the simplifiers' other analyses.
+  /// Sets only the constant bounds of a variable; the other analyses do not get the fact.
   void update_bound(const Var& var, ConstIntBound bound);
   /// var >= 0 (shape variables); with `positive`, > 0.
   void mark_non_negative(const Var& var, bool positive = false);
 
-  /// A condition holds from now until the scope ends. Scopes end in the reverse order they were made.
+  /// A condition that holds until the scope ends. Scopes end in the reverse order of their creation.
   class Scope {
    public:
     Scope() = default;
@@ -91,19 +91,19 @@ class Analyzer {
   };
   [[nodiscard]] auto enter(const Expr& constraint) -> Scope;
 
-  /// `steps` rounds, each a rewriting one or a canonical one in turn: TVM's default of 2 is one of each.
+  /// Simplifies in `steps` rounds, rewriting and canonical in turn: TVM's default of 2 is one of each.
   [[nodiscard]] auto simplify(const Expr& expr, int steps = 2) -> Expr;
   [[nodiscard]] auto rewrite_simplify(const Expr& expr) -> Expr;
   [[nodiscard]] auto canonical_simplify(const Expr& expr) -> Expr;
 
   [[nodiscard]] auto const_int_bound(const Expr& expr) -> ConstIntBound;
-  /// Unbounded and unbounded tell nothing: everything of the type.
+  /// The modular set of a value; {1, 0} where nothing is known.
   [[nodiscard]] auto modular_set(const Expr& expr) -> ModularSet;
-  /// The interval of values with the variables of `dom` relaxed over theirs; with no map, over what was bound.
+  /// The interval of values while the variables in `dom` run over their sets; without a map, over their bound domains.
   [[nodiscard]] auto int_set(const Expr& expr, const DomMap& dom) -> IntSet;
   [[nodiscard]] auto int_set(const Expr& expr) -> IntSet;
 
-  /// True or False only when proved; a condition that is not constant after all effort is Unknown.
+  /// True or False only when proved; else Unknown.
   [[nodiscard]] auto prove(const Expr& condition, Strength strength = Strength::Default) -> Proof;
   [[nodiscard]] auto can_prove(const Expr& condition, Strength strength = Strength::Default) -> bool {
     return prove(condition, strength) == Proof::True;
@@ -111,7 +111,7 @@ class Analyzer {
   [[nodiscard]] auto can_prove_equal(const Expr& a, const Expr& b) -> bool;
   [[nodiscard]] auto can_prove_greater_equal(const Expr& expr, int64_t lower_bound) -> bool;
   [[nodiscard]] auto can_prove_less(const Expr& expr, int64_t upper_bound) -> bool;
-  /// lhs < rhs for symbolic shapes that are taken to be at least 1; loops' domains of extent 1 too.
+  /// Proves lhs <= shape for symbolic shapes, assuming that shapes are at least 1, loop domains of extent 1 included.
   [[nodiscard]] auto can_prove_less_equal_symbolic_shape(const Expr& lhs, const Expr& shape) -> bool;
   [[nodiscard]] auto compare(const Expr& a, const Expr& b) -> Order;
 
@@ -125,7 +125,7 @@ class Analyzer {
   std::unique_ptr<State> state_;
 };
 
-/// Structural equality of expressions without binding of variables: the same variables, the same buffers.
+/// Structural equality of expressions over the same variables and buffers; no variable is bound to another.
 [[nodiscard]] auto deep_equal(const Expr& a, const Expr& b) -> bool;
 
 /// The condition as conjuncts / disjuncts: `a and (b and c)` is a, b, c.

@@ -1,5 +1,5 @@
-// Canonical simplification: see canonical.h. After TVM 0.19's canonical simplifier, whose order of terms is
-// followed: positive terms by falling scale, then the constant, then what is subtracted.
+// Canonical simplification: see canonical.h. After TVM 0.19's canonical simplifier, with the same order of terms:
+// positive terms by falling scale, then the constant, then subtracted terms.
 #include "arith/canonical.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t no_upper = ConstIntBound::pos_inf;
 
-// Has a constant left its type? What was made with it is then not the same any more: `visit` asks after each expression.
+// Set when a constant exceeds its type: a result with such a constant would be wrong. `visit` checks it after each expression.
 thread_local bool has_left = false;
 
 auto plus(int64_t a, int64_t b) -> int64_t {
@@ -55,8 +55,8 @@ auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
 
 namespace {
 
-// Cancels the factors common to a dividend and a divisor, constants by their greatest common divisor. The
-// product of what was cancelled is `common`. False where nothing cancels, or the divisor is constant.
+// Cancels the common factors of a dividend and a divisor, and the greatest common divisor of their constants. `common` is
+// the product of the cancelled factors. False where nothing cancels, or the divisor is constant.
 auto cancel_factors(Expr& lhs, Expr& rhs, Expr& common) -> bool {
   if (rhs.as<IntImm>() || has_many_factors(lhs) || has_many_factors(rhs)) { return false; }
   std::vector<Expr> lhs_factors;
@@ -102,7 +102,7 @@ struct CanonicalSimplifier::Split {
   [[nodiscard]] auto same_index(const Split& other) const -> bool {
     return index.same_as(other.index) || (index.kind() == other.index.kind() && deep_equal(index, other.index));
   }
-  // Without a division and a remainder the modes do not differ.
+  // The modes are the same for splits without division and remainder.
   [[nodiscard]] auto fits_mode(Mode other) const -> bool { return mode == other || (lower == 1 && upper == no_upper); }
   [[nodiscard]] auto normalize(int64_t factor = 1) const -> Expr {
     if (scale == 0) { return zero(dtype); }
@@ -121,7 +121,7 @@ struct CanonicalSimplifier::Split {
 };
 
 struct CanonicalSimplifier::Sum {
-  // Splits of one index stand together, by falling lower factor.
+  // Splits of the same index are adjacent, by falling lower factor.
   std::vector<Split> args;
   int64_t base = 0;
   DataType dtype;
@@ -157,7 +157,7 @@ struct CanonicalSimplifier::Sum {
     for (const Split& s : other.args) { add(s, factor); }
     add(times(other.base, factor));
   }
-  // What coeff divides, and the rest.
+  // The terms that coeff divides, and the others.
   [[nodiscard]] auto separate(int64_t coeff) const -> std::pair<Sum, Sum> {
     Sum divisible, rest;
     divisible.dtype = rest.dtype = dtype;
@@ -177,7 +177,7 @@ struct CanonicalSimplifier::Sum {
       if (a.upper != b.upper) { return a.upper > b.upper; }
       return a.mode > b.mode;
     };
-    // Stable; insertion where there are few, as mostly.
+    // A stable sort; insertion sort for few terms, the usual case.
     constexpr size_t few = 24;
     if (merged.size() <= few) {
       for (size_t i = 1; i < merged.size(); ++i) {
@@ -204,15 +204,15 @@ struct CanonicalSimplifier::Sum {
   }
 
  private:
-  // Terms that the order does not tell apart stand as reading the result back would put them: an index that stood before (with
-  // another divisor) draws its other terms with it.
+  // Terms with equal rank are ordered as a second simplification would order them: a term whose index occurred before (with another
+  // divisor) goes next to that term.
   template <class Before>
   static void settle_ties(std::vector<Split>& sorted, const Before& before) {
     for (size_t begin = 0; begin < sorted.size();) {
       size_t end = begin + 1;
       while (end < sorted.size() && !before(sorted[begin], sorted[end])) { ++end; }
       if (end - begin > 1 && begin > 0) {
-        std::vector<std::pair<size_t, size_t>> order;   // where its index first stands, where it stands
+        std::vector<std::pair<size_t, size_t>> order;   // the first position of its index, its own position
         for (size_t i = begin; i < end; ++i) {
           size_t first = 0;
           while (first < begin && (sorted[first].scale == 0 || !sorted[first].same_index(sorted[i]))) { ++first; }
@@ -300,7 +300,7 @@ auto CanonicalSimplifier::visit(const Expr& expr) -> Expr {
   }
 }
 
-// The node over its operands, each in normal form by itself.
+// The node with each of its operands in normal form.
 auto CanonicalSimplifier::one_by_one(const Expr& expr) -> Expr {
   if (--state_.work < 0 || expr.kind() == NodeKind::LT || expr.kind() == NodeKind::Cast) { return rewrite(expr); }
   const auto& n = *static_cast<const BinaryNode*>(expr.get());
@@ -349,7 +349,7 @@ auto CanonicalSimplifier::product(const Expr& expr) -> Form {
   Form a = mutate(n.a);
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(NodeKind::Mul, a.expr(), b.expr())) { return folded; } }
-  // Two constants that did not fold: their product is none of the type.
+  // Two constants that did not fold: their product exceeds the type.
   if (a.constant() && b.constant()) {
     has_left = true;
     return expr;
@@ -382,7 +382,7 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
   };
   split = converted(std::move(split));
   if (trunc_mod(split.scale, value) == 0) { split.scale = trunc_div(split.scale, value); return split; }
-  // Floor division rounds -(x // 2) and x // -2 differently: a negative scale folds only where nothing was divided.
+  // Floor division rounds -(x // 2) and x // -2 differently: a negative scale folds only into splits without division.
   bool folds = mode == Mode::Trunc || split.scale > 0 || split.lower == 1;
   if (folds && trunc_mod(value, split.scale) == 0) {
     int64_t scaled = trunc_div(value, split.scale);
@@ -568,8 +568,8 @@ auto CanonicalSimplifier::conversion(const Expr& expr) -> Form {
   return rewrite(expr);
 }
 
-// Is rest, which lies in (-factor, 0], 0 where the variable of the term is? Then the term alone decides whether its sum with
-// rest is below 0: where it is not 0, rest is too small to matter.
+// True when `rest`, which lies in (-factor, 0], is 0 wherever the variable of the term is 0. Then the term alone decides the sign of
+// its sum with `rest`: where the term is not 0, `rest` is too small to matter.
 auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int64_t factor) -> bool {
   const auto* v = term.index.as<VarNode>();
   if (!v || term.lower != 1 || term.upper != no_upper) { return false; }

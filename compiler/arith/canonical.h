@@ -3,7 +3,7 @@
 //     sum   = split + split + ... + constant
 //     split = ((index % upper) / lower) * scale
 //
-// Everything that is not a sum, product, quotient or remainder is rewritten as the rewriting simplifier does.
+// The rewriting simplifier handles everything that is not a sum, product, quotient or remainder.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Conditions as conjunctions of disjunctions, simplified in that form: two alternatives of a disjunction that are one
-// (b < 10 or 10 < b is b != 10), two disjunctions that differ in one alternative, and those that follow from others.
+// Conditions in conjunctive normal form, and simplifications of that form: merging two alternatives of a disjunction
+// (b < 10 or 10 < b is b != 10), merging disjunctions that differ in one alternative, dropping implied disjunctions.
 //
 //     (a or b) and (a or c)   ==>   a or (b and c),   where b and c is simpler than its parts
 //
@@ -16,8 +16,8 @@ namespace {
 constexpr size_t max_clauses = 64;
 constexpr size_t max_alternatives = 16;
 
-using Clause = std::vector<Expr>;       // alternatives; none: false
-using Clauses = std::vector<Clause>;    // all must hold; none: true
+using Clause = std::vector<Expr>;       // a disjunction; empty: false
+using Clauses = std::vector<Clause>;    // a conjunction; empty: true
 
 auto is_in(const Clause& clause, const Expr& e) -> bool {
   return std::any_of(clause.begin(), clause.end(), [&](const Expr& x) { return deep_equal(x, e); });
@@ -26,7 +26,7 @@ auto is_part_of(const Clause& a, const Clause& b) -> bool {
   return std::all_of(a.begin(), a.end(), [&](const Expr& e) { return is_in(b, e); });
 }
 
-// False where there would be too many.
+// False when the number of clauses exceeds the limit.
 auto collect(const Expr& e, Clauses& out, int depth) -> bool {
   if (depth > Analyzer::State::max_depth) { return false; }
   if (const auto* both = e.as<And>()) { return collect(both->a, out, depth + 1) && collect(both->b, out, depth + 1); }
@@ -77,7 +77,7 @@ class NormalForm {
   }
 
  private:
-  // a and b, or a or b, as something simpler: in two parts, or one beside the neutral constant.
+  // Simplifies `a and b` or `a or b`: to two parts, or to one part and the neutral constant.
   void merge(Expr& a, Expr& b, bool is_and) {
     Expr joint = is_and ? logical_and(a, b) : logical_or(a, b);
     Expr simpler = analyzer_.simplify(joint);
@@ -95,7 +95,7 @@ class NormalForm {
 
   void across(Clause& a, Clause& b) {
     if (a.size() == 1 && b.size() == 1) { return merge(a[0], b[0], true); }
-    // A clause that has all of another's alternatives follows from it.
+    // A clause that contains all alternatives of another follows from it.
     if (is_part_of(a, b)) { b = {bool_imm(true)}; return; }
     if (is_part_of(b, a)) { a = {bool_imm(true)}; return; }
     if (a.size() != b.size()) { return; }
@@ -122,7 +122,7 @@ class NormalForm {
 }  // namespace
 
 auto simplify_as_and_of_ors(Analyzer::State& state, const Expr& condition) -> Expr {
-  // Without itself: simplifying a part must not come here again.
+  // Disables this simplification while it simplifies parts.
   struct Disable {
     uint8_t& extensions;
     uint8_t before;
@@ -132,7 +132,7 @@ auto simplify_as_and_of_ors(Analyzer::State& state, const Expr& condition) -> Ex
   Expr simplified = state.owner->simplify(condition);
   Clauses clauses;
   if (!collect(simplified, clauses, 0)) { return simplified; }
-  // Of clauses with the same alternatives one is enough.
+  // Duplicate clauses are dropped.
   Clauses distinct;
   for (Clause& clause : clauses) {
     bool known = std::any_of(distinct.begin(), distinct.end(), [&](const Clause& c) { return c.size() == clause.size() && is_part_of(c, clause); });

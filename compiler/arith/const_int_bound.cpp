@@ -31,7 +31,7 @@ auto inf_mul(int64_t x, int64_t y) -> int64_t {
   if (!__builtin_mul_overflow(x, y, &product) && product >= neg_inf) { return product; }
   return (x > 0) == (y > 0) ? pos_inf : neg_inf;
 }
-// Contradictory facts leave a divisor with the end 0, and any answer right.
+// A divisor can only be 0 under contradictory facts; any result is then correct.
 auto inf_div(int64_t x, int64_t y) -> int64_t {
   if (y == 0) { return x; }
   if (x == pos_inf || x == neg_inf) { return y > 0 ? x : -x; }
@@ -52,7 +52,7 @@ auto inf_shift_left(int64_t x, int64_t y) -> int64_t {
   return y >= 0 && y < 64 - width ? static_cast<int64_t>(static_cast<uint64_t>(x) << y) : pos_inf;
 }
 
-// The corners of a function that is monotonic in each operand.
+// The bounds of a function that is monotonic in each operand: its values at the corners.
 template <class F>
 auto corners(Bound a, Bound b, F f) -> Bound {
   int64_t v1 = f(a.min, b.min), v2 = f(a.max, b.max), v3 = f(a.min, b.max), v4 = f(a.max, b.min);
@@ -61,7 +61,7 @@ auto corners(Bound a, Bound b, F f) -> Bound {
 auto unite(Bound a, Bound b) -> Bound { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
 auto meet(Bound a, Bound b) -> Bound { return {std::max(a.min, b.min), std::min(a.max, b.max)}; }
 
-// A range that spans 0 is taken apart at 0: quotients are largest for the smallest divisors.
+// A divisor range around 0 is split at 0: quotients are largest for the smallest divisors.
 template <class F>
 auto divide(Bound a, Bound b, DataType dtype, F f) -> Bound {
   if (b.min <= 0 && 0 <= b.max && dtype.is_int()) {
@@ -73,8 +73,8 @@ auto divide(Bound a, Bound b, DataType dtype, F f) -> Bound {
   return corners(a, b, f);
 }
 
-// A divisor is not zero, or the program is wrong.
-// The bound of a result that wraps around: itself where it fits.
+// Divisors of correct programs are not zero.
+// The bound of a result that may wrap around: unchanged if it fits the type, else that of the type.
 auto settle(Bound b, DataType dtype) -> Bound {
   if (!wraps(dtype)) { return b; }
   Bound all = bound_of_type(dtype);
@@ -96,7 +96,7 @@ class Bounds {
     for (const auto& [expr, bound] : state_.scoped_bounds) {
       if (expr.kind() == e.kind() && deep_equal(state_, expr, e)) { result = meet(result, bound); }
     }
-    // What is finite lies on the finite side of both infinities.
+    // An infinite end must be on its own side: a minimum is not plus infinity, a maximum not minus infinity.
     return make_bound(result.min, result.max);
   }
 
@@ -200,7 +200,7 @@ class Bounds {
     return bound_of_type(dtype);
   }
 
-  // int(ceil(log2(n))) is how extents of power-of-two paddings are written.
+  // int(ceil(log2(n))) occurs in extents that are padded to powers of two.
   auto cast_operand(const Cast& cast) -> Bound {
     const auto* ceil = cast.dtype.is_int() ? cast.value.as<Call>() : nullptr;
     const auto* log2 = ceil && ceil->op == "ceil" && ceil->args.size() == 1 ? ceil->args[0].as<Call>() : nullptr;
@@ -247,7 +247,7 @@ void enter_bounds(Analyzer::State& state, const Expr& constraint) {
   auto add = [&](const Expr& expr, int64_t min, int64_t max) {
     if (expr.kind() != NodeKind::IntImm && !(expr.dtype().is_uint() && expr.dtype().bits == 64)) { state.scoped_bounds.emplace_back(expr, make_bound(min, max)); }
   };
-  // (a OP c) and (c OP a), as bounds of what is not constant.
+  // (a OP c) and (c OP a) are bounds of a.
   auto constant_on = [](const Expr& e) -> const IntImm* { return e.as<IntImm>(); };
   for (const Expr& fact : facts_of(constraint, false)) {
     switch (fact.kind()) {

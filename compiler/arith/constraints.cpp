@@ -1,4 +1,4 @@
-// Conditions taken apart: the facts in a condition, negations pushed inwards, effects of an expression.
+// The facts in a condition, normal forms of negations, side effects of expressions.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -46,7 +46,7 @@ auto normalize(Expr e, int depth) -> Expr {
   }
 }
 
-// Calls that do nothing but compute a value from their arguments.
+// Calls that only compute a value from their arguments.
 constexpr std::array<std::string_view, 56> pure_calls = {
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
     "bitwise_xor", "ceil", "clz", "copysign", "cos", "cosh", "div", "erf", "exp", "exp10", "exp2", "fabs",
@@ -62,7 +62,7 @@ auto has_effect(const Expr& expr, bool reads_count) -> bool {
   });
 }
 
-// Plain arithmetic of few nodes needs no walk through closures.
+// A fast path for arithmetic of few nodes.
 auto is_plain(const Expr& e, int& left) -> bool {
   if (--left < 0) { return false; }
   switch (e.kind()) {

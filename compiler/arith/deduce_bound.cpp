@@ -1,9 +1,9 @@
-// Bounds of one variable from a comparison, by undoing what is done to it step by step:
+// Bounds of a variable from a comparison, by inverting the operations on it step by step:
 //
 //     (x + y) * 4 < n     with y in [0, 7]      gives      x <= (n - 1) // 4 - 7
 //
-// What cannot be undone gives no bound: the set of everything would claim too much, so it is the empty set,
-// "for no value is it certain".
+// An operation that cannot be inverted gives no bound. The result is then the empty set ("certain for no value"), since the
+// set of all values would claim too much.
 #include "arith/int_set.h"
 #include "arith/state.h"
 #include "arith/walk.h"
@@ -18,7 +18,7 @@ auto contains(const Expr& e, const Expr& target) -> bool {
   return any_node(e, [&](const Expr& n) { return n.same_as(target) || (n.kind() == target.kind() && deep_equal(n, target)); });
 }
 
-// path <= bound (or >=) becomes target <= bound'. None where a step cannot be undone exactly or safely.
+// path <= bound (or >=) becomes target <= bound'. None where a step cannot be inverted exactly or safely.
 auto peel(Expr path, Side side, const Expr& target, Analyzer& analyzer) -> std::optional<Side> {
   while (!(path.same_as(target) || deep_equal(path, target))) {
     if (const auto* n = path.as<Add>()) {
@@ -67,7 +67,7 @@ auto peel(Expr path, Side side, const Expr& target, Analyzer& analyzer) -> std::
       const auto& n = *static_cast<const BinaryNode*>(path.get());
       bool left = contains(n.a, target);
       if (left == contains(n.b, target)) { return {}; }
-      // min(x, y) <= b is certain where x <= b is; min(x, y) >= b where besides y >= b. The maximum's is its mirror image.
+      // min(x, y) <= b follows from x <= b; min(x, y) >= b also needs y >= b. The maximum is the mirror image.
       const Expr& other = left ? n.b : n.a;
       bool one_is_enough = side.upper == (path.kind() == NodeKind::Min);
       if (!one_is_enough && !analyzer.can_prove(side.upper ? less_equal(other, side.bound) : less_equal(side.bound, other))) { return {}; }
@@ -95,7 +95,7 @@ auto deduce_bound(const Expr& var, const Expr& condition, const DomMap& hint, co
   const Expr& path = at_left ? n->a : n->b;
   const Expr& bound = at_left ? n->b : n->a;
   Expr unit = one(bound.dtype());
-  // The end of the bound that is certain whatever the relaxed variables are.
+  // The end of the bound that holds for all values of the relaxed variables.
   auto solve = [&](Side side) -> Expr {
     auto peeled = peel(path, side, var, analyzer);
     if (!peeled) { return {}; }

@@ -5,7 +5,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// Expressions that share nodes are trees of exponential size: beyond this many nodes they count as different.
+// As trees, expressions with shared nodes may be exponentially large: beyond this many nodes they count as different.
 constexpr int max_nodes = 100'000;
 
 auto same_list(const Array<Expr>& a, const Array<Expr>& b, int& left, int depth) -> bool;
@@ -52,7 +52,7 @@ auto same(const Expr& a, const Expr& b, int& left, int depth) -> bool {
       return same_list(a.as<Shuffle>()->vectors, b.as<Shuffle>()->vectors, left, depth) &&
              same_list(a.as<Shuffle>()->indices, b.as<Shuffle>()->indices, left, depth);
     case NodeKind::Call: return a.as<Call>()->op == b.as<Call>()->op && same_list(a.as<Call>()->args, b.as<Call>()->args, left, depth);
-    // Bindings of one variable; those of two count as different, like reductions, which bind several.
+    // Two Lets are equal only if they bind the same variable. Reductions, which bind several, always count as different.
     case NodeKind::Let: {
       const auto* x = a.as<Let>();
       const auto* y = b.as<Let>();

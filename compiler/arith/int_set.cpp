@@ -1,4 +1,4 @@
-// Intervals with symbolic ends: see int_set.h. After TVM 0.19's IntervalSet, whose ends are kept in form.
+// Intervals with symbolic ends: see int_set.h. After TVM 0.19's IntervalSet, with ends of the same form.
 #include "arith/int_set.h"
 
 #include "arith/rewrite.h"
@@ -32,7 +32,7 @@ auto simplified(Analyzer& analyzer, const IntSet& set) -> IntSet {
 
 auto point_of(const Expr& e) -> IntSet { return IntSet::single_point(e); }
 
-// Ends are made of the ends of operands, which need not be taken at the same time: one that left its type is none.
+// False when an end leaves its type: ends combine the ends of operands that may never occur together, so that can happen in correct programs.
 auto stays(NodeKind kind, const Expr& x, const Expr& y) -> bool {
   const auto* a = x.as<IntImm>();
   const auto* b = y.as<IntImm>();
@@ -45,7 +45,7 @@ auto cast_end(DataType to, const Expr& e) -> Expr {
 
 // Values of expressions over domains of variables, interval by interval.
 class Evaluator {
-  static constexpr int64_t cost = 8;   // of a node, in steps of work: ends are new expressions
+  static constexpr int64_t cost = 8;   // work per node: ends are new expressions
  public:
   Evaluator(Analyzer& analyzer, const DomMap* dom) : analyzer_(analyzer), dom_(dom), domains_(dom ? dom->size() : 0) {
     if (dom_) { return; }
@@ -103,7 +103,7 @@ class Evaluator {
       case NodeKind::FloatImm: case NodeKind::StringImm: case NodeKind::Not: case NodeKind::Shuffle: case NodeKind::Let:
       case NodeKind::Reduce: return IntSet::everything();
       case NodeKind::Call: {
-        // A call that depends on nothing that varies is itself a point.
+        // A call that depends on no varying variable is a single point.
         bool fixed = e.dtype().is_integral() && is_read_only(e) && !any_variable(e, [&](const VarNode& v) { return domain_of(v) != nullptr; });
         return fixed ? point_of(e) : IntSet::everything();
       }
@@ -115,7 +115,7 @@ class Evaluator {
     return IntSet::everything();
   }
 
-  // Ends may speak of variables that vary themselves; the depth is bounded by their number.
+  // Ends may contain varying variables, which are replaced in turn; their number bounds the depth.
   auto eval(const IntSet& set) -> IntSet {
     if (recursion_ >= domains_ || set.is_nothing()) { return set; }
     ++recursion_;
@@ -151,13 +151,13 @@ class Evaluator {
 
   static auto is_the_point(const IntSet& set, const Expr& e) -> bool { return set.is_single_point() && set.point().same_as(e); }
 
-  // [a.min op v, a.max op v] for v that is not negative, turned around for negative v; by a Select where the
-  // sign of v is not known.
+  // [a.min op v, a.max op v] for nonnegative v, with swapped ends for negative v, and with a Select where the sign
+  // of v is unknown.
   template <class F>
   auto scale(const IntSet& a, const Expr& v, F op) -> IntSet {
     auto end = [&](const Expr& e) { return e ? op(e, v) : Expr(); };
     if (analyzer_.can_prove_greater_equal(v, 0)) { return IntSet::interval(end(a.min()), end(a.max())); }
-    const auto* imm = v.as<IntImm>();   // the least one has no negation
+    const auto* imm = v.as<IntImm>();   // the smallest number has no negation
     if (imm ? imm->value < 0 : analyzer_.can_prove_greater_equal(sub(zero(v.dtype()), v), 1)) { return IntSet::interval(end(a.max()), end(a.min())); }
     if (!a.min() || !a.max()) { return IntSet::everything(); }
     Expr sign = greater_equal(v, zero(v.dtype()));
@@ -174,14 +174,14 @@ class Evaluator {
       return IntSet::interval(sub(zero(divisor.dtype()), bound), bound);
     }
     if (floor && divisor.as<IntImm>() && a.min() && a.max()) {
-      // All of a within one period: the remainder is a shift.
+      // All of a is within one period: the remainder is a shift.
       Expr qmax = floordiv(a.max(), divisor), qmin = floordiv(a.min(), divisor);
       if (analyzer_.can_prove(equal(qmax, qmin)) && stays(NodeKind::Mul, divisor, qmin)) {
         return IntSet::interval(sub(a.min(), mul(divisor, qmin)), sub(a.max(), mul(divisor, qmin)));
       }
     }
     Expr top = sub(divisor, unit);
-    // A truncated remainder has the sign of what is divided.
+    // A truncated remainder has the sign of the dividend.
     bool positive = floor || (a.min() && analyzer_.can_prove_greater_equal(a.min(), 0));
     return IntSet::interval(positive ? zero(divisor.dtype()) : sub(zero(divisor.dtype()), top), top);
   }
@@ -218,7 +218,7 @@ class Evaluator {
     if (e.dtype().is_bool()) { return IntSet::interval(bool_imm(false), bool_imm(true)); }
     if (a.is_nothing()) { return a; }
     if (b.is_nothing()) { return b; }
-    // Ends that wrap around are none.
+    // Wrapping arithmetic has no useful ends.
     if (wraps(e.dtype()) && kind != Min && kind != Max) { return IntSet::everything(); }
     auto ends = [](const Expr& x, const Expr& y, auto op) { return x && y ? op(x, y) : Expr(); };
     switch (kind) {
@@ -238,7 +238,7 @@ class Evaluator {
         if (!b.is_single_point() || is_zero(b.point())) { return IntSet::everything(); }
         return remainder(a, b.point(), kind == FloorMod);
       case Min: {
-        // An end that is infinite on one side only still bounds from above.
+        // If only one operand has a finite maximum, it is an upper bound of the minimum.
         Expr hi = a.max() && b.max() ? min(a.max(), b.max()) : a.max() ? a.max() : b.max();
         return IntSet::interval(ends(a.min(), b.min(), fold), hi);
       }
@@ -386,7 +386,7 @@ auto eval_set(const Range& range, const DomMap& dom, Analyzer& analyzer) -> IntS
   if (range.min.dtype().is_integral() && analyzer.can_prove_equal(range.extent, one(range.extent.dtype()))) {
     return eval_set(range.min, dom, analyzer);
   }
-  // Simplified first: min and extent may share variables.
+  // The last value is simplified first, because min and extent may share variables.
   Expr last = analyzer.simplify(sub(add(range.min, range.extent), one(range.extent.dtype())));
   return Evaluator(analyzer, &dom).eval(IntSet::interval(range.min, last));
 }

@@ -1,8 +1,8 @@
 // Detection of affine iteration maps: see iter_map.h. After TVM 0.19's iter_affine_map.
 //
-// Two rounds: the first collects how iterators must be padded so that divisions come out even, the second
-// rewrites with the padding. Constraints of the predicate (bounds of sums of iterators) are taken first, the
-// smaller ones before the larger ones that contain them.
+// Detection takes two rounds: the first collects the padding of iterators that makes divisions exact, the second
+// rewrites with the padding. The predicate's constraints (bounds of sums of iterators) are applied first, smaller
+// ones before the larger ones that contain them.
 #include "arith/iter_map.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ auto sums_equal(const IterSumNode& a, const IterSumNode& b) -> bool {
          std::equal(a.args.begin(), a.args.end(), b.args.begin(), [](const IterSplit& x, const IterSplit& y) { return splits_equal(x, y); });
 }
 
-// Marks of equal structure, which may have been made apart.
+// True for marks of equal structure, even if they are different objects.
 auto marks_equal(const IterMark& a, const IterMark& b) -> bool {
   if (a == b) { return true; }
   if (!deep_equal(a->extent, b->extent)) { return false; }
@@ -53,7 +53,7 @@ auto marks_equal(const IterMark& a, const IterMark& b) -> bool {
          std::equal(a->sum->args.begin(), a->sum->args.end(), b->sum->args.begin(), same_split);
 }
 
-// Which splits of each mark are used, in the order of their use.
+// Collects the used splits of each mark, in the order of their use.
 class SplitCollector {
  public:
   struct Entry { IterMark mark; std::vector<IterSplit> splits; };
@@ -93,7 +93,7 @@ class ToExpr {
     if (is_one(split.lower_factor) && analyzer_.can_prove(equal(split.extent, mark.extent))) { return mul(source, split.scale); }
     Expr reach = mul(split.lower_factor, split.extent);
     if (analyzer_.can_prove(equal(mark.extent, reach)) || (swaps_products_ && analyzer_.can_prove(equal(mark.extent, mul(split.extent, split.lower_factor))))) {
-      // Always 0. Iterators that are trivial themselves stay: later analyses may match them.
+      // The split is always 0. Iterators of extent 1 stay, because later analyses may match them.
       if (is_one(split.extent) && !is_one(mark.extent)) { return zero(split.extent.dtype()); }
       return mul(floordiv(source, split.lower_factor), split.scale);
     }
@@ -106,7 +106,7 @@ class ToExpr {
   bool swaps_products_;
 };
 
-// A sub-expression: a plain expression without iterators, one split, or a sum.
+// A sub-expression: an expression without iterators, a split, or a sum.
 struct Term {
   Expr expr;
   std::optional<IterSplit> split;
@@ -126,12 +126,12 @@ struct Term {
 
 struct Constraint {
   Expr iter;
-  Expr lower;            // or none
-  Expr upper;            // exclusive, or none
+  Expr lower;            // may be null
+  Expr upper;            // exclusive; may be null
   size_t size = 0;
 };
 
-// Stable, for few items.
+// A stable sort for few items.
 template <class T, class Before>
 void insertion_sort(std::vector<T>& items, Before before) {
   for (size_t i = 1; i < items.size(); ++i) {
@@ -204,7 +204,7 @@ class MapRewriter {
     return sum;
   }
 
-  // Takes the constraint lower <= e < upper into account from now on.
+  // Adds the constraint lower <= e < upper.
   void constrain(const Expr& e, Expr lower, Expr upper) {
     IterSumNode sum = mutate(e).to_sum();
     Expr base = sum.base;
@@ -230,7 +230,7 @@ class MapRewriter {
       delta = sub(raised, min);
       min = raised;
     }
-    // Predicates usually constrain: prefer the upper bound they give.
+    // The predicate's upper bound is preferred, since it usually is the smaller one.
     if (upper) { max = analyzer_.can_prove(less_equal(upper, max)) ? upper : loopsmith::min(upper, max); }
     IterMarkNode mark = *known.mark;
     if (!is_zero(delta)) {
@@ -245,7 +245,7 @@ class MapRewriter {
     constrained_.push_back(std::move(flattened));
   }
 
-  // Two constraints: one contains the other, or they share no iterator.
+  // True when, of any two constraints, one contains the other or they share no iterator.
   [[nodiscard]] auto constraints_nest() const -> bool {
     for (size_t i = 0; i < constrained_.size(); ++i) {
       for (size_t j = i + 1; j < constrained_.size(); ++j) {
@@ -294,7 +294,7 @@ class MapRewriter {
     return analyzer_.can_prove_equal(a, b) || analyzer_.can_prove(equal(floormod(a, b), zero(a.dtype())));
   }
 
-  // The unused split of the least lower factor beyond `expected`, where all unused ones lie beyond.
+  // The unused split with the smallest lower factor above `expected`, if all unused ones are above.
   auto skip_to(const std::vector<IterSplit>& splits, const std::vector<bool>& used, const Expr& expected) -> size_t {
     size_t found = splits.size();
     for (size_t i = 0; i < splits.size(); ++i) {
@@ -358,7 +358,7 @@ class MapRewriter {
     }
     bool known = kind == NodeKind::Add || kind == NodeKind::Sub || kind == NodeKind::Mul || kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod;
     if (!known || !is_index_type(e.dtype()) || depth_ > Analyzer::State::max_depth) {
-      // Whatever else there is must not depend on the iterators.
+      // Other expressions must not depend on the iterators.
       if (e.kind() != NodeKind::IntImm && any_variable(e, [&](const VarNode& v) { return vars_.contains(&v); })) {
         error("an iterator is used in what is not affine");
       }
@@ -373,7 +373,7 @@ class MapRewriter {
       return a.expr.same_as(n.a) && b.expr.same_as(n.b) ? e : make_binary(kind, a.expr, b.expr);
     }
     if (b.expr) { if (Expr f = fold_neutral(kind, b.expr)) { return f; } }
-    // Trivial iterators leave nothing but a base: then this is an expression of what stays the same.
+    // If trivial iterators leave only a base, the result is an expression without iterators.
     if ((kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod) && a.sum && a.sum->args.empty() && b.expr) {
       return make_binary(kind, analyzer_.simplify(a.sum->base), b.expr);
     }
@@ -439,7 +439,7 @@ class MapRewriter {
     return fused;
   }
 
-  // Removes the scale from (split + base) // divisor or % divisor, where the two have a factor in common.
+  // Removes the common factor of scale and divisor from (split + base) // divisor or % divisor.
   struct Unscaled { IterSplit split; Expr base, divisor; };
 
   auto divide(IterSplit lhs, Expr base, Expr rhs) -> std::optional<Term> {
@@ -516,14 +516,14 @@ class MapRewriter {
     return mul(mul(x, y), scale);
   }
 
-  // The split with its mark padded so that (split + base) is divided evenly, and the padding at its left.
+  // Pads the mark of a split so that (split + base) is divided exactly; returns the split and the padding on its left.
   auto pad(IterSplit split, const Expr& base, const Expr& divisor) -> std::optional<std::pair<IterSplit, Expr>> {
     Expr left = analyzer_.simplify(floormod(base, divisor));
     Expr right_edge = add(left, split.extent);
     Expr right = divisible(right_edge, divisor) ? zero(divisor.dtype())
                                                 : analyzer_.simplify(floormod(sub(zero(right_edge.dtype()), right_edge), divisor));
     IterMark mark = split.source;
-    // Only what reaches the end of its mark grows with it: (i % 2) % 3 is not i % 3, however far i is padded.
+    // Padding helps only splits that reach the end of their mark: (i % 2) % 3 is not i % 3, regardless of the padding of i.
     bool reaches_end = analyzer_.can_prove(greater_equal(mul(split.lower_factor, split.extent), mark->extent));
     if (!reaches_end && (!is_zero(left) || !is_zero(right))) {
       error("a part of an iterator is not split evenly");
@@ -545,7 +545,7 @@ class MapRewriter {
       return std::pair(std::move(split), std::move(left));
     }
     if (!info || (is_zero(info->left) && divisible(mark->extent, info->factor))) {
-      // Without padding, what does not begin at a multiple of the divisor is not split evenly.
+      // Without padding, a value that does not begin at a multiple of the divisor is not divided exactly.
       if (!is_zero(left)) {
         error("a shifted iterator does not begin at a multiple of the divisor");
         return {};
@@ -577,7 +577,7 @@ class MapRewriter {
                                               greater_equal(floormod(source, info->factor), floormod(edge, info->factor))));
       padding_predicate_ = logical_or(padding_predicate_, logical_or(at_left, at_right));
     }
-    // Padding that another split asked for must leave this one at a multiple of its divisor.
+    // The padding for another split must leave this one at a multiple of its divisor.
     if (!divisible(analyzer_.simplify(sub(base, left)), divisor)) {
       error("the padding does not suit a split of the same iterator");
       return {};
@@ -589,7 +589,7 @@ class MapRewriter {
 
   // ---- fusion of sums ----
 
-  // The split of the least scale: constants first, then products of fewest factors; from the right.
+  // The split with the smallest scale: constants first, then products with the fewest factors; from the right.
   static auto base_index(const IterSumNode& sum, const std::vector<bool>& skip, const IterMark* source, int last = -1) -> int {
     if (last == -1) { last = static_cast<int>(sum.args.size()) - 1; }
     auto candidate = [&](int i) { return !skip[i] && (!source || *source == sum.args[i].source); };
@@ -619,7 +619,7 @@ class MapRewriter {
     return best;
   }
 
-  // From the right; a split of extent 1 is preferred, as it does not change the scale.
+  // Searches from the right; a split of extent 1 is preferred, because it does not change the scale.
   auto exact_scale(const IterSumNode& sum, const std::vector<bool>& skip, const Expr& expected, const IterMark* source, int last, int first_unit) -> int {
     if (last == -1) { last = static_cast<int>(sum.args.size()) - 1; }
     int found = -1;
@@ -685,7 +685,7 @@ class MapRewriter {
     return result;
   }
 
-  // x1 * c1 + ... + xn * cn + base as y * cn + base, with y one iterator made of all.
+  // Turns x1 * c1 + ... + xn * cn + base into y * cn + base, with a single fused iterator y.
   auto fuse(IterSumNode sum, bool may_stay) -> std::optional<IterSumNode> {
     if (auto combined = combine_same_source(sum)) {
       sum = std::move(*combined);
@@ -770,8 +770,8 @@ class MapRewriter {
 
 auto is_comparison(NodeKind k) -> bool { return k == NodeKind::LT || k == NodeKind::LE || k == NodeKind::GT || k == NodeKind::GE; }
 
-// Reads a conjunction of comparisons: bounds of single iterators narrow their domains, others are constraints.
-// False where there is anything else.
+// Reads a conjunction of comparisons: bounds of single iterators narrow their domains, others become constraints.
+// False for other conditions.
 auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint>& out) -> bool {
   auto uses_iter = [&](const Expr& e) {
     return any_variable(e, [&](const VarNode& v) { return std::any_of(iters.begin(), iters.end(), [&](const auto& i) { return i.first.get() == &v; }); });
@@ -779,7 +779,7 @@ auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint
   while (true) {
     Expr comparison, rest;
     if (const auto* both = predicate.as<And>()) {
-      // The kinds in this order, the right side before the left: as constraints of one size keep their order.
+      // The order of kinds and sides matters, because constraints of equal size keep their order.
       for (NodeKind kind : {NodeKind::LT, NodeKind::LE, NodeKind::GT, NodeKind::GE}) {
         if (both->b.kind() == kind) { comparison = both->b; rest = both->a; break; }
         if (both->a.kind() == kind) { comparison = both->a; rest = both->b; break; }
@@ -914,7 +914,7 @@ auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iter
                        Analyzer& analyzer, bool simplify_trivial, bool swaps_products) -> std::vector<Expr> {
   if (!domains_are_independent(iters)) { return indices; }
   std::vector<IterSum> map = detect_iter_map(indices, iters, predicate, level, analyzer, simplify_trivial).indices;
-  // A predicate can make the detection fail; a map found without it is right under it too.
+  // A predicate can make the detection fail; a map that is found without it is also valid under it.
   if (map.empty() && predicate && !is_one(predicate) && level != IterMapLevel::Bijective) {
     map = detect_iter_map(indices, iters, bool_imm(true), level, analyzer, simplify_trivial).indices;
   }

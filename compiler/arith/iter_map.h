@@ -1,5 +1,5 @@
-// Affine iteration maps: indices that are sums of splits of iterators, how to detect, normalise, invert and
-// divide them. After TVM 0.19's iter_affine_map (quasi-affine detection), whose forms are followed.
+// Affine iteration maps: indices that are sums of splits of iterators; their detection, normal form, inversion and
+// division. After TVM 0.19's iter_affine_map (quasi-affine detection), with results in the same form.
 //
 //     i * 8 + j            with i in [0, 4), j in [0, 8)    is one fused iterator of extent 32
 //     f // 8, f % 8        with f in [0, 32)                are two splits of f
@@ -20,7 +20,7 @@ struct IterMarkNode;
 
 /// sum of splits + base. Immutable, shared.
 using IterSum = std::shared_ptr<const IterSumNode>;
-/// An iterator as such: a variable (or opaque expression), or a sum taken as one iterator.
+/// An iterator: a variable (or opaque expression), or a sum that acts as one iterator.
 using IterMark = std::shared_ptr<const IterMarkNode>;
 
 /// ((source // lower_factor) % extent) * scale
@@ -29,7 +29,7 @@ struct IterSplit {
   Expr lower_factor, extent, scale;
 };
 
-/// Exactly one of source, sum, split is there.
+/// Exactly one of source, sum, split is set.
 struct IterMarkNode {
   Expr source;
   IterSum sum;
@@ -42,17 +42,17 @@ struct IterSumNode {
   Expr base;
 };
 
-/// What must hold of a map from iterators to indices.
+/// The requirements for a map from iterators to indices.
 enum class IterMapLevel : uint8_t {
   NoCheck,      // each index is affine
-  Surjective,   // and indices do not depend on one another
-  Bijective,    // and every iterator is used up
+  Surjective,   // and indices are independent of one another
+  Bijective,    // and the indices use every iterator completely
 };
 
 struct IterMapResult {
   std::vector<IterSum> indices;        // empty when refused
   std::vector<std::string> errors;
-  Expr padding_predicate;              // where the map pads: true at padding; constant false otherwise
+  Expr padding_predicate;              // true for padded iterations; constant false without padding
 };
 
 using IterDomains = std::vector<std::pair<Var, Range>>;
@@ -64,15 +64,15 @@ using IterDomains = std::vector<std::pair<Var, Range>>;
 
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSum& sum, Analyzer& analyzer) -> Expr;
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSplit& split, Analyzer& analyzer) -> Expr;
-/// Any expression as an iter sum without checks on the whole (TVM's NormalizeToIterSum).
+/// An expression as an iter sum, without checks of the whole map (TVM's NormalizeToIterSum).
 [[nodiscard]] auto normalize_to_iter_sum(const Expr& index, const IterDomains& iters, Analyzer& analyzer) -> IterSum;
 
-/// The indices with the map found and put back; the indices, simplified, where there is none.
-/// swaps_products: an extent `M * N` is known to be `N * M` too, as it is to TVM since April 2026.
+/// The indices rebuilt from their detected map; where none is detected, the simplified indices.
+/// swaps_products: an extent `M * N` also matches `N * M`, as in TVM since April 2026.
 [[nodiscard]] auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
                                      IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true, bool swaps_products = false) -> std::vector<Expr>;
 
-/// The values of the iterators' variables from those of the indices. The map must have been accepted as bijective.
+/// The values of the iterators' variables in terms of the indices' values. The map must be bijective.
 [[nodiscard]] auto inverse_affine_iter_map(const std::vector<IterSum>& map, const std::vector<Expr>& outputs)
     -> std::unordered_map<const VarNode*, Expr>;
 

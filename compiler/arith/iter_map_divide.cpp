@@ -1,5 +1,5 @@
-// What is done with a detected iteration map: its inverse, and the division of a space into an outer and an
-// inner part. See iter_map.h.
+// Operations on a detected iteration map: its inverse, and the division of a space into an outer and an inner
+// part. See iter_map.h.
 #include <algorithm>
 #include <optional>
 
@@ -11,8 +11,8 @@
 namespace loopsmith::arith {
 namespace {
 
-// Values flow from the outputs back to the variables: a sum gives each of its splits its digits, a split gives
-// its mark its value times the lower factor.
+// Values flow from the outputs back to the variables: a sum passes digits to its splits, a split passes its value
+// times the lower factor to its mark.
 class Inverter {
  public:
   explicit Inverter(Analyzer& analyzer) : analyzer_(analyzer) {}
@@ -26,7 +26,7 @@ class Inverter {
   }
 
  private:
-  // Sums below a sum come before it; reversed, each sum has all of its value before it passes it on.
+  // Nested sums come before the sum around them. In reverse order, each sum is complete before it passes its value on.
   void order(const IterSumNode* sum, int depth) {
     if (depth > Analyzer::State::max_depth) { ok_ = false; return; }
     if (std::any_of(order_.begin(), order_.end(), [&](const auto& o) { return o.first == sum; })) { return; }
@@ -43,7 +43,7 @@ class Inverter {
       if (!scale || (*scale != 1 && *scale != -1)) { ok_ = false; return; }
       return pass_on(sum.args[0], mul(input, sum.args[0].scale));
     }
-    // Scales must be those of digits.
+    // The scales must be those of digits in a mixed-radix number.
     Expr expected = sum.args.empty() ? Expr() : sum.args.back().scale;
     for (size_t i = sum.args.size(); i > 0; --i) {
       const IterSplit& split = sum.args[i - 1];
@@ -100,7 +100,7 @@ class Divider {
   [[nodiscard]] auto outer_predicate() const -> const Expr& { return outer_predicate_; }
   [[nodiscard]] auto inner_predicate() const -> const Expr& { return inner_predicate_; }
 
-  // None where the sum cannot be divided. `extent`: of the mark of this sum, or none at the top.
+  // None where the sum cannot be divided. `extent` is that of the sum's mark; null at the top.
   auto divide(const IterSumNode& sum, const Expr& extent) -> std::optional<Division> {
     DataType t = sum.base.dtype();
     IterSumNode nothing{{}, zero(t)};
@@ -111,20 +111,20 @@ class Divider {
       if (result && !is_zero(sum.base)) { result->inner.base = add(result->inner.base, sum.base); }
       return result;
     }
-    // Outer splits first, then inner ones; read from the inside.
+    // Outer splits come first, then inner ones; they are read from the inside.
     Expr total = one(t);
     std::vector<IterSplit> outer, inner;
     bool has_unit_scale = false;
     for (auto it = sum.args.rbegin(); it != sum.args.rend(); ++it) {
       has_unit_scale = has_unit_scale || is_one(it->scale);
-      // What is put together again below has the scales of digits.
+      // The recombination below needs the scales of digits.
       if (!analyzer_.can_prove_equal(it->scale, total)) { return {}; }
       auto part = divide(*it);
       if (!part || part->side == Side::Mixed || (part->side == Side::Inner && !outer.empty())) { return {}; }
       bool is_inner = part->side == Side::Inner;
       auto& list = is_inner ? inner : outer;
       IterSumNode own = is_inner ? part->inner : part->outer;
-      // What shifts an iterator stands in the inner part, wherever the iterator itself does.
+      // The base of an iterator belongs to the inner part, regardless of the iterator's own part.
       if (!is_inner) { own.base = add(own.base, part->inner.base); }
       list.push_back(as_split(own, is_inner ? part->inner_extent : part->outer_extent));
       total = mul(total, list.back().extent);
@@ -133,7 +133,7 @@ class Divider {
     auto [outer_sum, outer_extent] = stack(outer, zero(t));
     auto [inner_sum, inner_extent] = stack(inner, sum.base);
     if (extent ? !analyzer_.can_prove_equal(total, extent) : true) {
-      // Under a predicate the sum cannot be taken apart: it is all outer or all inner.
+      // Under a predicate the sum is indivisible: all outer or all inner.
       if (!extent) { return {}; }
       if (inner.empty()) {
         outer_sum.base = sum.base;
@@ -169,7 +169,7 @@ class Divider {
     return a.source == b.source && deep_equal(a.lower_factor, b.lower_factor) && deep_equal(a.extent, b.extent);
   }
   static auto unit(const IterSplit& split) -> IterSumNode { return {{split}, zero(split.extent.dtype())}; }
-  // A sum that is one split, as that split; else as an iterator of its own.
+  // A sum of a single split as that split; other sums as a new iterator.
   static auto as_split(const IterSumNode& sum, const Expr& extent) -> IterSplit {
     if (sum.args.size() == 1 && is_zero(sum.base)) { return sum.args[0]; }
     auto mark = std::make_shared<IterMarkNode>();
@@ -212,8 +212,8 @@ class Divider {
     if (!division) { return {}; }
     bool whole = is_one(split.lower_factor) && analyzer_.can_prove_equal(split.extent, mark.extent);
     if (whole && splits.size() == 1) { return division; }
-    // A part of an iterator that is shifted (by padding or a predicate), or that is the only part in use: it goes where
-    // the iterator goes, as it stands.
+    // A part of a shifted iterator (by padding or a predicate), or the only used part: it goes unchanged to the side of its
+    // iterator.
     if (!is_zero(mark.sum->base) || splits.size() == 1) {
       if (division->side == Side::Mixed) { return {}; }
       return division->side == Side::Inner ? inner_only(split) : outer_only(split);
@@ -285,8 +285,8 @@ auto subspace_divide(const std::vector<Expr>& bindings, const IterDomains& iters
   }
   result.outer_predicate = divider.outer_predicate();
   result.inner_predicate = divider.inner_predicate();
-  // What the predicate says beyond that must not be lost: bounds of single iterators, which narrowed their domains, and
-  // lower bounds.
+  // The other parts of the predicate must be kept: bounds of single iterators, which narrowed their domains, and lower
+  // bounds.
   Analyzer known;
   for (const auto& [var, range] : iters) { known.bind(var, range); }
   auto outer_scope = known.enter(result.outer_predicate), inner_scope = known.enter(result.inner_predicate);

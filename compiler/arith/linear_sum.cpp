@@ -1,4 +1,4 @@
-// See linear_sum.h.
+// The fast path for linear sums: see linear_sum.h.
 #include "arith/linear_sum.h"
 
 #include <array>
@@ -10,13 +10,13 @@ namespace {
 
 constexpr int max_nodes = 64;
 constexpr size_t max_terms = 12;
-constexpr int64_t max_number = int64_t{1} << 30;   // what is within it does not overflow where it is added
+constexpr int64_t max_number = int64_t{1} << 30;   // sums of numbers within it do not overflow
 
 class LinearSum {
  public:
   explicit LinearSum(DataType dtype) : dtype_(dtype) {}
 
-  // False: it is no such sum.
+  // False for other expressions.
   auto take(const Expr& e, int64_t scale) -> bool {
     if (--nodes_ < 0 || !(e.dtype() == dtype_) || !is_small(scale)) { return false; }
     switch (e.kind()) {
@@ -37,7 +37,7 @@ class LinearSum {
       default: return false;
     }
   }
-  // Once all is taken: may rules change it? Terms that cancel are gone.
+  // True when no rule can change the sum. Cancelled terms were removed.
   auto is_plain(const Analyzer::State& state) -> bool {
     size_t kept = 0;
     for (size_t i = 0; i < count_; ++i) {

@@ -90,7 +90,7 @@ struct Inequality {
   Expr rest;
 };
 
-// Both scaled by what their coefficients have in common, where the rest is constant too.
+// Divides an inequality by the greatest common divisor of its coefficients, if the rest is constant.
 void reduce(Inequality& q) {
   const auto* rest = q.rest.as<IntImm>();
   int64_t gcd = 0;
@@ -142,11 +142,11 @@ auto solve_linear_equations(const std::vector<Var>& variables, const std::vector
     std::swap(inverse[a], inverse[b]);
   };
   EquationSolution out;
-  std::vector<Expr> y;                     // values of the columns that are settled
+  std::vector<Expr> y;                     // values of the settled columns
   for (LinearForm& row : rows) {
     Row& c = row.coefficients;
     size_t rank = y.size();
-    // Euclid's algorithm over the columns that are open, until one is left.
+    // Euclid's algorithm over the open columns, until one is left.
     while (true) {
       size_t least = n;
       bool alone = true;

@@ -1,11 +1,11 @@
-// Systems of linear equations and inequalities over integer variables, with coefficients that are constants. What is not a
-// variable of the system (symbolic extents, other iterators) takes part as it stands.
+// Systems of linear equations and inequalities over integer variables with constant coefficients. Other terms (symbolic
+// extents, other iterators) are symbolic constants.
 //
 //     2 * i + 3 * j == n              i = f * 3 - n,  j = n - f * 2        for every integer f
 //     0 <= i, i + 2 * j < n           i in [0, n - 1 - j * 2],  j <= (n - 1) // 2
 //
-// Equations by unimodular column operations, inequalities by Fourier-Motzkin elimination. Everything answers none where the
-// system is not linear, or grows beyond a bound: that is no statement about its solutions.
+// Equations are solved by unimodular column operations, inequalities by Fourier-Motzkin elimination. The result is none where
+// the system is not linear or grows beyond a bound; that says nothing about its solutions.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,19 @@
 
 namespace loopsmith::arith {
 
-/// sum of coefficients[i] * variables[i] + rest; the rest mentions none of the variables.
+/// The sum of coefficients[i] * variables[i], plus `rest`, which contains none of the variables.
 struct LinearForm {
   std::vector<int64_t> coefficients;
   Expr rest;
 };
 [[nodiscard]] auto detect_linear(const Expr& expr, const std::vector<Var>& variables, Analyzer& analyzer) -> std::optional<LinearForm>;
 
-/// All solutions of equations: for any integers that the free variables stand for, where the conditions hold.
+/// All solutions of equations, for all integer values of the free variables, provided that the conditions hold.
 struct EquationSolution {
-  std::vector<Var> free;                                   // new variables: what the equations leave open
+  std::vector<Var> free;                                   // new variables for the remaining degrees of freedom
   std::unordered_map<const VarNode*, Expr> values;         // of each variable, in terms of the free ones
   std::vector<Expr> free_values;                           // of each free one, in terms of the variables
-  std::vector<Expr> conditions;                            // on the rest; constant false: there are no solutions
+  std::vector<Expr> conditions;                            // on the rest; constant false: no solution exists
 };
 /// `equations`: conditions a == b.
 [[nodiscard]] auto solve_linear_equations(const std::vector<Var>& variables, const std::vector<Expr>& equations, Analyzer& analyzer)
@@ -39,9 +39,9 @@ struct VariableBounds {
   Var variable;
   std::vector<Expr> lower, upper;
 };
-/// A point solves the system exactly when it is within all bounds and the conditions hold. Bounds are given in the order of
-/// the variables. The conditions are necessary for a solution; where coefficients other than 1 and -1 were eliminated, they
-/// may hold without there being one.
+/// A point solves the system exactly if it is within all bounds and the conditions hold. Bounds are in the order of the
+/// variables. The conditions are necessary for a solution; they are not sufficient if coefficients other than 1 and -1 were
+/// eliminated.
 struct InequalitySolution {
   std::vector<VariableBounds> bounds;
   std::vector<Expr> conditions;

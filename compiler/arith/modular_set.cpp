@@ -10,14 +10,14 @@ namespace loopsmith::arith {
 namespace {
 
 auto entry(int64_t coeff, int64_t base) -> ModularSet {
-  if (coeff == std::numeric_limits<int64_t>::min()) { return {1, 0}; }   // no multiple of it but 0 and itself is held
+  if (coeff == std::numeric_limits<int64_t>::min()) { return {1, 0}; }   // it has no negation
   if (coeff < 0) { coeff = wrap_sub(0, coeff); base = wrap_sub(0, base); }
   if (coeff > 0) { base = floor_mod(base, coeff); }
   return {coeff, base};
 }
 constexpr ModularSet everything{1, 0};
 
-// With a base that may be wider: of a constant it wraps around in `dtype`, or there is none.
+// For a base that may exceed int64: a constant wraps around in `dtype`; other sets become unknown.
 auto wide_entry(int64_t coeff, __int128 base, DataType dtype) -> ModularSet {
   if (coeff != 0) { base %= coeff; }
   if (base != static_cast<int64_t>(base) && !wraps(dtype)) { return everything; }
@@ -64,7 +64,7 @@ auto meet(ModularSet a, ModularSet b) -> ModularSet {
   return entry(wrap_mul(a.coeff / gcd, b.coeff), wrap_add(wrap_mul(x, a.coeff), a.base));
 }
 
-// What is left of a set when values wrap around at 2^bits: the power of two in the coefficient.
+// The set after values wrap around at 2^bits: only the power of two in the coefficient stays.
 auto settle(ModularSet m, DataType dtype) -> ModularSet {
   if (!wraps(dtype)) { return m; }
   if (m.coeff == 0 && m.base < 0 && dtype.is_uint() && dtype.bits == 64) { return everything; }   // beyond int64
@@ -155,7 +155,7 @@ class Moduli {
     ModularSet a = visit(lhs);
     if (trunc_mod(a.coeff, value) != 0) { return everything; }
     if (a.base == 0) { return entry(std::abs(trunc_div(a.coeff, value)), 0); }
-    // Only where it is clear that rounding is downwards.
+    // Only where rounding is known to be downwards.
     if (a.base > 0 && value > 0 && (round_down || state_.owner->can_prove_greater_equal(lhs, 0))) {
       return entry(a.coeff / value, a.base / value);
     }

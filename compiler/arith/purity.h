@@ -1,11 +1,11 @@
-// What an expression does beside having a value.
+// Side effects of expressions.
 #pragma once
 
 #include "ir/ir.h"
 
 namespace loopsmith::arith {
 
-/// It computes a value from variables and constants, and nothing else: it reads no memory and has no call with an effect.
+/// True for expressions that only compute a value from variables and constants: no memory reads, no calls with effects.
 [[nodiscard]] auto is_pure(const Expr& expr) -> bool;
 
 }  // namespace loopsmith::arith

@@ -1,5 +1,4 @@
-// Where accesses go: regions relaxed over loops, exactly where the indices are affine, by intervals elsewhere.
-// See int_set.h.
+// Regions of accesses, relaxed over loops: exact for affine indices, by intervals for others. See int_set.h.
 #include <algorithm>
 
 #include "arith/int_set.h"
@@ -11,7 +10,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// The points base + split + [0, extent), or none where they have holes.
+// The points base + split + [0, extent); none if they have holes.
 auto points_of(const IterSumNode& sum, const Expr& extent, Analyzer& analyzer) -> std::optional<IntSet> {
   auto is_empty = [&](const Expr& e) { return analyzer.can_prove(equal(e, zero(e.dtype()))); };
   if (is_empty(extent)) { return IntSet::nothing(); }
@@ -63,7 +62,7 @@ auto estimate_region_upper_bound(const Array<Range>& region, const std::vector<s
   if (auto exact = estimate_region_strict_bound(region, dom, predicate, analyzer)) { return std::move(*exact); }
   std::vector<IntSet> result;
   for (const Range& range : region) {
-    // A piece whose length the loops change is no piece that is moved about.
+    // True when the loops do not change the length of the range.
     bool is_fixed = !uses_var(range.extent, [&](const VarNode& v) { return std::any_of(dom.begin(), dom.end(), [&](const auto& d) { return d.first.get() == &v; }); });
     IterMapResult map = is_fixed ? detect_iter_map({range.min}, dom, predicate, IterMapLevel::Surjective, analyzer) : IterMapResult();
     if (!map.indices.empty()) {

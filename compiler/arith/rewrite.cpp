@@ -1,7 +1,7 @@
-// The rewriting simplifier: what each kind of node does around its rules. See rewrite.h and rules/.
+// The rewriting simplifier: the steps around the rules for each kind of node. See rewrite.h and rules/.
 //
-// Comparisons come down to equality and less-than: a <= b is not (b < a), a != b is not (a == b). A
-// comparison that its rules leave is then decided, where it can be, by the bounds of the difference.
+// Comparisons are reduced to equality and less-than: a <= b is not (b < a), a != b is not (a == b). If no rule decides a
+// comparison, the bounds of the difference may.
 #include "arith/rewrite.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ auto children(const Expr& e) -> const BinaryNode& { return *static_cast<const Bi
 
 auto is_constant(const Expr& e) -> bool { return e.kind() == NodeKind::IntImm || e.kind() == NodeKind::FloatImm; }
 
-// Does an if_then_else inside keep a division or a read from being evaluated, or is there a read whose place is worked out? Both values
-// of a Select are evaluated, so that its condition must not decide such a choice, nor what is read.
+// True when an if_then_else inside guards a division or a read, or the index of a read is computed. Both values of a Select are
+// evaluated, so the facts of its condition must not simplify such a guard or index.
 auto guards_something(const Expr& e) -> bool {
   auto may_fail = [](const Expr& x) {
     switch (x.kind()) {
@@ -37,7 +37,7 @@ auto guards_something(const Expr& e) -> bool {
   });
 }
 
-// And's and Or's sides in turns, each under what the other says, until nothing changes.
+// The limit of turns in which each side of an `and` or `or` is simplified under the other.
 constexpr int boolean_turns = 4;
 constexpr int max_recursive_rewrites = 5;
 
@@ -62,8 +62,8 @@ auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr {
     return folded.kind() == kind ? Expr() : folded;
   }
   if (ia && ib) {
-    // What leaves its type stays as it stands: as part of a right program it is not evaluated, and in a difference that is only asked
-    // about it would tell the opposite.
+    // A result that leaves its type is not folded: a correct program never evaluates it, and in a difference that only serves a proof it
+    // would give the opposite answer.
     if (is_index_type(a.dtype()) && !fold_is_exact(kind, a.dtype(), ia->value, ib->value)) { return {}; }
     Expr folded = make_binary(kind, a, b);
     return folded.kind() == kind ? Expr() : folded;
@@ -174,7 +174,7 @@ auto Rewriter::literally(const Expr& condition) -> Expr {
   return {};
 }
 
-// A node nobody else holds is finished with the origin of what it stands for; others keep theirs.
+// A new node, which nothing else refers to, gets the origin of the replaced expression; other nodes keep theirs.
 auto with_origin(Expr result, const Expr& replaced) -> Expr {
   if (result.get() != replaced.get() && result.get()->refs == 1 && !result.origin().is_known()) {
     const_cast<ExprNode*>(result.get())->origin = replaced.origin();
@@ -314,7 +314,7 @@ auto Rewriter::less_or_equal(const Expr& expr) -> Expr {
   if (Expr folded = try_fold(NodeKind::LE, a, b)) { return folded; }
   Expr same = a.same_as(n.a) && b.same_as(n.b) ? expr : Expr(make<LE>(a, b));
   if (Expr known = literally(same)) { return known; }
-  // The rules first: a <= b * x becomes ceildiv(a, b) <= x, which the proof below would spoil.
+  // The rules come first: a <= b * x becomes ceildiv(a, b) <= x; the proof below would change that form.
   Expr result = from_not_rules(make<Not>(from_lt_rules(make<LT>(b, a))));
   const auto* le = result.as<LE>();
   if (le && is_index_type(le->a.dtype())) {
@@ -340,7 +340,7 @@ auto Rewriter::connective(const Expr& expr) -> Expr {
   NodeKind kind = expr.kind();
   const BinaryNode& n = children(expr);
   Expr a = n.a, b = n.b;
-  // A normal form is that of the whole condition.
+  // The normal form is computed for the whole condition only.
   bool is_outermost = !inside_boolean_;
   struct Inside { bool& flag; bool before; ~Inside() { flag = before; } } inside{inside_boolean_, inside_boolean_};
   inside_boolean_ = true;
@@ -405,7 +405,7 @@ auto Rewriter::call(const Expr& expr) -> Expr {
     }
     if (is_zero(condition)) { return f; }
     if (is_one(condition)) { return t; }
-    // Nested choices with the same constant otherwise are one choice.
+    // Nested if_then_else with the same constant as the other value are merged.
     const auto* inner = t.as<Call>();
     if (inner && inner->op == "if_then_else" && is_constant(inner->args[2]) && deep_equal(inner->args[2], f)) {
       return if_then_else(logical_and(condition, inner->args[0]), inner->args[1], f);

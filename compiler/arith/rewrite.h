@@ -1,4 +1,4 @@
-// The rewriting simplifier: rules applied from the leaves upwards, with the analyses at hand for conditions.
+// The rewriting simplifier: it applies rules from the leaves upwards, and the analyses decide the rules' conditions.
 #pragma once
 
 #include "arith/state.h"
@@ -7,12 +7,12 @@ namespace loopsmith::arith {
 
 /// The operator of this kind with constants folded.
 [[nodiscard]] auto make_binary(NodeKind kind, Expr a, Expr b) -> Expr;
-/// The node as it is, with nothing folded.
+/// The node without folding.
 [[nodiscard]] auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr;
-/// What the operator folds to: a constant or one of the operands; none where it does not fold.
+/// The folded operator: a constant or one of the operands; null where it does not fold.
 [[nodiscard]] auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr;
 
-/// The result with the origin of what it replaces, where it is a new node without one.
+/// The result, with the origin of the replaced expression if the result is a new node without an origin.
 [[nodiscard]] auto with_origin(Expr result, const Expr& replaced) -> Expr;
 
 class Rewriter {
@@ -20,11 +20,11 @@ class Rewriter {
   explicit Rewriter(Analyzer::State& state) : state_(state) {}
   virtual ~Rewriter() = default;
 
-  /// Twice at most, the second time over the result of the first.
+  /// Rewrites an expression, and its result once more.
   [[nodiscard]] auto run(const Expr& expr) -> Expr;
 
   [[nodiscard]] virtual auto visit(const Expr& expr) -> Expr;
-  /// Rewrites a rule's result; to a limited depth, so that rules cannot chase one another.
+  /// Rewrites a rule's result, to a limited depth, so that rules cannot undo each other forever.
   [[nodiscard]] auto again(const Expr& expr) -> Expr;
   [[nodiscard]] auto compare(const Expr& a, const Expr& b) -> Order;
   [[nodiscard]] auto compare(const Expr& a, int64_t value) -> Order;
@@ -36,7 +36,7 @@ class Rewriter {
   /// One node, its operands through visit().
   [[nodiscard]] auto rewrite(const Expr& expr) -> Expr;
   Analyzer::State& state_;
-  bool knows_literals_ = true;      // conditions that hold literally are used
+  bool knows_literals_ = true;      // use conditions that are literally among the facts
 
  private:
   auto rewrite_kind(const Expr& expr) -> Expr;
@@ -55,7 +55,7 @@ class Rewriter {
   auto from_lt_rules(const Expr& expr) -> Expr;
   auto from_not_rules(const Expr& expr) -> Expr;
   auto compare_product_and_sum(const Expr& a, const Expr& b) -> Order;
-  /// True or false where the condition, or its negation, holds literally; else none.
+  /// True or false if the condition or its negation is literally among the facts; else null.
   auto literally(const Expr& condition) -> Expr;
   bool inside_boolean_ = false;     // within the operands of a connective
   int recursion_ = 0;

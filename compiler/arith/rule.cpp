@@ -13,7 +13,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// Operands are told apart by these classes when candidates are chosen.
+// The classes of operands, for choosing candidate rules.
 constexpr int other_class = 0;
 auto class_of(NodeKind kind) -> int {
   switch (kind) {
@@ -288,7 +288,7 @@ class RuleSet::Engine {
       case Node::Op::Truth: return constant_int(like, n.value);
       case Node::Op::Binary: {
         bool logical = n.kind == NodeKind::And || n.kind == NodeKind::Or;
-        // A literal takes the type of the other side.
+        // A literal gets the type of the other side.
         if (nodes_[n.child[0]].op == Node::Op::Literal && !logical) {
           Expr b = build(n.child[1], like);
           return combine(n.kind, constant_int(b.dtype(), nodes_[n.child[0]].value), b);
@@ -325,11 +325,11 @@ class RuleSet::Engine {
 
   auto holds(uint16_t at) -> bool { return number(at) != 0 && !overflow; }
 
-  // Constants that left their type on the way: the rule does not apply.
+  // Set when a constant exceeds its type: the rule then does not apply.
   bool overflow = false;
 
  private:
-  // Constants are folded in their type; what would wrap around is no constant of a rule.
+  // Folds constants in their type; a rule does not apply if one would wrap around.
   auto combine(NodeKind kind, Expr a, Expr b) -> Expr {
     const auto* x = a.as<IntImm>();
     const auto* y = b.as<IntImm>();
@@ -367,7 +367,7 @@ class RuleSet::Engine {
           case NodeKind::Add: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_add_overflow(x, y, &r); }, a, b);
           case NodeKind::Sub: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_sub_overflow(x, y, &r); }, a, b);
           case NodeKind::Mul: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_mul_overflow(x, y, &r); }, a, b);
-          // A division by zero decides nothing: the conditions compare remainders with 0.
+          // A division by zero gives 0: the conditions only compare remainders with 0.
           case NodeKind::FloorDiv: return b == 0 ? 0 : trunc_div(a, b);
           case NodeKind::FloorMod: return b == 0 ? 1 : trunc_mod(a, b);
           case NodeKind::EQ: return a == b;
@@ -414,7 +414,7 @@ auto RuleSet::may_fit(const Compiled& rule, int type_class, int a_class, int b_c
   return root.op == Node::Op::Not || operand(nodes_[root.child[1]], b_class);
 }
 
-// The rules worth trying for operands of these kinds, in order; found out once per thread.
+// The candidate rules for operands of these kinds, in order; computed once per thread.
 auto RuleSet::candidates(const Expr& expr) const -> const std::vector<uint16_t>& {
   thread_local std::vector<std::vector<std::unique_ptr<std::vector<uint16_t>>>> memo;
   const Expr& a = is_binary(expr.kind()) ? static_cast<const BinaryNode*>(expr.get())->a : expr.as<Not>()->a;

@@ -1,18 +1,18 @@
-// Rewrite rules as text, and what applies them.
+// Rewrite rules as text, and the engine that applies them.
 //
 //     {"min(x, y + z * c1) + z * c2", "min(x + z * c2, y)", "c1 == -c2"}
 //
-// reads: where an expression has the form on the left, and the condition holds, it becomes the form on the
-// right. Alternatives of a pattern stand between " | ". Names:
+// means: an expression of the form on the left becomes the form on the right if the condition holds. Alternatives
+// of a pattern are separated by " | ". Names:
 //     x y z b1 b2 s1 s2 lanes   any expression; the same name again, an equal one
 //     c1 c2 c3                  an integer constant
 //     f                         a floating-point constant
-// `//` and `%` are floor division and its remainder in patterns and results; in conditions, which compute
-// with the constants, those of C. Conditions may ask for proofs: ge0(e): e >= 0; ge1(e): e >= 1; eq0(e): e == 0; and
-// index(e): e is of an index type, whose arithmetic does not wrap around.
+// `//` and `%` are floor division and its remainder in patterns and results; in conditions, which compute with
+// constants, they are those of C. Conditions may demand proofs: ge0(e): e >= 0; ge1(e): e >= 1; eq0(e): e == 0;
+// and index(e): e has an index type, whose arithmetic does not wrap around.
 //
-// Rules of one kind of node are tried in the order of their table, which TVM 0.19's order fixes. The tables
-// are compiled on first use; rules that cannot fit are skipped by the kinds of the operands.
+// The rules for a kind of node are tried in the order of their table, which is TVM 0.19's. The tables are
+// compiled on first use; rules that cannot match are skipped by the kinds of the operands.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ namespace slot {
 enum : uint8_t { x, y, z, b1, b2, s1, s2, lanes, c1, c2, c3, f, count };
 }
 
-/// What the names of a pattern stand for; points into the matched expression.
+/// The values of a pattern's names; points into the matched expression.
 struct Match {
   std::array<const Expr*, slot::count> at{};
   [[nodiscard]] auto operator[](uint8_t name) const -> const Expr& { return *at[name]; }
@@ -36,10 +36,10 @@ struct Match {
   [[nodiscard]] auto integer(uint8_t name) const -> int64_t { return at[name]->as<IntImm>()->value; }
 };
 
-enum class On : uint8_t { Index, Vector, Any };   // types of the node's first operand
+enum class On : uint8_t { Index, Vector, Any };   // the allowed types of the node's first operand
 enum class Then : uint8_t { Done, Again };        // Again: the result is rewritten in turn
 
-/// A rule written in C++: gives none where it does not apply.
+/// A rule written in C++: returns null where it does not apply.
 using Native = auto (*)(Rewriter&, const Expr& whole, const Match&) -> Expr;
 
 struct Rule {
@@ -48,17 +48,17 @@ struct Rule {
   const char* condition = "";
   Then then = Then::Done;
   On on = On::Index;
-  Native native = nullptr;       // in place of result and condition
+  Native native = nullptr;       // replaces result and condition
 };
 
 class RuleSet {
  public:
   explicit RuleSet(const std::vector<Rule>& rules);
-  /// The result of the first rule that fits, or none.
+  /// The result of the first matching rule, or null.
   [[nodiscard]] auto apply(Rewriter& rewriter, const Expr& expr) const -> Expr;
 
-  /// For tests: how many patterns there are, and an expression of the form of one. `parts` stand for its names; none where
-  /// the pattern is of vectors.
+  /// For tests: the number of patterns, and an expression that matches one. `parts` are the values of its names; null for
+  /// patterns of vectors.
   [[nodiscard]] auto count() const -> size_t { return rules_.size(); }
   [[nodiscard]] auto example(size_t index, const Match& parts, DataType like) const -> Expr;
 

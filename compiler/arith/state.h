@@ -1,4 +1,4 @@
-// What an Analyzer holds, and the entry points of its parts. For the files of this room only.
+// The state of an Analyzer, and the entry points of its parts. For the files of this room only.
 //
 // Parts: constant bounds (const_int_bound.cpp), modular sets (modular_set.cpp), known comparisons
 // (transitive_comparison.cpp), interval domains (int_set.cpp), and the two simplifiers (rewrite.h, canonical.h).
@@ -13,12 +13,12 @@
 
 namespace loopsmith::arith {
 
-/// Types in which indices are computed; the only ones that most rules apply to.
+/// True for types of index arithmetic; most rules apply only to these.
 inline auto is_index_type(DataType t) -> bool {
   return t.code == TypeCode::Int && (t.bits == 32 || t.bits == 64) && t.lanes == 1 && !t.scalable;
 }
 
-/// Integers whose arithmetic wraps around for the analyses too: all but int32 and int64 (see ir/ir.h).
+/// True for integers whose arithmetic wraps around: all but int32 and int64 (see ir/ir.h).
 inline auto wraps(DataType t) -> bool { return t.is_integral() && !(t.is_int() && t.bits >= 32); }
 
 /// lhs OP rhs + offset, where the two sides are keys into State::keys. Never < or >: those become <= and >=.
@@ -32,9 +32,9 @@ struct VarFacts {
   Var keep;
   std::optional<ConstIntBound> bound;
   std::optional<ModularSet> modulus;
-  Expr value;                            // bound to this value, or none
+  Expr value;                            // the bound value, or null
   std::optional<IntSet> domain;
-  std::optional<Range> range;            // as bound, for the comparisons made of it
+  std::optional<Range> range;            // the bound range, for the comparisons made of it
 };
 
 struct Analyzer::State {
@@ -54,7 +54,7 @@ struct Analyzer::State {
     return it == vars.end() ? nullptr : &it->second;
   }
 
-  // Facts of the scopes entered, innermost last.
+  // Facts of the open scopes, innermost last.
   std::vector<std::pair<Expr, ConstIntBound>> scoped_bounds;
   std::vector<Expr> literals;
   std::vector<Comparison> scoped_comparisons;
@@ -68,8 +68,8 @@ struct Analyzer::State {
 
   uint8_t extensions = no_extensions;
 
-  // Work and depth left for the question being answered. When the work is used up, rules stop firing and
-  // proofs fail: the answer is what was reached, and still right.
+  // Work and depth left for the current question. Without work left, rules stop firing and proofs fail: the
+  // answer is less precise, but still correct.
   static constexpr int64_t work_per_question = 1'000'000;
   static constexpr int max_depth = 400;
   int64_t work = 0;
@@ -80,7 +80,7 @@ struct Analyzer::State {
   std::unique_ptr<class CanonicalSimplifier> canonical;
 };
 
-/// A question asked from outside starts with a full budget; those it asks of itself share it.
+/// A question from outside starts with a full budget; nested questions share it.
 class Question {
  public:
   explicit Question(Analyzer::State& state) : state_(state) {
@@ -115,22 +115,22 @@ void enter_domains(Analyzer::State& state, const Expr& constraint);
 [[nodiscard]] auto simplify_as_and_of_ors(Analyzer::State& state, const Expr& condition) -> Expr;
 
 // deep_equal.cpp
-/// As deep_equal, paid for from the work that is left.
+/// As deep_equal, charged to the remaining work.
 [[nodiscard]] auto deep_equal(Analyzer::State& state, const Expr& a, const Expr& b) -> bool;
 
 // constraints.cpp
-/// The facts in a condition: itself (unless parts_only), the sides of an `and`, the negated sides of a `not (a or b)`.
+/// The facts that follow from a condition: itself (unless parts_only), the sides of an `and`, the negated sides of a `not (a or b)`.
 [[nodiscard]] auto facts_of(const Expr& condition, bool parts_only) -> std::vector<Expr>;
-/// The condition with negations pushed inwards, where that is certain to be shorter.
+/// The condition with negations pushed inwards, where that makes it shorter.
 [[nodiscard]] auto normalize_booleans(Expr condition) -> Expr;
-/// No calls with effects, no reads of memory.
+/// True without calls with effects and reads of memory.
 [[nodiscard]] auto is_pure(Analyzer::State& state, const Expr& expr) -> bool;
-/// No writes or calls with effects; reads are fine.
+/// True without writes and calls with effects; reads are allowed.
 [[nodiscard]] auto is_read_only(const Expr& expr) -> bool;
 
 inline auto operator&(Order a, Order b) -> Order { return static_cast<Order>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b)); }
 
-/// Is the value one of the type? (uint64 beyond int64 is not, as constants are held as int64.)
+/// True when the type contains the value. (Not for uint64 beyond int64, because constants are stored as int64.)
 inline auto fits(DataType t, __int128 value) -> bool {
   int bits = std::min<int>(t.bits, 64) - (t.is_int() ? 1 : 0);
   if (t.is_uint() && bits == 64) { bits = 63; }
@@ -138,7 +138,7 @@ inline auto fits(DataType t, __int128 value) -> bool {
   return value < limit && value >= (t.is_int() ? -limit : 0);
 }
 
-/// Does the operator on these constants stay in the type?
+/// True when the result of the operator on these constants fits into the type.
 inline auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bool {
   __int128 exact = 0;
   switch (kind) {
@@ -151,7 +151,7 @@ inline auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bo
   return fits(t, exact);
 }
 
-// Arithmetic on 64 bits that wraps, as constants of TIR do.
+// Wrapping 64-bit arithmetic, as for constants of TIR.
 inline auto wrap_add(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 inline auto wrap_sub(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
 inline auto wrap_mul(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }

@@ -1,5 +1,5 @@
-// Comparisons between two expressions that follow from comparisons already known: from the ranges variables
-// were bound to and from the conditions entered. With `transitively_prove_inequalities`, chains of them too.
+// Comparisons that follow from known ones: from the bound ranges of variables and from entered conditions. With
+// `transitively_prove_inequalities`, also from chains of them.
 #include <algorithm>
 
 #include "arith/state.h"
@@ -36,7 +36,7 @@ auto implies(const Comparison& a, const Comparison& b) -> bool {
   return false;
 }
 
-// x + c as x and c; constants as nothing and c.
+// Splits x + c into x and c; a constant into null and c.
 auto split_offset(const Expr& e) -> std::pair<Expr, int64_t> {
   if (const auto* n = e.as<Add>()) {
     if (const auto* c = n->b.as<IntImm>()) { return {n->a, c->value}; }
@@ -50,7 +50,7 @@ auto split_offset(const Expr& e) -> std::pair<Expr, int64_t> {
 
 constexpr size_t unknown_key = static_cast<size_t>(-1);
 
-// Offsets are small enough that sums of two do not wrap around; comparisons by more are not kept.
+// Offsets are limited so that the sum of two does not wrap around; comparisons with larger offsets are dropped.
 auto offset_between(int64_t to, int64_t from) -> std::optional<int64_t> {
   constexpr int64_t most = int64_t{1} << 61;
   int64_t out;
@@ -118,7 +118,7 @@ auto direct(const Analyzer::State& state, size_t lhs, size_t rhs) -> std::vector
   return out;
 }
 
-// All that follows about lhs, by search through what it is compared with.
+// All comparisons of lhs that follow, by a search through the known ones.
 auto indirect(const Analyzer::State& state, size_t lhs, size_t rhs) -> std::vector<Comparison> {
   std::vector<std::vector<Comparison>> about(state.keys.size());
   std::vector<bool> seen(state.keys.size());
@@ -191,7 +191,7 @@ auto compare_by_knowns(Analyzer::State& state, const Expr& a, const Expr& b) -> 
   return merge(direct(state, lhs_key, rhs_key), *offset);
 }
 
-// `min <= var < min + extent`, without a detour over expressions. False: at the ends of types.
+// Adds `min <= var < min + extent` directly, without building expressions. False near the ends of types.
 static auto bind_constants(Analyzer::State& state, const Var& var, int64_t min, int64_t extent) -> bool {
   constexpr int64_t most = int64_t{1} << 30;
   if (min < -most || min > most || extent < 0 || extent > most) { return false; }

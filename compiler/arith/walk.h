@@ -1,5 +1,5 @@
-// A walk over the nodes of an expression that ends: each shared node is met once, and depth costs no stack. For the files
-// of this room only.
+// Walks over the nodes of an expression, in bounded time: each shared node is visited once, and depth needs no stack. For the
+// files of this room only.
 #pragma once
 
 #include <unordered_set>
@@ -9,10 +9,10 @@
 
 namespace loopsmith::arith {
 
-/// Is there a node, the root included, for which f holds?
+/// True when f holds for some node, the root included.
 template <class F>
 auto any_node(const Expr& root, F&& f) -> bool {
-  // Small expressions need no memory of what was seen.
+  // Small expressions need no set of visited nodes.
   constexpr size_t small = 64;
   std::vector<Expr> todo = {root};
   std::unordered_set<const ExprNode*> seen;
@@ -33,7 +33,7 @@ auto any_variable(const Expr& root, F&& f) -> bool {
   return any_node(root, [&](const Expr& e) { const auto* v = e.as<VarNode>(); return v && f(*v); });
 }
 
-/// Factors of a product, left to right: a beginning of them where there are more than max_factors.
+/// The factors of a product, left to right; only the first max_factors of them.
 constexpr int max_factors = 256;
 template <class F>
 void each_factor(const Expr& e, F&& f) {

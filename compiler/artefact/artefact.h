@@ -1,13 +1,13 @@
-// A library of kernels for programs that know nothing of us.
+// A library of kernels for programs that do not use Loopsmith.
 //
 // A kernel is called by a C function that takes one argument per parameter, in order: `DLTensor*` for a buffer
 // (https://dmlc.github.io/dlpack), `int64_t` or `double` for a scalar:
 //
-//     int32_t matmul(DLTensor* A, DLTensor* B, DLTensor* C);      // 0: done; else loopsmith_last_error() says why
+//     int32_t matmul(DLTensor* A, DLTensor* B, DLTensor* C);      // 0: done; else see loopsmith_last_error()
 //
 // The entry checks rank, type, shape, layout, alignment and overlap of its arguments, then calls the compiled code under its
-// inner symbol (codegen/interface.h). Shape variables are read off the shapes. Entries and support are C11, so that they build
-// wherever there is a C compiler.
+// inner symbol (codegen/interface.h). Shape variables get their values from the shapes. Entries and support are C11, so that any
+// C compiler builds them.
 #pragma once
 
 #include <string>
@@ -28,21 +28,21 @@ struct Kernel {
 /// The symbol under which a kernel's code stands beside its entry.
 [[nodiscard]] auto inner_symbol(std::string_view name) -> std::string;
 
-/// Can it be the name of a C function? Keywords and our own names cannot.
+/// True for names that a C function may have: no keywords, no names of the support code.
 [[nodiscard]] auto is_c_name(std::string_view name) -> bool;
 
-/// `LIBRARY.h`: declarations in C, and in C++ overloads in `namespace loopsmith` that throw instead of giving a status.
+/// `LIBRARY.h`: declarations for C, and for C++ overloads in `namespace loopsmith` that throw instead of returning a status.
 [[nodiscard]] auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
 
-/// The C source of all entries; to be compiled with `support()` on its include path as "loopsmith_support.h".
-/// `packed`: each kernel has a second entry `NAME_packed`, called as TVM's packed functions in C are (TVMBackendPackedCFunc of TVM
-/// 0.19: values, their type codes, how many), so that `tvm.runtime.load_module(LIBRARY)["NAME_packed"]` can be called.
+/// The C source of all entries. It includes `support()` as "loopsmith_support.h".
+/// `packed`: each kernel gets a second entry `NAME_packed` with the signature of TVM's packed functions in C (TVMBackendPackedCFunc
+/// of TVM 0.19: values, their type codes, their number), so that `tvm.runtime.load_module(LIBRARY)["NAME_packed"]` can be called.
 [[nodiscard]] auto entries(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
 
-/// What entries and kernels need: error text, argument checks, a thread pool (one thread where there are no POSIX threads). It
-/// declares them; with LOOPSMITH_SUPPORT_CODE it is their code as well, to be compiled once, the same for all kernels of a target. All
-/// of it is weak, so that several libraries can be linked into one program. The pool has LOOPSMITH_NUM_THREADS threads, else one
-/// per processor.
+/// The support code of entries and kernels: error text, argument checks, a thread pool (of one thread where POSIX threads are
+/// missing). It consists of declarations; with LOOPSMITH_SUPPORT_CODE it has the definitions, too, to be compiled once for all kernels
+/// of a target. All symbols are weak, so that several libraries can be linked into one program. The pool has LOOPSMITH_NUM_THREADS
+/// threads, else one per processor.
 [[nodiscard]] auto support() -> std::string_view;
 
 }  // namespace loopsmith::artefact

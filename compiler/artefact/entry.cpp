@@ -1,4 +1,4 @@
-// C source of the entries: a table of what each parameter must be, and one call. See artefact.h.
+// C source of the entries: a table of the parameters' types and shapes, and one call. See artefact.h.
 #include <fmt/format.h>
 
 #include "artefact/artefact.h"
@@ -61,7 +61,7 @@ void add_entry(std::string& out, const Kernel& kernel) {
   out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
 }
 
-/// Type codes of TVM's C API: 0 int, 1 uint, 2 float, 3 pointer, 7 DLTensor, 13 NDArray (which begins with one), 15 bool.
+/// Type codes of TVM's C API: 0 int, 1 uint, 2 float, 3 pointer, 7 DLTensor, 13 NDArray (which begins with a DLTensor), 15 bool.
 constexpr std::string_view packed_support = R"(#include <stdio.h>
 #if defined(__ELF__)
 /* Of TVM's runtime, where the process has one. */

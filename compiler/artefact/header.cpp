@@ -17,7 +17,7 @@ auto guard(std::string_view library) -> std::string {
   return out + "_H";
 }
 
-/// Parameter names may be anything in the script; in C they are made unique and harmless.
+/// A parameter's name in C: unique and legal, where the script allows any name.
 auto parameter_name(const codegen::Parameter& parameter, size_t index) -> std::string {
   return is_c_name(parameter.name) ? parameter.name : fmt::format("arg{}", index);
 }

@@ -1,4 +1,4 @@
-// The C text that goes into every library: see artefact.h.
+// The C text of `support()`, a part of every library: see artefact.h.
 #include "artefact/artefact.h"
 
 namespace loopsmith::artefact {
@@ -135,7 +135,7 @@ LS_WEAK int32_t loopsmith_bind(const char* function, const ls_parameter* paramet
       if (wanted->kind == 0 && t->shape[d] != wanted->value) { return ls_refuse(function, p->name, "wrong shape", wanted->value, t->shape[d], 1); }
       if (wanted->kind != 1) { continue; }
       if (wanted->slot < count) {
-        if (given[wanted->slot].integer != t->shape[d]) { return ls_refuse(function, p->name, "the shape is not what the size argument says", given[wanted->slot].integer, t->shape[d], 1); }
+        if (given[wanted->slot].integer != t->shape[d]) { return ls_refuse(function, p->name, "the shape differs from the size argument", given[wanted->slot].integer, t->shape[d], 1); }
         continue;
       }
       int variable = wanted->slot - count;

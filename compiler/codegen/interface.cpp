@@ -22,7 +22,7 @@ struct Writes : Visitor {
     data.insert(node.buffer->data.get());
     Visitor::on(node);
   }
-  // Memory whose address is taken may be written by whoever gets it: another function, too.
+  // A buffer whose address is taken may be written by any function that gets the address.
   void on(const Call& node) override {
     may_fork = may_fork || node.op.view().starts_with("@");
     if (node.op == "address_of" || node.op == "tvm_access_ptr" || node.op == "tvm_stack_make_array" || node.op == "tvm_call_packed" ||

@@ -1,5 +1,5 @@
-// How a compiled function is called, in C terms and without LLVM: the doorway between codegen, which makes it,
-// and the runtime, which opens it.
+// The calling convention of compiled functions, in terms of C and without LLVM: codegen compiles functions to it, the
+// runtime calls them by it.
 //
 //     int32_t NAME(const Argument* arguments);      // 0: done; else `loopsmith_set_error` got a text
 //
@@ -24,7 +24,7 @@ union Argument {
 };
 using Entry = int32_t (*)(const Argument* arguments);
 
-/// One dimension as a caller sees it: a constant, one of the variables, or something computed (not checked).
+/// A dimension of a buffer for the caller: a constant, a shape variable, or an expression, which is not checked.
 struct Dimension {
   enum class Kind : uint8_t { Constant, Variable, Computed } kind = Kind::Computed;
   int64_t value = 0;          // of a constant
@@ -40,27 +40,27 @@ struct Parameter {
   bool is_written = false;
 };
 
-/// Plain data: may outlive the IR and be read by any thread.
+/// Plain data: it may outlive the IR, and any thread may read it.
 struct Interface {
   std::string name;
   std::vector<Parameter> parameters;
   std::vector<std::string> shape_variables;   // their slots follow the parameters'
-  bool may_fork = false;                      // has parallel loops, or calls another function of its module
+  bool may_fork = false;                      // it has parallel loops, or calls another function of its module
   [[nodiscard]] auto slots() const -> size_t { return parameters.size() + shape_variables.size(); }
 };
 
-/// The interface of a function at any stage. Flat functions have lost the shapes of their buffers where
-/// flattening changed the buffer map: ask for it before lowering to have them checked.
+/// The interface of a function at any stage. Flattening may replace the shapes of buffers: to have the written shapes
+/// checked, take the interface before lowering.
 [[nodiscard]] auto interface_of(const PrimFunc& func, const std::string& name) -> Interface;
 
 /// The variables behind `shape_variables`.
 [[nodiscard]] auto shape_variables(const PrimFunc& func) -> std::vector<Var>;
 
 /// DLPack's code of a type (1.1: https://dmlc.github.io/dlpack): 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 17 the kinds of
-/// float8, float6 and float4; -1: it has none.
+/// float8, float6 and float4; -1 for types without a code.
 [[nodiscard]] auto dlpack_code(DataType dtype) -> int;
 
-/// The symbol a function of a module is compiled to: its "global_symbol", else its name in the module.
+/// The symbol of a compiled function: its "global_symbol", else its name in the module.
 [[nodiscard]] auto symbol_of(Name name, const PrimFunc& func) -> std::string;
 
 }  // namespace loopsmith::codegen

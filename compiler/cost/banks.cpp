@@ -1,4 +1,4 @@
-// Listing the words that the threads of each warp touch: see banks.h.
+// The words that the threads of each warp touch: see banks.h.
 #include "cost/banks.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr int64_t banks = 32;
 constexpr int64_t bank_bytes = 4;
 constexpr int64_t warp = 32;
 constexpr int64_t most_threads = 1024;           // of a block
-constexpr int64_t most_evaluations = 1 << 15;    // of an access, over threads and iterations
+constexpr int64_t most_evaluations = 1 << 15;    // the limit for each access, over threads and iterations
 
 struct Around {
   Var var;
@@ -34,7 +34,7 @@ struct Condition { Expr expr; bool holds = true; };
 class Walker {
  public:
   Walker(const PrimFunc& function, const Buffer& buffer, const std::vector<Alignment>& alignments) : buffer_(buffer) {
-    // Threads that no loop around an access is bound to are there all the same.
+    // All threads of the block execute an access, even if the loops around it are not bound to all axes.
     post_order(function->body, [&](const Stmt& stmt) {
       if (const auto* loop = stmt.as<For>(); loop != nullptr && loop->thread) { count(loop->thread->thread_tag.view(), loop->extent); }
       if (const auto* attr = stmt.as<AttrStmt>(); attr != nullptr && std::holds_alternative<IterVar>(attr->node)) { count(std::get<IterVar>(attr->node).thread_tag.view(), attr->value); }
@@ -150,7 +150,7 @@ class Walker {
 
   void measure(const Expr& offset, BankUse& use) {
     std::array<const Around*, 3> axes{};
-    std::vector<const Around*> others;           // whose iterations are looked at one after the other
+    std::vector<const Around*> others;           // loops whose iterations are examined one after the other
     std::vector<const Around*> lanes;
     auto uses_in = [](const Expr& expr, const Around& one) { return uses_var(expr, [&](const VarNode& v) { return &v == one.var.get(); }); };
     Valuation values;
@@ -162,9 +162,9 @@ class Walker {
       values.emplace_back(one.var.get(), one.min);
       if (one.axis < 0 && matters && !one.is_block) { (one.is_vector ? lanes : others).push_back(&one); }
       if (one.axis < 0) { first.emplace(one.var.get(), constant_int(one.var->dtype, one.min)); }
-      // Blocks of the grid have memory of their own; the first stands for all.
+      // Each block of the grid has its own memory; the first block stands for all.
     }
-    // Neighbouring elements of a vectorized loop are fetched together, up to 16 bytes of a thread.
+    // A thread fetches neighbouring elements of a vectorized loop together, up to 16 bytes.
     int64_t bytes = buffer_->dtype.element_bytes();
     int64_t width = bytes;
     for (const Around* lane : lanes) {
@@ -176,7 +176,7 @@ class Walker {
     int64_t threads = 1;
     for (int64_t extent : extents_) { threads *= extent; }
     if (threads <= 0 || threads > most_threads) { use.is_known = false; return; }
-    // Iterations that move all threads by whole words meet the same conflicts.
+    // Iterations that shift all threads by whole words have the same conflicts.
     Expr moved = analyzer_.simplify(sub(offset, substitute(offset, first)));
     auto is_thread = [&](const VarNode& v) { return std::any_of(axes.begin(), axes.end(), [&](const Around* axis) { return axis != nullptr && axis->var.get() == &v; }); };
     bool decides = std::any_of(conditions_.begin(), conditions_.end(), [&](const Condition& c) {
@@ -207,7 +207,7 @@ class Walker {
     }
   }
 
-  /// One iteration, all threads.
+  /// The conflicts of all threads in one iteration.
   auto threads_of(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, int64_t bytes, int64_t width, Valuation& values, BankUse& use) const -> bool {
     int64_t together = width <= bank_bytes ? warp : std::max<int64_t>(1, banks * bank_bytes / width);
     std::array<std::set<int64_t>, banks> words;
@@ -227,7 +227,7 @@ class Walker {
       for (const Condition& condition : conditions_) {
         if (is_one(condition.expr)) { continue; }
         auto holds = evaluate_integer(condition.expr, values);
-        // What the contents of buffers decide may hold for all.
+        // A condition on the contents of buffers counts as true for all threads.
         if (holds && (*holds != 0) != condition.holds) { is_active = false; }
       }
       if (!is_active) { continue; }

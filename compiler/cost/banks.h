@@ -1,8 +1,8 @@
-// Bank conflicts: how threads of a warp share the banks of a GPU's shared memory.
+// Bank conflicts: accesses of a warp's threads to the banks of a GPU's shared memory.
 //
-// 32 banks of 4 bytes; a warp is 32 consecutive threads, threadIdx.x the fastest, then y, then z. Threads that touch one word share it
-// (a broadcast); different words of one bank are fetched one after the other. Of 8 or 16 bytes a thread, which vectorized loops make of
-// neighbouring elements, a half or a quarter of a warp is served at a time.
+// The model: 32 banks of 4 bytes; a warp is 32 consecutive threads, threadIdx.x the fastest, then y, then z. Threads that access the same
+// word share it (a broadcast); different words of a bank are fetched one after the other. Accesses of 8 or 16 bytes per thread, which
+// vectorized loops make of neighbouring elements, serve a half or a quarter of a warp at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace loopsmith::cost {
 struct BankUse {
   std::string access;           // "A_shared[ty, tx * 2]"
   bool is_write = false;
-  bool is_known = true;         // no: its indices are not numbers
-  int64_t ways = 1;             // different words of one bank that a warp asks for at once, at most; 1: no conflict
-  bool is_whole = true;         // of all iterations; no: of some
+  bool is_known = true;         // false: its indices have no known values
+  int64_t ways = 1;             // the most words of one bank that a warp needs at once; 1: no conflict
+  bool is_whole = true;         // all iterations were examined; false: only some
 };
 
-/// The stride of a dimension is `offset` more than a multiple of `factor`, as `storage_align` asks for.
+/// A request of `storage_align`: the stride of a dimension is a multiple of `factor`, plus `offset`.
 struct Alignment { int64_t axis = 0, factor = 1, offset = 0; };
 
-/// Of the accesses to a buffer inside of loops that are bound to threads, each text once, in the order of the program. Views of it
-/// (match_buffer) are not followed.
+/// The accesses to a buffer inside of loops that are bound to threads, each text once, in the order of the program. Accesses through
+/// views (match_buffer) are left out.
 [[nodiscard]] auto bank_uses(const PrimFunc& function, const Buffer& buffer, const std::vector<Alignment>& alignments = {}) -> std::vector<BankUse>;
 
 }  // namespace loopsmith::cost

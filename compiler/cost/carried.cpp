@@ -17,10 +17,10 @@
 namespace loopsmith::cost {
 namespace {
 
-constexpr int64_t parameter = 64;          // what a symbolic size counts as
-constexpr int64_t most_iterations = 256;   // of the loop itself, where not all can be followed
+constexpr int64_t parameter = 64;          // the assumed value of a symbolic size
+constexpr int64_t most_iterations = 256;   // of the loop itself, where the budget does not cover all
 
-/// The way to a loop: numbers of what is around it, loops at their first iteration or in the middle.
+/// The way to a loop: values of the variables around it, with loops at their first or middle iteration.
 struct Path {
   NodeId wanted;
   bool is_middle;
@@ -52,7 +52,7 @@ struct Path {
   }
 };
 
-/// Accesses of one run of a statement, with no loop longer than `most`.
+/// The number of accesses of one run of a statement if no loop has more than `most` iterations.
 auto accesses_in(const Stmt& stmt, int64_t most) -> double {
   double count = 0;
   auto add = [&](const Expr& expr) {
@@ -70,14 +70,14 @@ class Iterations : public Follower {
   struct Met { Buffer buffer; Dependence::Kind kind; Pair accesses; int64_t least, most; };
 
   int64_t now = 0;
-  int64_t most_inner = INT64_MAX;          // iterations of loops inside
+  int64_t most_inner = INT64_MAX;          // the limit of iterations for loops inside
   bool is_cut = false;
   std::vector<Met> met;
-  std::unordered_map<const BufferNode*, int64_t> reuse;   // the least distance
+  std::unordered_map<const BufferNode*, int64_t> reuse;   // the smallest distance
   std::vector<Buffer> touched, unknown;
   std::set<const VarNode*> handed;
 
-  /// Begins anew, with what was met kept.
+  /// Starts another path; the results so far are kept.
   void forget() { uses_.clear(); }
 
  protected:
@@ -150,7 +150,7 @@ class Iterations : public Follower {
   bool is_shortened_ = false;
 };
 
-/// Iter vars as what they are bound to, of all blocks of a statement.
+/// Adds the bindings of the iter vars of all blocks in a statement.
 void add_bindings(const Stmt& stmt, VarMap& bindings) {
   if (const auto* realize = stmt.as<BlockRealize>()) {
     for (size_t i = 0; i < realize->iter_values.size(); ++i) { bindings.insert_or_assign(realize->block->iter_vars[i].var.get(), substitute(realize->iter_values[i], bindings)); }
@@ -158,7 +158,7 @@ void add_bindings(const Stmt& stmt, VarMap& bindings) {
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { add_bindings(child, bindings); });
 }
 
-/// Buffers that a statement makes: each iteration has its own.
+/// Adds the buffers that a statement allocates: each iteration has its own.
 void add_made(const Stmt& stmt, std::vector<Buffer>& made) {
   if (const auto* block = stmt.as<Block>()) { made.insert(made.end(), block->alloc_buffers.begin(), block->alloc_buffers.end()); }
   if (const auto* declared = stmt.as<DeclBuffer>()) { made.push_back(declared->buffer); }
@@ -166,7 +166,7 @@ void add_made(const Stmt& stmt, std::vector<Buffer>& made) {
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { add_made(child, made); });
 }
 
-/// Does it depend on the loops around what runs, and how often?
+/// True when a condition or extent in the statement depends on the loops around.
 auto is_decided_around(const Stmt& stmt, const std::vector<const VarNode*>& around, const VarMap& bindings) -> bool {
   auto is_around = [&](const Expr& expr) {
     return uses_var(substitute(expr, bindings), [&](const VarNode& used) { return std::find(around.begin(), around.end(), &used) != around.end(); });
@@ -190,7 +190,7 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
   VarMap bindings;
   add_bindings(function->body, bindings);
   std::vector<Path> paths;
-  bool is_alike = true;                      // whatever the iterations of loops around
+  bool is_alike = true;                      // every iteration of the loops around is the same
   bool has_parameters = false;
   for (bool is_middle : {false, true}) {
     Path path{wanted, is_middle};
@@ -225,7 +225,7 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
   }
   most_accesses /= static_cast<int64_t>(paths.size());
 
-  // As much as can be followed: all; else some iterations, then inner loops cut as little as it takes.
+  // The budget may cover all iterations; otherwise some iterations, with inner loops cut as little as necessary.
   Iterations run;
   int64_t iterations = extent;
   auto budget = static_cast<double>(most_accesses);
@@ -264,7 +264,7 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
   for (const Buffer& buffer : run.unknown) {
     if (!is_made(buffer)) { out.unknown.push_back(buffer); }
   }
-  // Of memory that is handed out, or has several buffers, accesses are not all seen or told apart.
+  // Accesses are incomplete or ambiguous for memory whose address is taken, and for memory with several buffers.
   for (const Buffer& buffer : run.touched) {
     bool has_other = std::any_of(run.touched.begin(), run.touched.end(), [&](const Buffer& other) { return !other.same_as(buffer) && other->data.same_as(buffer->data); });
     if ((has_other || run.handed.contains(buffer->data.get())) && !is_made(buffer)) { out.unknown.push_back(buffer); }
@@ -281,7 +281,7 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
   for (const Iterations::Met& met : run.met) {
     if (is_made(met.buffer)) { continue; }
     Dependence one{met.kind, met.buffer, access_text(met.buffer, *met.accesses.first), access_text(met.buffer, *met.accesses.second), met.least, met.most};
-    // An access that is written twice in the text is one.
+    // Two accesses with the same text count as one.
     auto same = std::find_if(out.dependences.begin(), out.dependences.end(), [&](const Dependence& d) { return d.kind == one.kind && d.first == one.first && d.second == one.second; });
     if (same == out.dependences.end()) {
       out.dependences.push_back(std::move(one));
@@ -303,7 +303,7 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
       out.reuses.push_back({touch.buffer});
     }
   }
-  bool has_views = false;                    // of a part of a buffer, under a name of its own
+  bool has_views = false;                    // another name for a part of a buffer (match_buffer)
   post_order(loop.body, [&](const Stmt& one) { has_views = has_views || (one->kind == NodeKind::Block && !one.as<Block>()->match_buffers.empty()); }, [](const Expr&) {});
   is_apart = is_apart && !has_views;
   out.is_none_proved = out.dependences.empty() && ((out.is_whole && out.unknown.empty()) || is_apart);

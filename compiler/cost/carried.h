@@ -1,9 +1,9 @@
-// What iterations of a loop share: dependences that the loop carries, and after how many iterations it uses an element again. Iterations
-// are followed with numbers (ir/follow.h), as races are found (schedule/counted_races.h), with the loops around at their first iteration; where
-// what is touched or run depends on which one it is, in the middle too.
+// Dependences that a loop carries from one iteration to another, and the reuse distance of its buffers in iterations. Both come from following
+// the iterations with numbers (ir/follow.h), as for races (schedule/counted_races.h). The loops around stand at their first iteration; if that
+// iteration may differ from others, the middle ones are followed, too.
 //
-// Long loops are followed in part: some iterations of the loop, some of the longer ones inside. What is found in these is there;
-// what is not, may be, where nothing proves otherwise (Touch::is_apart).
+// Long loops are followed in part: some iterations of the loop and of long loops inside. The dependences found exist; more may exist
+// unless a proof excludes them (Touch::is_apart).
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,32 @@
 
 namespace loopsmith::cost {
 
-/// Two accesses of an element in different iterations of which one writes, with no write to it between the two (of those that were followed).
+/// Two accesses to the same element in different iterations, at least one of them a write, without a followed write in between.
 struct Dependence {
-  enum class Kind : uint8_t { Flow, Anti, Output };   // written then read; read then written; written then written, unread
+  enum class Kind : uint8_t { Flow, Anti, Output };   // a read after a write; a write after a read; a write after an unread write
   Kind kind = Kind::Flow;
   Buffer buffer;
-  std::string first, second;               // the accesses in terms of loops, "C[i, j]"; in the order they run
+  std::string first, second;               // the accesses in terms of loops, "C[i, j]", in the order of execution
   int64_t least = 0, most = 0;             // iterations from the first to the second
 };
 
-/// An element that is used again.
+/// The reuse of a buffer's elements.
 struct Reuse {
   Buffer buffer;
-  std::optional<int64_t> distance = {};    // iterations to the next use, the least; none: not used again
-  std::optional<int64_t> bytes = {};       // touched in so many iterations, the element itself among them; none: not known
+  std::optional<int64_t> distance = {};    // the fewest iterations to the next use; none: no element is used again
+  std::optional<int64_t> bytes = {};       // bytes touched in that many iterations, the element included; none: unknown
 };
 
 struct Carried {
-  bool is_whole = false;                   // every iteration was followed, and is like that whatever the loops around: what is not listed is not there
-  bool is_none_proved = false;             // no dependence, as all was followed or iterations write apart from one another
-  int64_t followed = 0;                    // iterations
-  std::vector<Dependence> dependences;     // in the order they were met, each pair of accesses once
-  std::vector<Reuse> reuses;               // buffers of which it is known
-  std::vector<Buffer> unknown;             // accessed where no number says
+  bool is_whole = false;                   // every iteration was followed and is independent of the loops around: the lists are complete
+  bool is_none_proved = false;             // no dependence exists: all iterations were followed, or they provably touch different elements
+  int64_t followed = 0;                    // the number of followed iterations
+  std::vector<Dependence> dependences;     // in the order of discovery, each pair of accesses once
+  std::vector<Reuse> reuses;               // for the buffers with known indices
+  std::vector<Buffer> unknown;             // buffers with an index of unknown value
 };
 
-/// Of a loop. None: it is not in the function, or its bounds are not known. `most_accesses`: that are followed, all in all.
+/// Dependences and reuse of a loop. None when the function lacks it or its bounds are unknown. Follows at most `most_accesses` accesses.
 [[nodiscard]] auto carried_by(const PrimFunc& function, NodeId loop, int64_t most_accesses = 1 << 15) -> std::optional<Carried>;
 
 }  // namespace loopsmith::cost

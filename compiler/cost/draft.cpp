@@ -7,13 +7,13 @@
 namespace loopsmith::cost {
 namespace {
 
-// Part of the smaller terms that is not hidden behind the largest.
+// The part of the smaller terms that does not overlap with the largest.
 constexpr double exposed = 0.25;
-// Part of a cache that a tile can count on.
+// The part of a cache that a tile can use.
 constexpr double usable = 0.75;
 constexpr double line = 64;
 
-// Bytes of one access touched by the loops from `depth` inwards, whole cache lines along the last dimension.
+// The bytes that an access touches in the loops from `depth` inwards, in whole cache lines along the last dimension.
 auto footprint(const Nest& nest, const NestAccess& access, size_t depth) -> double {
   double bytes = 1;
   for (size_t d = 0; d < access.strides.size(); ++d) {
@@ -27,10 +27,10 @@ auto footprint(const Nest& nest, const NestAccess& access, size_t depth) -> doub
     if (last && bytes > 0) {
       double run = reach * access.bytes;
       double rows = bytes / run;
-      // A run that is not whole lines touches one more line on average.
+      // An unaligned run touches half a line more on average.
       double rounded = access.is_packed ? run : run <= line ? line : run + line / 2;
       bytes = rows * rounded;
-      // Rows a multiple of a page apart fall into the same few sets of a cache.
+      // Rows at distances of whole pages share a few sets of a cache.
       if (!access.is_packed && rows > 8 && !access.shape.empty() && access.shape.size() > 1 &&
           (access.shape.back() * access.bytes) % 4096 == 0 && run < 4096) {
         bytes *= 2;
@@ -47,7 +47,7 @@ auto depends_on(const NestAccess& access, size_t loop) -> bool {
   return false;
 }
 
-// Bytes fetched into a cache of that size, over the whole nest.
+// The bytes that the whole nest fetches into a cache of that size.
 auto traffic(const Nest& nest, double size) -> double {
   size_t count = nest.loops.size();
   size_t depth = count;
@@ -60,8 +60,8 @@ auto traffic(const Nest& nest, double size) -> double {
   double bytes = 0;
   for (const NestAccess& access : nest.accesses) {
     double runs = 1;
-    // Going outwards from the tile that fits, loops that do not move this access leave it where it is as long as
-    // nothing larger comes between; only the loops directly around the tile count as such.
+    // Outwards from the tile that fits, loops that do not move this access keep its data in the cache, as long as no
+    // other data evicts it; only the loops directly around the tile do.
     bool direct = true;
     for (size_t l = depth; l-- > 0;) {
       if (direct && !depends_on(access, l)) { continue; }
@@ -83,8 +83,8 @@ auto core_model(const target::Hardware& hardware) -> CoreModel {
   if (hardware.l1.bytes) { core.l1 = static_cast<double>(hardware.l1.bytes); }
   if (hardware.l2.bytes) { core.l2 = static_cast<double>(hardware.l2.bytes) / std::max(1, hardware.l2.shared_by / 2); }
   if (hardware.l3.bytes) { core.l3 = static_cast<double>(hardware.l3.bytes); }
-  // Without 512-bit registers two ports multiply-add 256 bits each; with them, one or two do, by maker; the ratio
-  // between candidates hardly depends on it.
+  // Without 512-bit registers, two ports multiply-add 256 bits each; with them, one or two ports do 512 bits,
+  // depending on the processor. The ratio between candidates hardly depends on it.
   core.vector_fma = hardware.avx512 ? 1.5 : 2;
   return core;
 }
@@ -108,13 +108,13 @@ auto draft_seconds(const Nest& nest, const CoreModel& core) -> double {
   double vectors = std::ceil(vector / core.lanes);
   accumulators = vectors * std::max(1.0, unrolled);
 
-  // Arithmetic: instructions for all vectors of the register tile, less what latency and spills cost.
+  // Arithmetic: instructions for all vectors of the register tile, plus the cost of latency and spills.
   double operations = iterations * nest.flops_per_iteration / (nest.is_multiply_add ? 2 : 1);
   double instructions = operations / vector * vectors;
   double in_flight = std::min(1.0, accumulators / (core.fma_latency * core.vector_fma));
   double fma_cycles = instructions / (core.vector_fma * in_flight);
 
-  // Loads into registers, per run of the register tile: a vector access loads vectors, another one a scalar each.
+  // Loads into registers per run of the register tile: a vector access loads vectors, other accesses load scalars.
   double loads = 0;
   double live = accumulators;
   for (const NestAccess& access : nest.accesses) {
@@ -134,7 +134,7 @@ auto draft_seconds(const Nest& nest, const CoreModel& core) -> double {
         distinct *= static_cast<double>(nest.loops[l].extent);
       }
     }
-    double each = !moves_with_vector ? 1 : contiguous ? vectors : vector;  // a gather is as many loads
+    double each = !moves_with_vector ? 1 : contiguous ? vectors : vector;  // a gather needs a load per lane
     loads += distinct * each * (access.is_write ? 2 : 1);
     live += moves_with_vector ? vectors : 0;
   }
@@ -160,8 +160,8 @@ auto draft_seconds(const Nest& nest, const CoreModel& core) -> double {
 
   double tasks = std::max(1.0, parallel);
   double rounds = std::ceil(tasks / core.cores);
-  double share = rounds / tasks;                      // of the work on the busiest core
-  // Memory is shared: bandwidth does not grow with the cores.
+  double share = rounds / tasks;                      // the busiest core's part of the work
+  // All cores share the memory: its bandwidth does not grow with their number.
   double seconds = cycles * share / core.clock;
   seconds = std::max(seconds, memory_cycles / core.clock * 0.6);
   double overhead = parallel > 1 ? core.fork_seconds + tasks * 5e-8 : 0;

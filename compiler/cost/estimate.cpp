@@ -1,4 +1,4 @@
-// Blocks as nests, and what they cost: see estimate.h.
+// Blocks as nests, and their estimated times: see estimate.h.
 #include "cost/estimate.h"
 
 #include <algorithm>
@@ -21,22 +21,22 @@ using schedule::Place;
 
 // ---- loops and indices ---------------------------------------------------------------------------------------------
 
-/// A loop, or a digit of one that was fused: its variable moves by `step` per iteration.
+/// A loop, or a digit of a fused loop: its variable moves by `step` per iteration.
 struct Level {
   double extent = 1;
   ForKind kind = ForKind::Serial;
-  size_t loop = 0;               // index of the loop it is part of
+  size_t loop = 0;               // the index of its loop
   double step = 1;               // in iterations of that loop
 };
 
-/// An index: how much each level moves it. Where the form is not a sum, `is_sum` is false and the steps are a guess.
+/// An index, as its step for each level. `is_sum` is false for other forms than sums; the steps are then a guess.
 struct Index {
   std::map<size_t, double> steps;
   double constant = 0;
   bool is_sum = true;
 };
 
-/// What a block does in one instance.
+/// The work of one block instance.
 class Body : public Visitor {
  public:
   using Visitor::on;
@@ -44,10 +44,10 @@ class Body : public Visitor {
   struct Found { Buffer buffer; Array<Expr> indices; bool is_write; };
   std::vector<Found> accesses;
   std::vector<const For*> loops;
-  double operations = 0;         // of vectors' lanes
+  double operations = 0;         // instructions per lane
   bool has_branch = false;
   bool is_float = false;
-  bool is_opaque = false;        // calls that are no arithmetic
+  bool is_opaque = false;        // it calls functions other than arithmetic
 
   void on(const BufferLoad& n) override { accesses.push_back({n.buffer, n.indices, false}); }
   void on(const BufferStore& n) override {
@@ -83,7 +83,7 @@ class Body : public Visitor {
 /// The loops around a block as levels, and its variables as indices over them.
 class Frame {
  public:
-  /// False: an extent is not a constant, or a loop belongs to a device.
+  /// False: the extent is not a constant, or the loop runs on a device.
   auto add(const For& loop) -> bool {
     auto extent = as_int(loop.extent);
     if (!extent || *extent < 1 || loop.for_kind == ForKind::ThreadBinding) { return false; }
@@ -94,7 +94,7 @@ class Frame {
   }
   void bind(const VarNode* iter, Expr value) { bindings_.emplace_back(iter, std::move(value)); }
 
-  /// To be called when all loops and bindings are there.
+  /// To be called after all loops and bindings were added.
   void settle() {
     for (const auto& [iter, value] : bindings_) { whole_[iter] = find_cuts(value); }
     for (size_t l = 0; l < loops_.size(); ++l) {
@@ -117,7 +117,7 @@ class Frame {
   /// The first level of the loop number `l`.
   [[nodiscard]] auto first(size_t l) const -> size_t { return first_[l]; }
 
-  /// What an index is in the first iteration of all loops.
+  /// The value of an index in the first iteration of all loops.
   [[nodiscard]] auto begin(const Index& index) const -> double {
     double out = index.constant;
     for (size_t l = 0; l < loops_.size(); ++l) {
@@ -151,7 +151,7 @@ class Frame {
     if (const auto* n = e.as<Cast>()) { return index(n->value); }
     if (const auto* n = e.as<Min>()) { return larger(index(n->a), index(n->b)); }
     if (const auto* n = e.as<Max>()) { return larger(index(n->a), index(n->b)); }
-    // A load, a choice: it may go anywhere.
+    // A load or a conditional value: it may point anywhere.
     Index out;
     out.is_sum = false;
     return out;
@@ -193,7 +193,7 @@ class Frame {
     return out;
   }
 
-  // Where divisions in a binding cut the loops: steps by whole loop, as fractions after a division.
+  // Finds the places where divisions in a binding split loops; steps are per whole loop, and fractions after a division.
   auto find_cuts(const Expr& e) -> std::map<size_t, double> {
     if (const auto* v = e.as<VarNode>()) {
       if (auto bound = whole_.find(v); bound != whole_.end()) { return bound->second; }
@@ -241,7 +241,7 @@ class Frame {
 
 // ---- a nest --------------------------------------------------------------------------------------------------------
 
-/// One buffer's access in a nest, with what its place in the function says.
+/// A buffer's access in a nest, and the consequences of the buffer's place in the function.
 struct Stream {
   Buffer buffer;
   double bytes = 4;                              // of an element
@@ -250,7 +250,7 @@ struct Stream {
   std::vector<double> begin;                     // of each index, in the first iteration of all loops
   bool is_write = false;
   bool is_sum = true;
-  size_t kept_from = 0;                          // the first level inside of which it lives; 0: it outlives the call
+  size_t kept_from = 0;                          // the buffer lives inside of the levels before this one; 0: it outlives the call
   bool is_internal = false;
 
   [[nodiscard]] auto moves(size_t level) const -> bool {
@@ -259,7 +259,7 @@ struct Stream {
 };
 
 struct BlockNest;
-/// Another nest under some of the same loops: between two iterations of those it runs as well. Of a level of this nest, which one it is there.
+/// Another nest under some of the same loops: it runs in every iteration of these. `level` maps levels of this nest to the neighbour's.
 struct Neighbour { const BlockNest* nest = nullptr; std::vector<size_t> level; };
 
 struct BlockNest {
@@ -270,34 +270,34 @@ struct BlockNest {
   double operations = 0;
   bool has_branch = false;
   bool has_guard = false;
-  bool is_tested = false;        // in every iteration: what inner loops do not change is tested outside of them
+  bool is_tested = false;        // a guard is tested in every iteration; guards that inner loops do not change are tested outside of them
   bool has_init = false;
   bool is_float = false;
   bool is_opaque = false;
-  size_t guard_level = 0;        // the innermost level that a guard looks at
-  double share = 1;              // of the iterations, that guards let through
+  size_t guard_level = 0;        // the innermost level that a guard depends on
+  double share = 1;              // the part of the iterations that passes the guards
   double divisions = 0;          // cycles of index arithmetic in an iteration
 };
 
 constexpr double line = 64;
-constexpr double usable = 1;         // of a cache
-// Chosen by measured times of random states on Zen 5 (`bench-cost --times`, seeds 1 to 7), looked at again with others.
-constexpr double exposed = 0.6;      // of the smaller terms
-constexpr double scattered_near = 3.75;   // what a line from the second cache costs that no prefetcher saw coming
-constexpr double scattered = 6;      // the same from the third
-constexpr double scattered_far = 2;  // the same from memory, whose rate is low anyway
-constexpr double owned = 1.6;        // the same for lines that are written: they are fetched first, and go back
-constexpr double gather = 3;         // instructions of a lane that is loaded by itself
-constexpr double update = 10.5;      // of a lane that is added to where it is, without being next to the others
-constexpr double guard = 1;          // cycles of a test whether the iteration is one
-constexpr double guarded = 1.1;      // what a test anywhere costs the code around it
+constexpr double usable = 1;         // the usable part of a cache
+// Fitted to measured times of random states on Zen 5 (`bench-cost --times`, seeds 1 to 7), and checked with other seeds.
+constexpr double exposed = 0.6;      // the part of the smaller terms that does not overlap with the largest
+constexpr double scattered_near = 3.75;   // the cost factor of a line from the second cache without prefetching
+constexpr double scattered = 6;      // the same from the third cache
+constexpr double scattered_far = 2;  // the same from memory, whose rate is low in any case
+constexpr double owned = 1.6;        // the same for written lines: they are fetched first, and written back
+constexpr double gather = 3;         // instructions per lane of a gather
+constexpr double update = 10.5;      // instructions per lane of a read-modify-write to scattered addresses
+constexpr double guard = 1;          // cycles to test a guard
+constexpr double guarded = 1.1;      // the cost factor of a guard for the code around it
 constexpr double longest_vector = 64;   // lanes (transform/context.h)
-constexpr double in_memory = 10;     // cycles of a sum that waits for itself through memory
+constexpr double in_memory = 10;     // cycles per step of a sum that is kept in memory
 
 struct Cache { double bytes; double sets; double scattered; };
 
-/// What a stream touches in the levels from `depth` inwards: bytes in whole lines, and the share of the cache they take, which is more
-/// where rows a power of two apart meet in the same sets.
+/// The data that a stream touches in the levels from `depth` inwards: bytes in whole lines, and the bytes of cache that they occupy, which are
+/// more where rows at distances of a power of two share sets.
 struct Footprint { double bytes = 0; double taken = 0; bool is_scattered = false; };
 
 auto footprint(const BlockNest& nest, const Stream& stream, size_t depth, double sets = 1) -> Footprint {
@@ -320,14 +320,14 @@ auto footprint(const BlockNest& nest, const Stream& stream, size_t depth, double
       points *= nest.levels[l].extent;
     }
     reach = std::min(reach, stream.shape[d]);
-    // With gaps: as many as there are points, each a line where it is the last dimension.
+    // With gaps: only the points count, and in the last dimension each point takes a line.
     if (d + 1 < stream.steps.size()) { rows *= std::min(reach, points); continue; }
     run = std::min(reach * stream.bytes, points * std::max(line, stream.bytes));
   }
   double whole = run <= line ? line : run + line / 2;
   Footprint out{rows * whole, rows * whole, run <= line && rows > 1};
   if (rows > 8 && stream.shape.size() > 1) {
-    double apart = stream.shape.back() * stream.bytes / line;   // lines from row to row
+    double apart = stream.shape.back() * stream.bytes / line;   // the distance of rows, in lines
     double power = 1;
     while (power < sets && std::fmod(apart, power * 2) == 0) { power *= 2; }
     out.taken *= std::max(1.0, power / std::max(1.0, whole / line));
@@ -335,8 +335,8 @@ auto footprint(const BlockNest& nest, const Stream& stream, size_t depth, double
   return out;
 }
 
-/// What neighbours take of a cache in an iteration around `depth`, beside what this nest touches itself: a loop in parts is no smaller than
-/// it was. A buffer that both go over from the same place counts once.
+/// The cache space that neighbours occupy in an iteration around `depth`, in addition to this nest's own data: a loop that was distributed over
+/// several nests still touches as much. A buffer that both nests traverse from the same element counts once.
 auto taken_beside(const BlockNest& nest, size_t depth, double sets) -> double {
   double taken = 0;
   for (const Neighbour& neighbour : nest.neighbours) {
@@ -353,7 +353,7 @@ auto taken_beside(const BlockNest& nest, size_t depth, double sets) -> double {
   return taken;
 }
 
-/// Bytes fetched into a cache; lines that come one by one count for several.
+/// The bytes fetched into a cache; scattered lines count several times.
 auto traffic(const BlockNest& nest, Cache cache) -> double {
   size_t count = nest.levels.size();
   size_t depth = count;
@@ -366,8 +366,8 @@ auto traffic(const BlockNest& nest, Cache cache) -> double {
   double bytes = 0;
   for (const Stream& stream : nest.streams) {
     if (stream.is_internal && footprint(nest, stream, stream.kept_from, cache.sets).taken <= cache.bytes * usable / 2) { continue; }
-    // Going outwards from the tile that fits: loops that do not move the stream leave it where it is, and of the first that does, what two
-    // iterations share is fetched once.
+    // Outwards from the tile that fits: loops that do not move the stream keep it in the cache. For the first loop that does move it, the data
+    // that two iterations share is fetched once.
     size_t at = depth;
     while (at > 0 && !stream.moves(at - 1)) { --at; }
     if (at > 0) { --at; }
@@ -383,13 +383,13 @@ auto traffic(const BlockNest& nest, Cache cache) -> double {
   return bytes;
 }
 
-/// Lowering makes the statements inside a vectorized loop vectors, chunk by chunk where it is long: chunks stay where the loop was, lanes are
-/// innermost.
+/// Lowering turns the statements inside of a vectorized loop into vectors, in chunks if the loop is long: the loop over chunks stays in its place,
+/// lanes become the innermost level.
 void move_lanes_inwards(BlockNest& nest) {
   size_t at = nest.levels.size();
   for (size_t l = 0; l < nest.levels.size(); ++l) { if (nest.levels[l].kind == ForKind::Vectorized && nest.levels[l].extent > 1) { at = l; } }
   if (at == nest.levels.size()) { return; }
-  // Lanes cannot fork: around a parallel loop a vectorized one runs iteration by iteration.
+  // A vectorized loop around a parallel one runs iteration by iteration: lanes cannot start threads.
   if (std::any_of(nest.levels.begin() + static_cast<std::ptrdiff_t>(at), nest.levels.end(), [](const Level& level) { return level.kind == ForKind::Parallel; })) {
     nest.levels[at].kind = ForKind::Serial;
     return;
@@ -409,18 +409,18 @@ void move_lanes_inwards(BlockNest& nest) {
   }
 }
 
-/// How a nest becomes instructions: the vector, and the copies of the body that stand side by side in the innermost loop.
+/// The instructions of a nest: the vector, and the copies of the body that unrolling places into the innermost loop.
 struct Tile {
   size_t begin = 0;              // first level of the tile
-  size_t around = 0;             // the level just around it that does anything; the count of levels: none
-  size_t vector_level = 0;       // the count of levels: no vector
+  size_t around = 0;             // the nearest level around the tile with more than one iteration; the number of levels: none
+  size_t vector_level = 0;       // the number of levels: no vector
   double vector = 1;             // lanes
-  double vectors = 1;            // registers for them
-  double copies = 1;             // of the body, beside the lanes
-  double accumulators = 1;       // registers that are written
-  bool is_reduction = false;     // the nest sums up
-  bool sums_around = false;      // the loop just around does
-  bool sums_inside = false;      // a loop of the tile does
+  double vectors = 1;            // registers for the lanes
+  double copies = 1;             // copies of the body, apart from lanes
+  double accumulators = 1;       // written registers
+  bool is_reduction = false;     // the nest is a reduction
+  bool sums_around = false;      // the level `around` is a reduction loop
+  bool sums_inside = false;      // the tile has a reduction loop
   bool is_through_memory = false;   // each step stores its sum and loads it again
   [[nodiscard]] auto lanes() const -> double { return vector * copies; }
 };
@@ -446,7 +446,7 @@ auto tile_of(const BlockNest& nest, const CoreModel& core) -> Tile {
 
   Tile tile;
   tile.vector_level = tile.begin = tile.around = count;
-  // Vectors are what was asked for: machine code is made without a vectoriser (codegen/llvm/passes.cpp).
+  // Only vectorized loops become vectors: code generation runs no vectoriser (codegen/llvm/passes.cpp).
   for (size_t l = 0; l < count; ++l) {
     if (nest.levels[l].kind == ForKind::Vectorized && !is_idle(l)) { tile.vector *= nest.levels[l].extent; tile.vector_level = l; }
   }
@@ -454,7 +454,7 @@ auto tile_of(const BlockNest& nest, const CoreModel& core) -> Tile {
     tile.vectors = std::ceil(tile.vector / std::max(1.0, core.lanes * 4 / width));
     if (!sums(tile.vector_level)) { tile.accumulators = tile.vectors; }
   }
-  // From the inside, what is vector or unrolled, or a loop of a few iterations.
+  // The tile consists of the innermost levels that are vectorized, unrolled, or have few iterations.
   for (size_t l = count; l-- > 0;) {
     const Level& level = nest.levels[l];
     if (level.kind != ForKind::Vectorized && !is_idle(l)) {
@@ -480,10 +480,10 @@ auto tile_of(const BlockNest& nest, const CoreModel& core) -> Tile {
   }
   tile.is_reduction = sum_loops > 0;
   tile.sums_around = tile.around < count && sums(tile.around);
-  // A test in the loop keeps the sum out of a register: whether this step is the first one, or whether it adds at all.
+  // A test in the loop keeps the sum out of a register: the test for the first step, or the test of a guard.
   bool starts_inside = nest.has_init && sum_loops > 1 && innermost < count && sums(innermost);
   bool adds_or_not = nest.is_tested || (nest.has_guard && nest.guard_level > 0 && nest.guard_level >= tile.around);
-  // So does a fused loop that now sums and now goes on to the next element.
+  // So does a fused loop over both reduction and spatial levels.
   bool sums_here = false;
   bool goes_on_here = false;
   for (size_t l = 0; l < count && innermost < count; ++l) {
@@ -494,7 +494,7 @@ auto tile_of(const BlockNest& nest, const CoreModel& core) -> Tile {
   return tile;
 }
 
-/// Loads and stores of one run of the tile, and what lives in registers meanwhile.
+/// The loads and stores of one run of the tile, and the number of live registers.
 struct Moves { double loads = 0; double live = 0; };
 
 auto moves_of(const BlockNest& nest, const Tile& tile) -> Moves {
@@ -507,7 +507,7 @@ auto moves_of(const BlockNest& nest, const Tile& tile) -> Moves {
     }
     bool is_wide = tile.vector_level < count && stream.moves(tile.vector_level);
     bool is_apart = is_wide && !contiguous(stream, tile.vector_level);
-    // What is summed stays in registers while only the reduction runs; small buffers of one run always.
+    // Sums stay in registers while only the reduction runs; small buffers of a single run always do.
     bool stays = stream.is_write && tile.sums_around && !nest.is_tested && !is_apart;
     if (stays || (stream.is_internal && footprint(nest, stream, stream.kept_from).bytes <= 2 * line)) { continue; }
     bool is_updated = stream.is_write && tile.is_reduction;
@@ -525,7 +525,7 @@ auto moves_of(const BlockNest& nest, const Tile& tile) -> Moves {
 auto seconds(const BlockNest& nest, const CoreModel& core) -> double {
   double iterations = 1;
   double parallel = 1;
-  double entries = 1;            // of the outermost parallel loop
+  double entries = 1;            // the number of times that the outermost parallel loop is entered
   for (const Level& level : nest.levels) {
     iterations *= level.extent;
     if (level.kind == ForKind::Parallel) { parallel *= level.extent; }
@@ -535,7 +535,7 @@ auto seconds(const BlockNest& nest, const CoreModel& core) -> double {
   const Moves moves = moves_of(nest, tile);
   const double runs = iterations / tile.lanes();
 
-  // Arithmetic: full registers at the rate of the units, less where sums wait for themselves.
+  // Arithmetic: full registers at the rate of the units, slower where sums wait for their previous step.
   double instructions = iterations / tile.vector * tile.vectors * std::max(0.5, nest.operations);
   bool waits = tile.sums_around || tile.sums_inside;
   double in_flight = waits ? std::min(1.0, tile.accumulators / (core.fma_latency * core.vector_fma)) : 1;
@@ -548,13 +548,13 @@ auto seconds(const BlockNest& nest, const CoreModel& core) -> double {
   }
   if (nest.is_tested && tile.vector > 1) { arithmetic *= 1.3; }
 
-  // Steps of loops, tests, divisions in indices.
+  // Loop control, tests, divisions in indices.
   double stepping = runs * (1 + (nest.is_tested ? guard : 0) + nest.divisions);
   if (nest.is_tested) { stepping /= nest.share; }
   if (nest.has_branch) { stepping += iterations * tile.vectors / tile.vector; }
   if (nest.has_init && tile.is_reduction && !tile.sums_around) { stepping += runs; }
 
-  // Eight ways; the third level's sets are chosen by a hash.
+  // The caches have eight ways; the third level selects its sets by a hash.
   double into_l1 = traffic(nest, {core.l1, core.l1 / line / 8, scattered_near}) / core.l2_bytes;
   double into_l2 = traffic(nest, {core.l2, core.l2 / line / 8, scattered}) / core.l3_bytes;
   double from_memory = traffic(nest, {core.l3, 1, scattered_far}) / core.memory_bytes;
@@ -568,7 +568,7 @@ auto seconds(const BlockNest& nest, const CoreModel& core) -> double {
   double rounds = std::ceil(parallel / core.cores);
   double time = std::max(cycles * (rounds / parallel), from_memory * 0.6) / core.clock;
   if (parallel > 1) {
-    // The first fork wakes the threads up; those that follow find them awake.
+    // The first fork wakes the threads; later forks find them awake.
     time += core.fork_seconds + (entries - 1) * core.fork_seconds / 6;
   }
   return time;
@@ -581,7 +581,7 @@ auto is_leaf(const FuncState& func, const Place& place) -> bool {
   return true;
 }
 
-/// From the root to the place, without the root block.
+/// The places from the root to this one, without the root block.
 auto path_to(const FuncState& func, const Place& place) -> std::vector<const Place*> {
   std::vector<const Place*> path;
   for (const Place* p = &place; p != nullptr && p->parent >= 0; p = func.parent(*p)) { path.push_back(p); }
@@ -589,7 +589,7 @@ auto path_to(const FuncState& func, const Place& place) -> std::vector<const Pla
   return path;
 }
 
-/// A division by a power of two is a shift, by another constant a multiplication and some.
+/// The cycles of divisions: a shift for powers of two, a multiplication and more for other constants.
 auto division_cycles(const Expr& value) -> double {
   double cycles = 0;
   post_order(value, [&](const Expr& e) {
@@ -601,7 +601,7 @@ auto division_cycles(const Expr& value) -> double {
   return cycles;
 }
 
-/// What is tested before an instance runs, and whether the innermost loop changes it.
+/// Records a block's predicate: its cost, the part of the iterations that passes, the innermost loop that it depends on.
 void look_at_guard(const Expr& predicate, const Frame& frame, BlockNest& nest) {
   if (is_one(predicate)) { return; }
   if (const auto* both = predicate.as<And>()) {
@@ -718,7 +718,7 @@ auto estimate(const FuncState& func, const CoreModel& core) -> std::optional<Est
   }
   if (all.empty()) { return {}; }
 
-  // Where a buffer of the function lives: inside the innermost loop that all who touch it share.
+  // A buffer that the function allocates lives inside of the innermost loop around all of its accesses.
   std::set<const BufferNode*> outer;
   for (const auto& [param, buffer] : func.func()->buffer_map) { outer.insert(buffer.get()); }
   std::map<const BufferNode*, std::vector<const Place*>> shared;
@@ -744,7 +744,7 @@ auto estimate(const FuncState& func, const CoreModel& core) -> std::optional<Est
     }
     move_lanes_inwards(made.nest);
   }
-  // Neighbours stand next to each other; of very many some tell enough.
+  // Neighbours are the nearest nests; a few of them are enough.
   constexpr size_t most_neighbours = 8;
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t k = i + 1; k < all.size() && k <= i + most_neighbours; ++k) {
@@ -776,7 +776,7 @@ auto core_of(const target::Target& target) -> CoreModel {
     core.cores = 4;
     return core;
   }
-  // Asking a machine takes longer than an estimate.
+  // Querying the hardware takes longer than an estimate.
   thread_local std::map<std::string, CoreModel> known;
   auto [place, is_new] = known.try_emplace(target.str());
   if (is_new) { place->second = core_model(target::hardware(target)); }
@@ -799,7 +799,7 @@ auto gain(const FuncState& before, const FuncState& after, const CoreModel& core
 }
 
 auto gain_text(double gain) -> std::string {
-  // What differs by less is within the model's error.
+  // Smaller differences are within the model's error.
   constexpr double noticed = 1.25;
   // Two digits, and no exponent: 1.4, 37, 370.
   auto times = [](double factor) {

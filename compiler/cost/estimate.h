@@ -1,13 +1,13 @@
-// How long a call of a scheduled function should take, read off its loops and blocks: what is told about a state that
-// nobody has measured. Microseconds to make, so that every legal move can carry one.
+// The estimated time of a call of a scheduled function, from its loops and blocks, for states without a measurement. An
+// estimate takes microseconds, so that every legal move can have one.
 //
-// Each block is a nest of the loops around it; the model of a nest is the draft's (draft.h: arithmetic, loads into registers,
-// traffic into each cache), with what a schedule of any form adds: which sums wait for
-// themselves, which accumulators stay in registers, what a buffer's place in the nest leaves in a cache. Loops that were
-// fused are taken apart again where indices divide them.
+// Each block is a nest of the loops around it. The model of a nest is the draft's (draft.h: arithmetic, loads into registers,
+// traffic into each cache), extended to schedules of any form: sums that wait for their previous step, accumulators that stay
+// in registers, buffers that stay in a cache because of their place in the nest. A fused loop is split again where indices
+// divide it.
 //
-// It is good for comparing states of one program: `bench-cost` prints the rank correlation with measured times. The seconds
-// themselves may be wrong by a factor.
+// Estimates serve to compare states of one program: `bench-cost` prints the rank correlation with measured times. The absolute
+// seconds may be wrong by a factor.
 #pragma once
 
 #include <optional>
@@ -31,19 +31,19 @@ struct Estimate {
   std::vector<BlockEstimate> blocks;    // those that compute, in the order of the text
 };
 
-/// None where it has no model: symbolic extents, loops bound to threads of a device, no blocks.
+/// None for functions outside of the model: symbolic extents, loops bound to threads of a device, no blocks.
 [[nodiscard]] auto estimate(const schedule::FuncState& func, const CoreModel& core) -> std::optional<Estimate>;
 
-/// The core that programs for a target run on. With LOOPSMITH_TEST_CORE in the environment the same one everywhere: tests compare texts.
+/// The core of a target. With LOOPSMITH_TEST_CORE in the environment it is the same on every machine, because tests compare texts.
 [[nodiscard]] auto core_of(const target::Target& target) -> CoreModel;
-/// The same of a target as a schedule names it; of an empty one, and of one that cannot be read, this machine's. A device has no core.
+/// The same for the text of a target. An empty or unreadable text stands for this machine. For GPUs `is_device` is set.
 [[nodiscard]] auto core_for(std::string_view target) -> CoreModel;
-/// Is it of a kind whose code runs on a device: "cuda", "rocm -mcpu=gfx90a"?
+/// True for targets whose code runs on a GPU: "cuda", "rocm -mcpu=gfx90a".
 [[nodiscard]] auto is_of_device(std::string_view target) -> bool;
 
-/// How many times as fast the second should be as the first; below 1: slower. None where one of the two has no estimate.
+/// The estimated time before divided by the one after: above 1 the change is faster. None where one of the two has no estimate.
 [[nodiscard]] auto gain(const schedule::FuncState& before, const schedule::FuncState& after, const CoreModel& core) -> std::optional<double>;
-/// "about 2.1x faster", "about 3x slower"; empty where the model cannot tell the two apart.
+/// A gain in words, as "about 2.1x faster" or "about 3x slower"; empty where it is within the model's error.
 [[nodiscard]] auto gain_text(double gain) -> std::string;
 
 }  // namespace loopsmith::cost

@@ -12,7 +12,7 @@
 namespace loopsmith::cost {
 namespace {
 
-/// Loops that decide together how often a place is reached; counted by trying.
+/// Connected loops: together they determine the number of times that the place is reached. Their iterations are enumerated.
 class Group {
  public:
   struct Loop { LoopAround loop; bool is_still = false, is_tried = false; };
@@ -35,7 +35,7 @@ class Group {
     }
   }
 
-  /// None: something could not be evaluated, or it takes too many steps.
+  /// None: an expression could not be evaluated, or the enumeration takes too many steps.
   auto count() -> std::optional<Executions> {
     if (!try_still(0)) { return std::nullopt; }
     return Executions{most_.value_or(0), most_ && *most_ != *least_};
@@ -91,7 +91,7 @@ class Group {
     return sum;
   }
 
-  /// Whether the conditions that are known once this loop is can be evaluated; `is_true_` says what they are.
+  /// Evaluates the conditions whose last loop is this one, into `is_true_`. False where that is impossible.
   auto holds(size_t at) -> bool {
     is_true_ = true;
     for (const Expr& condition : due_[at]) {
@@ -103,14 +103,14 @@ class Group {
   }
 
   std::vector<Loop> loops_;
-  std::vector<std::vector<Expr>> due_;      // conditions, by the last loop that they speak of
+  std::vector<std::vector<Expr>> due_;      // conditions, by the last loop that they use
   int64_t& steps_;
   Valuation values_;
   std::optional<int64_t> most_, least_;
   bool is_true_ = true;
 };
 
-/// A loop over a thread index that a loop around is over already is that one, as far as it goes.
+/// Merges an inner loop with a loop around it over the same thread index. Where the extents differ, the inner one becomes a condition.
 auto with_threads_once(Surroundings nest, size_t still) -> Surroundings {
   VarMap same;
   Surroundings out;
@@ -150,14 +150,14 @@ auto executions(const Surroundings& given, size_t still, int64_t& steps) -> std:
     if (!nest.loops[i].extent) { return std::nullopt; }
   }
   Executions out{1, false};
-  // Groups by the first of their loops.
+  // The group of each loop, named by its first loop.
   std::vector<size_t> group(count);
   std::iota(group.begin(), group.end(), size_t{0});
   auto loop_of = [&](const VarNode& var) -> size_t {
     auto found = std::find_if(nest.loops.begin(), nest.loops.end(), [&](const LoopAround& loop) { return loop.var.get() == &var; });
     return static_cast<size_t>(found - nest.loops.begin());
   };
-  // False: it speaks of what is not known.
+  // Joins the groups of the loops in an expression. False: the expression uses other variables, or contents of buffers.
   auto tie = [&](const Expr& e, std::optional<size_t> to) {
     bool is_unknown = false;
     std::optional<size_t> first = to;
@@ -211,12 +211,12 @@ auto executions(const Surroundings& given, size_t still, int64_t& steps) -> std:
     std::optional<Executions> counted;
     if (std::all_of(loops.begin(), loops.end(), [](const Group::Loop& one) { return bool(one.loop.extent); })) { counted = Group(loops, own, steps).count(); }
     if (!counted) {
-      // Whatever the conditions: as often as the longest loops run.
+      // An upper bound, conditions ignored: the product of the longest extents.
       arith::Analyzer analyzer;
       counted = Executions{1, true};
       for (const Group::Loop& one : loops) {
         if (!one.loop.extent) { continue; }
-        // What is beyond is what the type says of a value that nothing is known of.
+        // Outside of the known range, the bounds are those of the type.
         constexpr int64_t beyond = int64_t{1} << 30;
         int64_t most = as_int(one.loop.extent).value_or(analyzer.const_int_bound(one.loop.extent).max);
         bool is_open = !as_int(one.loop.extent) && most >= beyond;

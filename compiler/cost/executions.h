@@ -1,10 +1,10 @@
-// How often a place in a nest of loops is reached: the product of extents where nothing else decides, else by trying the iterations of
-// those loops that a condition, or the extent of another loop, ties together; each such group by itself.
+// The number of times that a nest of loops reaches a place. It is the product of extents, except for groups of loops that a condition
+// or the extent of another loop connects: the iterations of each such group are enumerated.
 //
-//     for i0, i1, j in T.grid(7, 16, 64):         i0 and i1 are tried, 112 times; j is multiplied: 100 * 64
+//     for i0, i1, j in T.grid(7, 16, 64):         i0 and i1 are enumerated, 112 iterations; j is multiplied: 100 * 64
 //         if i0 * 16 + i1 < 100:
 //
-// Loops over the same thread index are one: the inner one runs over nothing that the outer one does not.
+// Nested loops over the same thread index count once: the inner loop runs only for the thread of the outer one.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ namespace loopsmith::cost {
 
 struct LoopAround {
   Var var;
-  Expr min, extent;                // extent none: not known
+  Expr min, extent;                // a null extent is unknown
   Name thread = {};                // "threadIdx.x" ...; empty: no threads
 };
 
-/// What is around a place: loops, outermost first, and conditions over their variables, any of which may be undecidable.
+/// The loops around a place, outermost first, and the conditions over their variables; a condition may be undecidable.
 struct Surroundings {
   std::vector<LoopAround> loops;
   std::vector<Expr> conditions;
@@ -28,11 +28,11 @@ struct Surroundings {
 
 struct Executions {
   int64_t count = 0;
-  bool is_most = false;            // no more than that; else exactly
+  bool is_most = false;            // `count` is an upper bound; else it is exact
 };
 
-/// The first `still` loops stand at one iteration: how often the place is reached within it, at most where that differs between them.
-/// `steps`: iterations that may still be tried; beyond them conditions count as true. None: an extent is not known.
+/// The number of times that one iteration of the first `still` loops reaches the place; the most, where that differs between iterations.
+/// `steps`: the number of iterations that may still be enumerated; beyond them conditions count as true. None: an extent is unknown.
 [[nodiscard]] auto executions(const Surroundings& nest, size_t still, int64_t& steps) -> std::optional<Executions>;
 
 }  // namespace loopsmith::cost

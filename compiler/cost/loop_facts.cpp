@@ -1,4 +1,4 @@
-// Counting runs, arithmetic and memory of a loop: see loop_facts.h.
+// The runs, arithmetic and memory of a loop: see loop_facts.h.
 #include "cost/loop_facts.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Access {
   bool is_write = false;
 };
 
-/// Arithmetic; none: how much there is is not known.
+/// The number of arithmetic operations; none: unknown.
 struct Flops {
   std::optional<double> count = 0.0;
   bool is_most = false;
@@ -43,15 +43,15 @@ struct Flops {
   }
 };
 
-/// Walks a function; once inside the loop or block that is asked for, collects.
+/// Walks a function and collects facts inside of the wanted loop or block.
 class Collector {
  public:
-  /// `of_all`: flops of all runs of it together, else of one.
+  /// `of_all`: flops over all runs of the node, else of one run.
   explicit Collector(NodeId wanted, bool of_all = false) : found(wanted == 0), wanted_(wanted), inside_(wanted == 0), of_all_(of_all) {}
 
   LoopFacts facts;
   bool found;
-  const For* loop = nullptr;      // the one asked for; null: a block or the whole was
+  const For* loop = nullptr;      // the wanted loop; null: a block or the whole function is wanted
   std::vector<Access> accesses;
   std::vector<const For*> inner;  // loops in it, itself included
   std::vector<const For*> outer;  // loops around it
@@ -67,7 +67,7 @@ class Collector {
   }
 
  private:
-  /// Flops of the statement in one run of what is asked for; outside of it nothing is counted.
+  /// The flops of the statement in one run of the wanted node; statements outside of it count 0.
   auto walk(const Stmt& stmt) -> Flops {
     switch (stmt->kind) {
       case NodeKind::For: return walk_loop(static_cast<const For&>(*stmt));
@@ -124,7 +124,7 @@ class Collector {
     }
   }
 
-  /// Of both cases of a condition, each as often as it is taken.
+  /// The flops of both cases of a condition, each multiplied by the number of times that it is taken.
   template <class Then, class Else>
   auto either(const Expr& condition, const Then& yes, const Else& no) -> Flops {
     Expr whole = substitute(condition, bindings_);
@@ -138,7 +138,7 @@ class Collector {
     return flops += under(logical_not(whole), no);
   }
 
-  /// Arithmetic on real numbers that evaluating an expression does, once per lane; indices of loads are addresses, not work.
+  /// The operations on real numbers of an expression, once per lane. Index arithmetic of loads does not count.
   auto arithmetic_of(const Expr& expr, int lanes) -> Flops {
     if (!inside_) { return {}; }
     int64_t own = 0;
@@ -156,7 +156,7 @@ class Collector {
         inner += either(call->args[0], [&] { return arithmetic_of(call->args[1], lanes); }, [&] { return arithmetic_of(call->args[2], lanes); });
         return;
       }
-      // What happens elsewhere, and what one instruction does, is not known here.
+      // The work of called functions and machine instructions is unknown.
       if (call->op.view().starts_with("@") || call->op.view().starts_with("call_") || call->dtype.is_handle() || call->dtype.is_void()) {
         if (!does_nothing(call->op)) { inner.count.reset(); }
         return;
@@ -167,12 +167,12 @@ class Collector {
     visit_children(expr, [&](const Expr& child) { count(child, own, inner, lanes); });
   }
 
-  /// Calls that order, announce or promise.
+  /// True for calls without arithmetic: barriers, hints and assumptions.
   static auto does_nothing(Name op) -> bool {
     return op == "tvm_storage_sync" || op == "ret" || op == "prefetch" || op == "assume" || op == "address_of" || op == "tvm_access_ptr";
   }
 
-  /// What is done so often as the place is reached that the walk has come to.
+  /// Multiplies flops by the number of times that the walk's present place is reached.
   auto times_run(double flops) -> Flops {
     if (flops == 0) { return {}; }
     Surroundings nest = nest_;
@@ -187,7 +187,7 @@ class Collector {
     facts.is_most_flops = flops.is_most;
   }
 
-  /// How often what is asked for runs. A loop over threads is entered by those that it is not over itself.
+  /// Counts the runs of the wanted node. The threads that enter a thread-bound loop are those of the other axes.
   void count_runs(const For* itself) {
     Surroundings nest = nest_;
     auto reached = executions(nest, 0, steps_);
@@ -238,7 +238,7 @@ class Collector {
     bool is_wanted = block.id == wanted_;
     std::vector<Expr> starts;
     size_t conditions = nest_.conditions.size();
-    // The predicate speaks of loops; iter vars get their values under it.
+    // Iter vars in the predicate are replaced by their bindings, so that it depends on loops.
     if (!is_one(realize.predicate)) { nest_.conditions.push_back(substitute(realize.predicate, bindings_)); }
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
@@ -261,7 +261,7 @@ class Collector {
     bool was_inside = std::exchange(inside_, inside_ || is_wanted);
     Flops flops;
     if (block.init) {
-      // The first instances of a reduction write its initial value.
+      // `T.init()` runs in the first instances of a reduction.
       size_t around = nest_.conditions.size();
       for (Expr& start : starts) { nest_.conditions.push_back(std::move(start)); }
       flops += walk(block.init);
@@ -291,18 +291,18 @@ class Collector {
   NodeId wanted_;
   bool inside_;
   bool of_all_;
-  bool leaves_ = false;              // loops or the function are left early
+  bool leaves_ = false;              // a `break`, `continue` or `return` occurs
   VarMap bindings_;
   std::vector<const For*> around_;
-  Surroundings nest_;                        // all that is around the place where the walk is
-  size_t loops_around_ = 0, conditions_around_ = 0;   // those of them that are around what is asked for
+  Surroundings nest_;                        // the loops and conditions around the walk's present place
+  size_t loops_around_ = 0, conditions_around_ = 0;   // how many of them are around the wanted node
   int64_t steps_ = 1 << 15;
 };
 
-/// Elements from one iteration to the next: a number, or an expression of parameters; none: not the same everywhere.
+/// The stride of an access from one iteration to the next: a number, or an expression of parameters; null: it varies.
 auto stride_of(const Access& access, const For& loop, const Collector& collector, arith::Analyzer& analyzer) -> Expr {
   VarMap next = {{loop.var.get(), add(Expr(loop.var), constant_int(loop.var->dtype, 1))}};
-  // Numbers of 32 bits stay as they are: quotients and remainders are put together again only where no conversion is between.
+  // 32-bit indices are not widened: the simplifier recombines quotients and remainders only without conversions in between.
   std::optional<int64_t> size = 1;
   bool is_small = true;
   for (size_t d = 0; d < access.indices.size(); ++d) {
@@ -318,7 +318,7 @@ auto stride_of(const Access& access, const For& loop, const Collector& collector
   }
   offset = analyzer.simplify(offset);
   if (Expr step = analyzer.simplify(sub(substitute(offset, next), offset)); as_int(step)) { return int_imm(*as_int(step), DataType::int_(64)); }
-  // What is left is a number of rows, each of as many elements as parameters say.
+  // The remaining stride is a number of rows, each with a symbolic number of elements.
   Expr rows = int_imm(0);
   for (size_t d = 0; d < access.indices.size(); ++d) {
     if (d > 0 && access.buffer->shape.size() > d) { rows = mul(rows, access.buffer->shape[d]); }
@@ -346,22 +346,22 @@ auto LoopFacts::intensity() const -> std::optional<double> {
 
 namespace {
 
-/// The places of a dimension that accesses lie in.
+/// The range of indices that accesses use in a dimension.
 struct Places {
   int64_t first = INT64_MAX, last = INT64_MIN;
-  Expr base;                       // they are as far beyond this, which the loops do not change; none: beyond 0
-  bool is_known = true;            // else only how many there are at most
+  Expr base;                       // `first` and `last` are offsets from this loop-invariant expression; null: from 0
+  bool is_known = true;            // false: only the largest number of different indices is known, `most`
   int64_t most = INT64_MAX;
   [[nodiscard]] auto width() const -> int64_t { return is_known ? last - first + 1 : most; }
 };
 
-/// The boxes that the accesses of each buffer lie in while the loop asked for makes so many iterations (none: all).
-/// Inner loops run over all they do, outer ones stand at their first iteration.
+/// The bounding box of a buffer's accesses during a number of iterations of the wanted loop (none: all). Inner loops
+/// run over their whole range, outer loops stand at their first iteration.
 struct Hull {
   Buffer buffer;
   std::vector<Places> dims;
-  bool is_most = false;            // inner loops run less far in some iterations, or it is not known which places are the same
-  /// None: not known. Never more than the buffer has.
+  bool is_most = false;            // an upper bound: inner loops may be shorter in some iterations, or indices may coincide
+  /// The number of elements, at most those of the buffer. None: unknown.
   [[nodiscard]] auto elements() const -> std::optional<int64_t> {
     std::optional<int64_t> product = 1;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -390,7 +390,7 @@ class HullMaker {
       int64_t longest = whole.const_int_bound(loop->extent).max;
       if (longest >= beyond && !as_int(loop->extent)) { longest = INT64_MAX; }
       Expr extent = is_limited ? constant_int(loop->extent.dtype(), *iterations) : loop->extent;
-      // Some iterations stand for any of them: loops in them run as far as they ever do.
+      // Some iterations stand for all others: inner loops have their largest extent.
       if (iterations && !is_limited && !as_int(extent) && longest < INT64_MAX) { extent = constant_int(extent.dtype(), longest); }
       analyzer_.bind(loop->var, Range{loop->min, extent});
       longest_.emplace(loop->var.get(), is_limited ? *iterations : as_int(extent).value_or(longest));
@@ -419,7 +419,7 @@ class HullMaker {
   }
 
  private:
-  /// Is what it loads written here as well?
+  /// True when the node writes a buffer that the expression loads.
   auto is_rewritten(const Expr& e) const -> bool {
     bool found = false;
     post_order(e, [&](const Expr& node) {
@@ -433,7 +433,7 @@ class HullMaker {
 
   auto places_of(const Expr& written, bool& is_most) -> Places {
     Expr index = substitute(written, first_);
-    // Parameters shift what is touched and do not widen it; loops of symbolic extent widen it beyond what is known.
+    // Parameters shift the range and do not widen it; loops of symbolic extent widen it without a known limit.
     VarMap parameters;
     int64_t most = 1;
     bool is_open = false;
@@ -453,7 +453,7 @@ class HullMaker {
     Expr moved = index;
     if (has_load(index)) {
       if (is_rewritten(index)) {
-        // Another place each time.
+        // The index may be different in every iteration.
         out.most = 1;
         for (const auto& [var, longest] : longest_) { out.most = times(out.most, longest).value_or(INT64_MAX); }
         return out;
@@ -482,13 +482,13 @@ class HullMaker {
     to.is_known = false;
   }
 
-  /// What the type says of a value that nothing is known of.
+  /// Bounds from here on are those of the type, not of the program.
   static constexpr int64_t beyond = int64_t{1} << 30;
   const Collector& collector_;
   arith::Analyzer analyzer_;
-  VarMap first_, inner_;                                    // outer and inner loops, by where they begin
+  VarMap first_, inner_;                                    // the first values of outer and inner loops
   std::map<const VarNode*, int64_t> longest_;               // of inner loops
-  std::set<const VarNode*> uneven_;                         // inner loops that do not always run as far
+  std::set<const VarNode*> uneven_;                         // inner loops whose extent varies
 };
 
 auto hulls_of(const Collector& collector, std::optional<int64_t> iterations) -> std::vector<Hull> { return HullMaker(collector, iterations).make(); }
@@ -507,10 +507,10 @@ auto is_bound(const std::vector<Hull>& hulls) -> bool {
   return std::any_of(hulls.begin(), hulls.end(), [](const Hull& hull) { return hull.is_most; });
 }
 
-/// In some dimension each iteration moves all accesses of a buffer by the same, at least as far as one of them reaches.
+/// True when, in some dimension, each iteration shifts all accesses of a buffer by the same distance, at least the width of one iteration.
 auto is_apart(const Collector& collector, const Hull& one_iteration, arith::Analyzer& analyzer) -> bool {
   const For& loop = *collector.loop;
-  // The rectangle is that of the first iteration: inner loops must not depend on which one it is, nor on more than is known.
+  // The box is that of the first iteration: the extents of inner loops must not depend on the iteration, and must be known.
   for (const For* inner : collector.inner) {
     if (inner != &loop && (!as_int(inner->min) || !as_int(inner->extent))) { return false; }
   }
@@ -531,7 +531,7 @@ auto is_apart(const Collector& collector, const Hull& one_iteration, arith::Anal
   return false;
 }
 
-/// From their first iterations, the loops around move all accesses of a buffer by the same.
+/// True when the loops around shift all accesses of a buffer by the same distance.
 auto is_moved_as_one(const Collector& collector, const Buffer& buffer, arith::Analyzer& analyzer) -> bool {
   VarMap first;
   for (const For* loop : collector.outer) {
@@ -601,7 +601,7 @@ auto block_total(const PrimFunc& function, NodeId block) -> std::optional<LoopFa
   collector.collect(function);
   if (!collector.found || collector.loop != nullptr) { return std::nullopt; }
   LoopFacts facts = std::move(collector.facts);
-  // No loop stands still.
+  // All loops run, also the ones around.
   collector.inner.insert(collector.inner.begin(), collector.outer.begin(), collector.outer.end());
   collector.outer.clear();
   std::vector<Hull> hulls = hulls_of(collector, {});

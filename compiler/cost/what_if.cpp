@@ -1,4 +1,4 @@
-// Schedules done again with another factor: see what_if.h.
+// Schedules replayed with another factor: see what_if.h.
 #include "cost/what_if.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using schedule::Schedule;
 using schedule::Trace;
 using schedule::Value;
 
-// Of the row of `split`.
+// The position of the loop among the inputs of `split`.
 constexpr size_t loop_argument = 0;
 constexpr size_t factors_argument = 1;
 
@@ -26,7 +26,7 @@ auto split_at(const std::vector<const Instruction*>& instructions, size_t index)
   return instructions[index]->values[factors_argument].as<Value::List>();
 }
 
-/// A schedule of the same program in which nothing was done yet.
+/// A new schedule of the same program, without steps.
 auto begun(const IRModule& program, const Schedule& like) -> std::optional<Schedule> {
   Schedule fresh(program, 1);
   if (!(fresh.func_working_on() == like.func_working_on()) && !fresh.work_on(like.func_working_on()).ok()) { return std::nullopt; }
@@ -35,11 +35,11 @@ auto begun(const IRModule& program, const Schedule& like) -> std::optional<Sched
   return fresh;
 }
 
-/// The extent of the loop that an instruction splits, when it is its turn.
+/// The extent of the loop that an instruction splits, in the state before the instruction.
 auto extent_before(const IRModule& program, const Schedule& like, const std::vector<const Instruction*>& instructions, size_t index) -> std::optional<int64_t> {
   auto schedule = begun(program, like);
   if (!schedule) { return std::nullopt; }
-  // The look-ups and steps up to it, and the variable that it splits, under the name that it has there.
+  // The instructions up to it, and the loop variable of the split under its name at that point.
   Trace before;
   for (size_t i = 0; i < index; ++i) { before.append(*instructions[i]); }
   if (!schedule->replay(before).ok()) { return std::nullopt; }
@@ -58,7 +58,7 @@ auto extent_before(const IRModule& program, const Schedule& like, const std::vec
   return std::nullopt;
 }
 
-/// What a schedule is worth after all of its steps, or why it cannot be.
+/// Replays the schedule with a factor and fills in the touched bytes and the estimate, or the refusal.
 void judge(const IRModule& program, const Schedule& like, const std::vector<const Instruction*>& instructions, size_t index, const CoreModel& core, OtherFactor& out) {
   auto schedule = begun(program, like);
   if (!schedule) { return; }
@@ -120,7 +120,7 @@ auto other_factors(const IRModule& program, const Schedule& scheduled, size_t in
   const int64_t here = *(*factors)[position].integer();
   auto extent = extent_before(program, scheduled, instructions, instruction);
   if (!extent || *extent <= 0 || here <= 0) { return std::nullopt; }
-  // Who makes up for it: what is left out, else the outermost, else the one behind it.
+  // The factor that keeps the product: the omitted one, else the outermost, else the one behind it.
   size_t other = 0;
   int64_t fixed = 1;
   bool is_left_out = false;

@@ -1,5 +1,5 @@
-// What if a factor of a split were another: the schedule done again with it, and what then is touched and how long a call should take.
-// Nothing is run but the schedule; the steps behind the split stay as they were recorded.
+// Other factors of a split: the schedule is replayed with each of them, for the bytes that its loops then touch and the estimated time of
+// a call. Only the schedule is executed, no program; the steps behind the split stay as recorded.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,44 @@
 
 namespace loopsmith::cost {
 
-/// A loop of the nest that the split is in, as it is after all steps.
+/// A loop of the nest around the split, after all steps.
 struct NestedLoop {
   Name name;
   bool is_of_split = false;               // the split made it
-  std::optional<int64_t> bytes = {};      // that one run of it touches, each element once; none: not known
+  std::optional<int64_t> bytes = {};      // the bytes that one run of it touches, each element once; none: unknown
 };
 
 struct OtherFactor {
   int64_t factor = 0;
-  bool is_here = false;                   // the one that the split has
-  schedule::Value::List factors = {};     // of the split; what is not given stays so
-  std::vector<NestedLoop> loops = {};     // outermost first: those around the innermost that the split made, it, and those alone in it
-  std::optional<double> seconds = {};     // of one call, by the estimate; none: it has none
-  Diagnostics why_not = {};               // not empty: a step refuses it
-  std::string refused_by = {};            // that step, as the trace has it
+  bool is_here = false;                   // the present factor
+  schedule::Value::List factors = {};     // of the split; an omitted factor stays omitted
+  std::vector<NestedLoop> loops = {};     // outermost first: the loops around the innermost loop of the split, that loop, and the ones directly nested in it
+  std::optional<double> seconds = {};     // the estimated time of a call; none: no estimate
+  Diagnostics why_not = {};               // not empty: a step refuses the factor
+  std::string refused_by = {};            // the text of that step in the trace
 };
 
 struct FactorChoices {
   int64_t extent = 0;                     // of the loop that is split
   size_t position = 0;                    // of the factor
-  std::vector<OtherFactor> all;           // smallest first, the one that the split has among them
+  std::vector<OtherFactor> all;           // smallest first, the present one included
 };
 
-/// `program` is what the schedule began with; `instruction` a split in its trace, `position` a factor of it, or where it leaves one out the
-/// next one that is a number. Factors that leave no iteration over, at most `most` of them, those nearest to the present one. Where none is
-/// left out, the outermost factor (of the outermost the next one) makes up for it.
-/// None: it is no split, its loop's extent or the factor is no number, or the factor cannot be another. Cancelled, there are fewer.
+/// `program` is the program before the schedule; `instruction` is a split in its trace; `position` is the position of a factor, where an omitted
+/// factor stands for the next one that is a number. The result has factors that divide evenly, at most `most` of them, the nearest to the
+/// present one. If the split omits no factor, the outermost factor (for the outermost itself, the next one) changes along to keep the product.
+/// None: the instruction is no split, the loop's extent or the factor is no number, or no other factor is possible. Cancelled work returns fewer.
 [[nodiscard]] auto other_factors(const IRModule& program, const schedule::Schedule& scheduled, size_t instruction, size_t position, const CoreModel& core,
                                  size_t most, const CancelToken& cancel = {}) -> std::optional<FactorChoices>;
 
-/// The caches of a core by name ("L1"), nearest first, and the first that holds so many bytes ("memory": none does).
+/// A cache of a core: its name ("L1") and size.
 struct CacheLevel {
   std::string name;
   double bytes = 0;
 };
+/// The caches of a core, nearest first.
 [[nodiscard]] auto cache_levels(const CoreModel& core) -> std::vector<CacheLevel>;
+/// The name of the nearest cache that holds so many bytes; "memory" where none does.
 [[nodiscard]] auto level_that_holds(double bytes, const CoreModel& core) -> std::string;
 
 }  // namespace loopsmith::cost

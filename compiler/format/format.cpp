@@ -1,4 +1,4 @@
-// Documents to edits: lines and comments of a declaration in order, the blocks they are in, and what becomes of each.
+// Documents to edits: the lines and comments of a declaration in order, the blocks that they are in, and the new text of each.
 #include "format/format.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto count_newlines(std::string_view text) -> size_t {
   return count;
 }
 
-/// What ends the first line of a document, a comment or statement: breaks inside of its brackets may go away.
+/// The document's line ending: the one behind its first statement or comment, since breaks inside of brackets may go away.
 auto newline_of(const syntax::Document& document) -> std::string_view {
   std::string_view text = document.text();
   size_t from = 0;
@@ -45,7 +45,7 @@ auto newline_of(const syntax::Document& document) -> std::string_view {
   return text.substr(at, 2) == "\r\n" ? "\r\n" : "\r";
 }
 
-// ---- which Python is TVMScript -----------------------------------------------------------------------------------
+// ---- the TVMScript in Python files ---------------------------------------------------------------------------------
 
 auto last_name(const syntax::Expr& expr) -> std::string_view {
   if (const auto* call = expr.as<syntax::CallExpr>()) { return last_name(*call->callee); }
@@ -74,11 +74,11 @@ struct Suite {
   int parent = -1;
   uint32_t indent = 0;     // columns, as written
   bool is_fixed = false;   // its lines keep their columns
-  std::string lead;        // what is to stand before its lines
+  std::string lead;        // the new blanks before its lines
 };
 
 struct Entry {
-  Span span;               // of the declaration's text; a line's goes to the end of the comment after it
+  Span span;               // in the declaration's text; that of a line includes the comment behind it
   bool is_comment = false;
   bool is_frozen = false;  // stays as it is
   int suite = 0;
@@ -100,12 +100,12 @@ class ItemFormatter {
     settle_columns();
     return edits();
   }
-  /// The declaration's ends may be moved.
+  /// True when the beginning, or the end, of the declaration may be moved.
   [[nodiscard]] auto is_free_at_begin() const -> bool { return !entries_.empty() && !entries_.front().is_frozen; }
   [[nodiscard]] auto is_free_at_end() const -> bool { return !entries_.empty() && !entries_.back().is_frozen; }
 
  private:
-  // ---- what is left alone
+  // ---- lines that are left alone
 
   void mark_lines() {
     size_t count = scanned_.lines.size();
@@ -140,7 +140,7 @@ class ItemFormatter {
     }
   }
 
-  // In the formatted part of a Python file, and in the range asked for.
+  // True in the formatted part of a Python file, and in the requested range.
   [[nodiscard]] auto is_wanted(Span span) const -> bool {
     if (options_.range && !intersects(span, *options_.range)) { return false; }
     return !options_.is_python || std::any_of(selected_.begin(), selected_.end(), [&](Span s) { return span.begin >= s.begin && span.end <= s.end; });
@@ -223,7 +223,7 @@ class ItemFormatter {
     });
   }
 
-  // A comment belongs to the block below it, or to one that ends above it when it is indented as that is.
+  // A comment belongs to the block below it, or to a block that ends above it and has the same indentation.
   void place_comments() {
     auto indent_of = [&](int suite) { return suites_[static_cast<size_t>(suite)].indent; };
     int above = 0;
@@ -246,7 +246,7 @@ class ItemFormatter {
     }
   }
 
-  // Bottom up which blocks keep their columns, then top down what the columns are.
+  // Decides bottom up which blocks keep their columns, then top down the columns.
   void settle_columns() {
     for (size_t i = 0; i < scanned_.lines.size(); ++i) {
       if (has_broken_ || stays_[i] || base_indent_ > 0) { suites_[static_cast<size_t>(suite_of_line_[i])].is_fixed = true; }
@@ -283,7 +283,7 @@ class ItemFormatter {
         std::string_view gap = code(span);
         bool is_wanted_gap = !options_.range || intersects(span, *options_.range);
         if (!before.is_frozen && !entry.is_frozen && is_wanted_gap && is_blank(gap)) { replace(out, span, gap_text(before, entry, gap)); }
-        // Blanks at the end of a line before one that stays, and its own beginning, are left.
+        // Blanks before a line that stays as it is are left alone.
       }
       if (!entry.is_frozen) { replace(out, entry.span, entry.is_comment ? comment_text(code(entry.span)) : line_text(entry)); }
     }
@@ -360,7 +360,7 @@ class ItemFormatter {
     return out;
   }
 
-  // The line as written, its further lines moved as its first one is.
+  // The logical line as written, with its further lines moved like its first.
   auto shifted(const syntax::LogicalLine& line, const LexedLine& lexed, const std::string& lead) const -> std::string {
     std::string_view all = code(line.span);
     auto delta = static_cast<int64_t>(columns(lead)) - static_cast<int64_t>(line.indent);
@@ -385,7 +385,7 @@ class ItemFormatter {
   }
 
   const Item& item_;
-  const std::unordered_map<DeclId, uint32_t> offsets_ = syntax::offsets_in(item_);   // of what is inside
+  const std::unordered_map<DeclId, uint32_t> offsets_ = syntax::offsets_in(item_);   // of members and parts
   std::string_view text_;
   uint32_t base_indent_;
   std::string_view newline_;
@@ -393,8 +393,8 @@ class ItemFormatter {
   bool& is_off_;
   syntax::Lines scanned_;
   std::vector<std::optional<LexedLine>> lexed_;
-  std::vector<bool> frozen_;             // lines: broken, or asked to be left
-  std::vector<bool> stays_;              // lines: not asked for
+  std::vector<bool> frozen_;             // lines that are broken, or that a comment excludes
+  std::vector<bool> stays_;              // lines outside of the requested range
   bool has_broken_ = false;
   std::vector<Span> selected_;           // TVMScript in Python
   std::vector<Suite> suites_;            // parents before children
@@ -402,7 +402,7 @@ class ItemFormatter {
   std::vector<Entry> entries_;
 };
 
-// ---- what must be kept -------------------------------------------------------------------------------------------
+// ---- text that must be kept ----------------------------------------------------------------------------------------
 
 /// Trees and comments of a text, without their places.
 auto meaning(std::string_view text) -> std::string {
@@ -435,7 +435,7 @@ auto format_document(const syntax::Document& document, const FormatOptions& opti
   auto gap = [&](Span span, std::string wanted) {
     std::string_view is = std::string_view(text).substr(span.begin, span.end - span.begin);
     if (is == wanted || !is_blank(is) || (options.range && !intersects(span, *options.range))) { return; }
-    // What is left as it is may end within a line break: the rest of it is no gap.
+    // Text that is left alone may end within a line break: the rest of the break is no gap.
     if (span.begin > 0 && text[span.begin - 1] == '\r' && is.starts_with('\n')) { return; }
     out.push_back({span, std::move(wanted)});
   };
@@ -511,11 +511,11 @@ auto format_on_newline(const syntax::Document& document, uint32_t at, FormatOpti
   if (above->ends_with_colon && syntax::is_head_word(word)) { wanted += options.indent; }
   else if (word == "return" || word == "pass" || word == "break" || word == "continue") { wanted -= std::min(wanted, options.indent); }
   std::string blanks(wanted, ' ');
-  // A head whose block is still to be written is broken: as if there were one.
+  // A head whose block is not written yet is broken: it is formatted as if the block were there.
   syntax::Document read = document;
   if (above->ends_with_colon && is_empty_line) { read.edit({line_begin, line_end}, blanks + "pass"); }
   std::vector<Edit> out;
-  // Only the statement: the blanks around it are what is being typed.
+  // Only the statement: the blanks around it are being typed.
   for (Edit& edit : format_document(read, options)) {
     if (edit.span.begin >= options.range->begin && edit.span.end <= code_end && edit.span.begin < edit.span.end) { out.push_back(std::move(edit)); }
   }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "support/text.h"
+
 namespace loopsmith::format {
 namespace {
 
@@ -13,12 +15,12 @@ constexpr size_t kCandidates = 6;
 // A list of at least so many numbers is filled instead of one number per line.
 constexpr size_t kFilled = 12;
 
-// Rounds until a layout has to be what its own layout is.
+// The most rounds until a layout must be its own layout.
 constexpr int kRounds = 4;
 
 struct Group;
 
-/// A token, or a bracket with all that is in it.
+/// A token, or a bracket with its contents.
 struct Part {
   std::string text;             // of a token
   TokenKind kind{};
@@ -59,7 +61,7 @@ struct Group {
     if (kind == GroupKind::Parameters) { return true; }
     return kind != GroupKind::Parentheses && (items.size() > 1 || has_comma);
   }
-  // The comma there is belongs to the meaning: `(a,)`, `A[i,]`.
+  // The comma has a meaning: `(a,)`, `A[i,]`.
   [[nodiscard]] auto needs_comma() const -> bool { return has_comma && items.size() == 1 && (kind == GroupKind::Subscript || kind == GroupKind::Tuple); }
   [[nodiscard]] auto is_literal() const -> bool { return kind == GroupKind::Tuple || kind == GroupKind::List || kind == GroupKind::Braces; }
 };
@@ -192,7 +194,7 @@ class TreeBuilder {
   size_t at_ = 0;
 };
 
-/// Lines, and what is wrong with them.
+/// Laid out lines, with their costs.
 struct Text {
   std::string text;
   uint32_t lines = 1;
@@ -212,7 +214,7 @@ class LineBreaker {
       Parts right = parts.subspan(rhs, end - rhs);
       Parts head = parts.first(rhs);
       Parts tail = parts.subspan(end);
-      // Parentheses that only make room: they go when there is room without them.
+      // Parentheses that only allow line breaks: they go when the line fits without them.
       bool is_wrapped = right.size() == 1 && right[0].group && right[0].group->kind == GroupKind::Parentheses && !right[0].group->has_comments;
       if (is_wrapped && !right[0].must_break && (right[0].group->opens_line || !fits(parts, 0, 0))) {
         const Group& group = *right[0].group;
@@ -236,7 +238,7 @@ class LineBreaker {
         }
         if (lead_ + width(head) + 2 <= options_.width) { return wrapped(head, right, tail); }
       }
-      // A subscript or a name is not broken where a line of its own is enough.
+      // A subscript or a name is not broken where it fits on a line alone.
       const Part& last = right.back();
       bool is_call = last.group && last.group->kind != GroupKind::Subscript;
       if (operators == 0 && !has_comma && !is_call && lead_ + width(head) + 2 <= options_.width && fits(right, options_.indent, 0)) {
@@ -293,7 +295,7 @@ class LineBreaker {
     return out;
   }
 
-  // How loosely an operator at `at` binds; 0: it is none to break at.
+  // The precedence of the operator at `at`, by which lines break; 0: no line breaks here.
   static auto looseness(Parts parts, size_t at, bool in_comprehension) -> int {
     const Part& part = parts[at];
     if (part.group || at == 0 || part.is_prefix) { return 0; }
@@ -378,7 +380,7 @@ class LineBreaker {
     for (size_t i = parts.size(); i-- > 0 && places.size() < kCandidates;) {
       if (parts[i].group && (!parts[i].group->items.empty() || parts[i].group->has_comments)) { places.push_back(i); }
     }
-    // What has to be broken comes first.
+    // Brackets that must break come first.
     auto must = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.must_break; });
     if (must != parts.end()) { places = {static_cast<size_t>(must - parts.begin())}; }
     std::optional<Text> best;
@@ -402,7 +404,7 @@ class LineBreaker {
     out.text += newline(indent + options_.indent) + inner.text + newline(indent);
     out.lines += inner.lines + 1;
     out.overflow += inner.overflow;
-    // What follows the closing bracket.
+    // The tokens behind the closing bracket.
     std::string close(1, group.close);
     Parts rest = parts.subspan(place + 1);
     if (!rest.empty() && rest[0].space_before) { close += ' '; }
@@ -417,7 +419,7 @@ class LineBreaker {
     return out;
   }
 
-  // What follows a closing bracket and is too long: broken at its first bracket that has to be, else at the last.
+  // The text behind a closing bracket that is too long: broken at its first bracket that must break, otherwise at the last.
   auto tail_of(Parts parts, uint32_t indent, uint32_t before, std::string_view suffix) -> Text {
     auto must = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.must_break; });
     size_t place = static_cast<size_t>(must - parts.begin());
@@ -433,7 +435,7 @@ class LineBreaker {
     return made;
   }
 
-  // What is between brackets, without the line breaks around it.
+  // The text between brackets, without the line breaks around it.
   auto body(const Group& group, uint32_t indent) -> Text {
     const auto& items = group.items;
     bool asks = group.has_comma && !group.needs_comma();
@@ -518,7 +520,7 @@ class LineBreaker {
     return out;
   }
 
-  // Where the right-hand side begins that may have parentheses of its own; 0: there is none.
+  // The start of a right-hand side that may get parentheses; 0: none.
   static auto right_side(Parts parts) -> size_t {
     if (parts.empty()) { return 0; }
     const Part& first = parts[0];
@@ -554,7 +556,7 @@ class LineBreaker {
 }  // namespace
 
 auto columns(std::string_view text) -> uint32_t {
-  return static_cast<uint32_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<uint32_t>(character_count(text));
 }
 
 auto comment_text(std::string_view comment) -> std::string {
@@ -579,7 +581,7 @@ auto lay_out_once(std::vector<Token> tokens, const LayoutOptions& options) -> st
 
 auto lay_out(std::vector<Token> tokens, const LayoutOptions& options) -> std::optional<std::string> {
   std::optional<std::string> out = lay_out_once(std::move(tokens), options);
-  // A comma that one round adds is a wish that the next one sees, seldom with another layout for what is around it.
+  // A comma that one round adds asks the next round for an item per line, which rarely changes the layout around it.
   for (int round = 0; round < kRounds && out && out->find('\n') != std::string::npos; ++round) {
     std::optional<LexedLine> again = lex(*out);
     std::optional<std::string> next = again ? lay_out_once(std::move(again->tokens), options) : std::nullopt;

@@ -4,24 +4,15 @@
 #include <algorithm>
 #include <array>
 
+#include "support/text.h"
+
 namespace loopsmith::format {
 namespace {
 
 constexpr int kMaxFields = 8;  // f-strings in fields of f-strings
 
-auto is_name_start(char c) -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
-auto is_digit(char c) -> bool { return c >= '0' && c <= '9'; }
-auto is_name_char(char c) -> bool { return is_name_start(c) || is_digit(c); }
-
-auto is_keyword(std::string_view word) -> bool {
-  static constexpr std::array<std::string_view, 32> words = {
-      "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-      "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-      "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield"};
-  return std::binary_search(words.begin(), words.end(), word);
-}
+// Values that are spelt as keywords are names to the layout.
+auto is_keyword(std::string_view word) -> bool { return is_python_keyword(word) && word != "None" && word != "True" && word != "False"; }
 
 class Lexer {
  public:
@@ -56,7 +47,7 @@ class Lexer {
         number();
         token.kind = TokenKind::Number;
       } else if (is_name_start(c)) {
-        while (at_ < text_.size() && is_name_char(text_[at_])) { ++at_; }
+        while (at_ < text_.size() && is_name_part(text_[at_])) { ++at_; }
         token.kind = is_keyword(text_.substr(begin, at_ - begin)) ? TokenKind::Keyword : TokenKind::Name;
       } else if (c == '(' || c == '[' || c == '{') {
         ++at_;
@@ -81,14 +72,14 @@ class Lexer {
   [[nodiscard]] auto peek(size_t n) const -> char { return at_ + n < text_.size() ? text_[at_ + n] : '\0'; }
   [[nodiscard]] auto get(size_t at) const -> char { return at < text_.size() ? text_[at] : '\0'; }
 
-  // 1 + the place of the opening quote of a string whose prefix is at `at`; 0: none.
+  // 1 + the place of the opening quote of a string whose prefix is at `at`; 0: no string begins there.
   [[nodiscard]] auto string_start(size_t at) const -> size_t {
     size_t quote = at;
     while (quote < at + 2 && std::string_view("rRbBuUfFtT").find(get(quote)) != std::string_view::npos && get(quote) != '\0') { ++quote; }
     return get(quote) == '"' || get(quote) == '\'' ? quote + 1 : 0;
   }
 
-  // Past the end of the string whose quote is at `at`; 0: it has none.
+  // The place behind the string whose quote is at `at`; 0: the string has no end.
   [[nodiscard]] auto string_end(size_t at, bool is_format, int depth) const -> size_t {
     char quote = text_[at];
     bool is_triple = get(at + 1) == quote && get(at + 2) == quote;
@@ -113,7 +104,7 @@ class Lexer {
     return 0;
   }
 
-  // Past the "}" of a replacement field whose code begins at `at`; 0: it is none.
+  // The place behind the "}" of a replacement field whose code begins at `at`; 0: it is no field.
   [[nodiscard]] auto field_end(size_t at, char quote, bool is_triple, int depth) const -> size_t {
     int open = 0;
     for (size_t i = at; i < text_.size() && budget_ > 0;) {
@@ -161,7 +152,7 @@ class Lexer {
     while (at_ < text_.size()) {
       char c = text_[at_];
       bool is_sign = (c == '+' || c == '-') && !is_based && at_ > begin && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
-      if (!is_name_char(c) && !is_sign && !(c == '.' && !is_based)) { break; }
+      if (!is_name_part(c) && !is_sign && !(c == '.' && !is_based)) { break; }
       ++at_;
     }
   }
@@ -189,10 +180,10 @@ auto is_word(const Token& token) -> bool {
          token.kind == TokenKind::String || token.is_operator("...");
 }
 
-// What a postfix may follow: `a(`, `a.b`, `a[`.
+// True for tokens that a postfix may follow: `a(`, `a.b`, `a[`.
 auto ends_operand(const Token& token) -> bool { return token.kind == TokenKind::Close || (is_word(token) && token.kind != TokenKind::Keyword); }
 
-// `a.b ** -2`: operands so short that the operator stands close.
+// `a.b ** -2`: operands so simple that the operator has no spaces.
 auto is_close_power(const std::vector<Token>& tokens, size_t at) -> bool {
   if (at == 0 || at + 1 >= tokens.size()) { return false; }
   auto is_simple = [&](size_t i) { return tokens[i].kind == TokenKind::Name || tokens[i].kind == TokenKind::Number; };

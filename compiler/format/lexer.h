@@ -1,6 +1,6 @@
-// The tokens of one logical line, comments and strings included: what a formatter may move apart but never change.
-// Unlike syntax/lines.h, which looks for where lines end in text that may be wrong, this takes lines that parse, and
-// gives up on anything else.
+// The tokens of one logical line, comments and strings included. A formatter may change the space between them, never the tokens.
+// Unlike syntax/lines.h, which finds the ends of lines in text that may be wrong, this reads lines that parse, and
+// gives up on others.
 #pragma once
 
 #include <optional>
@@ -30,13 +30,13 @@ struct LexedLine {
   bool has_backslash = false;  // lines joined by "\" outside of strings
 };
 
-/// None: a character or string that no token is.
+/// None: the line has a character or string that is no token.
 [[nodiscard]] auto lex(std::string_view line) -> std::optional<LexedLine>;
 
-/// Decides where single spaces stand between the tokens of one statement.
+/// Decides which tokens of one statement have a single space between them.
 void space_tokens(std::vector<Token>& tokens);
 
-/// Does a "+", "-", "*", "**" or "~" at `at` have nothing on its left?
+/// True for a "+", "-", "*", "**" or "~" at `at` without a left operand.
 [[nodiscard]] auto is_prefix(const std::vector<Token>& tokens, size_t at) -> bool;
 
 }  // namespace loopsmith::format

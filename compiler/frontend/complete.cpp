@@ -1,8 +1,9 @@
-// What the text may leave out: the block around a function's body, and what a block reads and writes.
+// Adds to a program the parts that its text may leave out: the block around the function's body, and the regions that a block reads and
+// writes.
 //
-// As TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops
-// inside of the block; regions of one buffer are joined; what a block allocates itself does not count; a reduction
-// with an init does not read what it writes.
+// As TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops inside of the block.
+// Regions of one buffer are joined. Buffers that the block allocates do not count. A reduction with an init does not read the elements
+// that it writes.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -75,7 +76,7 @@ class Detector : public Visitor {
     dom_.erase(node.var.get());
   }
   void on(const BlockRealize& node) override {
-    // What is inside a block has been said (or found) already.
+    // The regions of an inner block are known: they are written out, or were found before.
     for (const Expr& v : node.iter_values) { visit(v); }
     visit(node.predicate);
     VarMap bindings;
@@ -93,7 +94,7 @@ class Detector : public Visitor {
     take(writes, node.block->writes);
   }
   void on(const VarNode& node) override {
-    // The memory of a buffer used directly: what is touched cannot be told.
+    // The pointer of a buffer is used directly: the region is unknown.
     if (outer_.count(&node)) { is_opaque = true; }
   }
   void on(const Call& node) override {
@@ -142,7 +143,7 @@ class Detector : public Visitor {
   }
   void join(std::vector<Access>& into, const Buffer& buffer, std::vector<IntSet> region) {
     if (auto match = matches_.find(buffer.get()); match != matches_.end()) {
-      // A view: what it is a view of is touched, all of it.
+      // A view: the whole region that it is a view of is touched.
       std::vector<IntSet> source;
       for (const Range& r : match->second.region) { source.push_back(arith::eval_set(r, {})); }
       return join_outer(into, match->second.buffer, std::move(source));
@@ -164,7 +165,7 @@ class Detector : public Visitor {
   arith::DomMap dom_;
 };
 
-// The variables in a statement that may be the memory of buffers.
+// The variables in a statement that may point to the memory of buffers.
 class Handles : public Visitor {
  public:
   explicit Handles(const Stmt& stmt) { visit(stmt); }
@@ -240,7 +241,7 @@ class Completer : public Mutator {
   }
 
  private:
-  // What regions a statement of a part gets depends on it and on which buffers its variables are the memory of.
+  // The completed statement of a part, kept while its variables point to the same buffers.
   auto completed(const Stmt& stmt) -> Stmt {
     KnownStmt* known = parts_->known(stmt);
     if (!known) { return mutate(stmt); }
@@ -296,7 +297,7 @@ auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& eva
     Ref<Block> root = make<Block>(std::move(fields), func.origin);
     func.body = make<BlockRealize>(Array<Expr>{}, bool_imm(true, func.origin), std::move(root), func.origin);
   } else if (realize) {
-    // A root written out may say nothing of its regions either.
+    // A root block that is written out may leave its regions out too.
     const auto& root = *realize->block;
     if (find_attr(root.annotations, detect_access_key())) {
       Block::Fields fields = root.fields();

@@ -6,8 +6,8 @@
 
 #include "frontend/objects.h"
 #include "frontend/parts.h"
+#include "frontend/remedies.h"
 #include "frontend/well_formed.h"
-#include "frontend/words.h"
 #include "support/codes.h"
 #include "support/hash.h"
 
@@ -18,31 +18,22 @@ using namespace syntax;
 struct File::Entry {
   Declaration result;
   std::vector<Name> binds;
-  std::vector<std::pair<Name, Value>> values;    // what evaluation bound
-  // What was looked up, and the version of the declaration found (0: none).
+  std::vector<std::pair<Name, Value>> values;    // bound by the evaluation
+  // The names that were looked up, and the version of the declaration found (0: none).
   std::vector<std::pair<Name, uint64_t>> used;
   uint64_t version = 0;      // 0: not evaluated
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
-  uint64_t imports = 0;      // of the files that its imports lead to, then
-  uint64_t stars = 0;        // File::imports_fingerprint then, where a name was looked for in what is imported by `*`; else 0
-  uint64_t names = 0;        // File::names_hash_ then, where a message was looked for among all names; else 0
-  bool is_heavy = false;     // a program: evaluated only when asked for
-  bool is_broken = false;    // a line that is no Python: the names in it may be bound, or only meant
-  std::vector<std::pair<uint32_t, std::vector<Name>>> modules;   // what it may import from: dots, and names
+  uint64_t imports = 0;      // fingerprint of the files that it imports from, at the last evaluation
+  uint64_t stars = 0;        // File::imports_fingerprint at the last evaluation, where it looked for a name among imports by `*`; otherwise 0
+  uint64_t names = 0;        // File::names_hash_ at the last evaluation, where a message suggests one of all names; otherwise 0
+  bool is_heavy = false;     // a program: evaluated only on demand
+  bool is_broken = false;    // a line that does not parse: it may bind the names in it
+  std::vector<std::pair<uint32_t, std::vector<Name>>> modules; // the modules that it may import from: number of dots, path
 };
 
 namespace {
 
-// The item itself, or the part of it, that a declaration's id stands for; null: neither.
-auto part_of(const syntax::Item& item, DeclId decl) -> const syntax::Item* {
-  if (item.decl == decl) { return &item; }
-  for (const Item::Member& member : item.members) {
-    if (const syntax::Item* found = part_of(*member.item, decl)) { return found; }
-  }
-  return nullptr;
-}
-
-// Is it a long program, or around one?
+// True for a long program, and for a class that contains one.
 auto has_parts(const syntax::Item& item) -> bool {
   return item.head != 0 || std::any_of(item.members.begin(), item.members.end(), [](const Item::Member& member) { return member.item->kind == syntax::ItemKind::Part || has_parts(*member.item); });
 }
@@ -53,7 +44,7 @@ auto names_of(const syntax::List<Identifier>& path) -> std::vector<Name> {
   return out;
 }
 
-// What comes with TVM and with us has its own meaning here.
+// Modules of TVM and of Loopsmith, whose names are predeclared.
 auto is_known_module(const std::vector<Name>& path) -> bool {
   static const Name tvm("tvm"), loopsmith("loopsmith");
   return !path.empty() && (path[0] == tvm || path[0] == loopsmith);
@@ -83,6 +74,18 @@ void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::
 }
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
+
+// Sets the evaluation at hand aside, which needs this declaration, while the declaration is evaluated.
+struct SetAside {
+  Temporarily<Diagnostics> diagnostics;
+  Temporarily<Origin> opaque_at;
+  Temporarily<void*> host;
+  Temporarily<const void*> host_tag;
+  Temporarily<std::shared_ptr<const void>> tree;
+  Temporarily<eval::Environment*> globals;
+  SetAside(eval::Evaluator& e, eval::Environment* file, const ItemPtr& item)
+      : diagnostics(e.diagnostics, Diagnostics()), opaque_at(e.opaque_at, Origin()), host(e.host, nullptr), host_tag(e.host_tag, nullptr), tree(e.tree, item), globals(e.globals, file) {}
+};
 
 }  // namespace
 
@@ -135,8 +138,8 @@ void File::update(std::vector<ItemPtr> items) {
     }
     entries_.push_back(std::move(entry));
   }
-  // What a broken line mentions may be what it would bind, so that nobody is told that a name does not exist; but what others
-  // bind, or all files have, stays what it is: half a line must not take `T` away from the whole file.
+  // A broken line may be about to bind the names in it: no diagnostic reports them as undefined. Names that other declarations bind, or
+  // that every file has, keep their meaning: half a line must not take `T` away from the whole file.
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (!entries_[i]->is_broken) { continue; }
     for (Name name : entries_[i]->binds) {
@@ -148,7 +151,7 @@ void File::update(std::vector<ItemPtr> items) {
       if (list.empty() || list.back() != i) { list.push_back(i); }
     }
   }
-  // What is known of parts that are gone is forgotten; there are none where all programs are as before.
+  // Forgets the parts of programs that are gone. Where all programs are unchanged, no part is gone.
   for (const auto& [item, entry] : old) { parts_differ = parts_differ || (entry && has_parts(*item)); }
   std::unordered_set<DeclId> parts;
   auto add = [&](const Item& item, auto&& self) -> void {
@@ -205,7 +208,7 @@ void File::ensure(size_t index) {
   evaluate(index);
 }
 
-// Constants and functions above are evaluated first and in order, so that a chain of them does not nest.
+// Evaluates the constants and functions above in order, so that a chain of them does not recur.
 void File::ensure_before(size_t index) {
   for (; ensured_ < index; ++ensured_) {
     if (!entries_[ensured_]->is_heavy) { ensure(ensured_); }
@@ -255,7 +258,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
   if (const Value* found = predeclared(name)) { return *found; }
   if (has_star_import_ && !eval::builtin(name)) {
     if (!active_.empty()) { entries_[active_.back()]->stars = imports_fingerprint(); }
-    // The last that gives it counts; what comes from where nobody can look may be anything.
+    // The last import that gives the name counts. A module that cannot be read may give any name.
     for (size_t i = entries_.size(); i-- > 0;) {
       for (StmtPtr s : entries_[i]->result.item->statements) {
         const auto* from = s->as<ImportFromStmt>();
@@ -266,17 +269,17 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
       }
     }
   }
-  // A function that is called later knows what the file gives below it; here that is not evaluated.
+  // A function that is called later also sees the names that the file binds below; their values are not evaluated here.
   if (looks_ahead_ && binder(name, entries_.size()) < entries_.size()) {
     entries_[active_.back()]->names = names_hash_;
     return Value::opaque();
   }
-  // A name that the file gives below only is not there yet.
+  // A name that only a declaration below binds is not defined yet.
   return {};
 }
 
 void File::names(std::vector<Name>& out) const {
-  // What is suggested instead of a name depends on all that there are.
+  // A suggestion in place of an unknown name depends on all names of the file.
   if (!active_.empty()) { entries_[active_.back()]->names = names_hash_; }
   for (const auto& [name, list] : binders_) { out.push_back(name); }
   out.insert(out.end(), {Name("T"), Name("I"), Name("tir")});
@@ -301,15 +304,8 @@ void File::evaluate(size_t index) {
   out.opaque_at = {};
   out.inside.clear();
 
-  // What is being evaluated around (a program that asked for this one) is set aside.
-  Diagnostics saved_diagnostics = std::exchange(evaluator_.diagnostics, {});
-  Origin saved_opaque = std::exchange(evaluator_.opaque_at, Origin{});
-  void* saved_host = std::exchange(evaluator_.host, nullptr);
-  const void* saved_tag = std::exchange(evaluator_.host_tag, nullptr);
-  auto saved_tree = std::exchange(evaluator_.tree, std::shared_ptr<const void>(out.item));
-  bool saved_ahead = std::exchange(looks_ahead_, false);
-  eval::Environment* saved_globals = std::exchange(evaluator_.globals, this);
-  uint64_t saved_steps = evaluator_.steps();
+  SetAside around(evaluator_, this, out.item);
+  Temporarily ahead(looks_ahead_, false);
   if (active_.empty()) { evaluator_.reset_steps(); }
   active_.push_back(index);
 
@@ -323,71 +319,19 @@ void File::evaluate(size_t index) {
   }
   for (StmtPtr stmt : out.item->statements) {
     if (!has_programs_inside(*stmt)) { continue; }
-    bool saved = std::exchange(looks_ahead_, true);
+    Temporarily in_function(looks_ahead_, true);
     out.inside = programs_inside(evaluator_, *stmt);
-    looks_ahead_ = saved;
   }
 
   active_.pop_back();
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
   out.opaque_at = evaluator_.opaque_at;
   out.diagnostics = std::move(evaluator_.diagnostics);
-  bring_home(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
-  // What is in `T` and was written without: `serial(16)`, `float32`.
-  for (Diagnostic& d : out.diagnostics) {
-    if (d.code == Code::MisspeltWord) {
-      if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { place_word(d, home->text); }
-    }
-    if (d.code == Code::Deprecated) {
-      if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { modernise(d, home->text); }
-      continue;
-    }
-    if (d.code == Code::NoTruthValue && d.remedies.empty()) {
-      const syntax::Item* home = part_of(*out.item, d.where.decl);
-      std::string_view text = home && d.where.end <= home->text.size() ? std::string_view(home->text).substr(d.where.begin, d.where.end - d.where.begin) : std::string_view();
-      if (text.starts_with("max(") || text.starts_with("min(")) {
-        d.remedies = {"`T." + std::string(text.substr(0, 3)) + "(a, b)` is that of the program's values"};
-        d.fixes = {{{d.where.decl, d.where.begin, d.where.begin, d.where.step}, "T."}};
-        continue;
-      }
-      d.remedies = {"what depends on values of the program is chosen while it runs: `T.if_then_else(condition, a, b)` for values, `T.all` and `T.any` for conditions, an `if` of its own for statements"};
-    }
-    if (d.code == Code::WrongType && d.remedies.empty() && d.args.size() == 2 && d.args[0].second == "something with a length" && d.args[1].second.starts_with("buffer")) {
-      d.remedies = {"a buffer has extents: `.shape[0]` is that of its first dimension"};
-    }
-    if (d.code != Code::UndefinedName || d.args.empty()) { continue; }
-    const std::string& name = d.args[0].second;
-    static const std::unordered_map<std::string_view, std::string_view> constants = {{"true", "True"}, {"false", "False"}, {"none", "None"}, {"null", "None"}, {"nullptr", "None"}};
-    if (auto meant = constants.find(name); meant != constants.end() && d.remedies.empty()) {
-      d.remedies = {"did you mean `" + std::string(meant->second) + "`?"};
-      d.fixes = {{d.where, std::string(meant->second)}};
-      continue;
-    }
-    // A size that nobody has named.
-    const syntax::Item* home = d.remedies.empty() ? part_of(*out.item, d.where.decl) : nullptr;
-    if (home && d.where.begin <= home->text.size()) {
-      std::string_view line = std::string_view(home->text).substr(0, d.where.begin);
-      line = line.substr(line.rfind('\n') == std::string_view::npos ? 0 : line.rfind('\n') + 1);
-      size_t call = line.rfind("uffer(");
-      std::string_view shape = call == std::string_view::npos ? std::string_view() : line.substr(call + 6);
-      bool is_shape = shape.find_first_of("([") != std::string_view::npos && shape.find_first_of(")]") == std::string_view::npos;
-      if (is_shape) { d.remedies = {"a size that is known when the program runs is a variable: `" + name + " = T.int32()` before it"}; }
-    }
-    if (!namespace_t().as<eval::Namespace>()->find(Name(name))) { continue; }
-    d.remedies = {"did you mean `T." + name + "`?"};
-    d.fixes = {{d.where, "T." + name}};
-  }
+  move_to_call(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
+  add_remedies(out.diagnostics, *out.item);
   if (entry.is_heavy && out.is_opaque) {
     out.diagnostics.push_back(error(Code::NotChecked, out.opaque_at.is_known() ? out.opaque_at : Origin{out.item->decl, 0, 0, 0}));
   }
-  evaluator_.diagnostics = std::move(saved_diagnostics);
-  evaluator_.opaque_at = saved_opaque;
-  evaluator_.host = saved_host;
-  evaluator_.host_tag = saved_tag;
-  evaluator_.tree = std::move(saved_tree);
-  evaluator_.globals = saved_globals;
-  looks_ahead_ = saved_ahead;
-  if (!active_.empty()) { (void)saved_steps; }
 }
 
 void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope) {
@@ -396,83 +340,22 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   switch (stmt.kind) {
     case Kind::FunctionDef: {
       const auto& def = static_cast<const FunctionDef&>(stmt);
-      if (!is_program(def) || def.decorators.size() != 1) { break; }
-      Argument decorator = evaluator_.eval_argument(*def.decorators[0], {});
-      auto options = prim_func_options(decorator.value);
-      if (!options) {
-        out.is_opaque = decorator.value.is_opaque();
-        bind(def.name.name, decorator.value.is_unknown() ? decorator.value : evaluator_.opaque(decorator.where));
-        return;
-      }
-      LoweredFunction lowered = lower_function(evaluator_, def, {}, *options, parts_.get());
-      out.is_opaque = lowered.is_opaque;
-      Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
-      if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
-      if (lowered.func) {
-        out.module = out.partial;
-        if (options->check_well_formed) { check(lowered.func, options->rebinds_names); }
-      }
-      Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
-      bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, at))
-                                     : lowered.is_opaque ? Value::opaque() : Value::error());
-      return;
+      if (is_program(def) && def.decorators.size() == 1) { return evaluate_program(def, entry); }
+      break;
     }
     case Kind::ClassDef: {
       const auto& def = static_cast<const ClassDef&>(stmt);
-      if (!is_program(def)) { break; }
-      bool known = false;
-      for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, {})); }
-      if (!known) {
-        out.is_opaque = true;
-        bind(def.name.name, evaluator_.opaque(def.origin()));
-        return;
-      }
-      LoweredModule lowered = lower_module(evaluator_, def, {}, parts_.get());
-      out.is_opaque = lowered.is_opaque;
-      out.partial = lowered.partial;
-      if (lowered.module) {
-        out.module = lowered.module;
-        for (const auto& [name, func] : lowered.module->functions) {
-          if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
-        }
-      }
-      Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
-      bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, at))
-                                     : lowered.is_opaque ? Value::opaque() : Value::error());
-      return;
+      if (is_program(def)) { return evaluate_module(def, entry); }
+      break;
     }
     case Kind::Assign: case Kind::AnnAssign: case Kind::AugAssign: break;
-    case Kind::Import:
-      for (const ImportName& n : static_cast<const ImportStmt&>(stmt).names) {
-        static const Name loopsmith("loopsmith"), ls("ls");
-        if (n.path.empty()) { continue; }
-        Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
-        Name what = n.alias.name.empty() ? n.path.front().name : last_name(n.path);
-        const Value* known = what == loopsmith && more_ ? more_(ls) : nullptr;
-        if (!known && more_) { known = more_(what); }
-        if (!known) { known = predeclared(what); }
-        auto module = known ? std::nullopt : imported(n);
-        bind(bound, known ? *known : module ? *module : Value::opaque());
-      }
-      return;
-    case Kind::ImportFrom:
-      for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
-        if (n.path.empty()) { continue; }
-        Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
-        if (auto value = imported(evaluator_, static_cast<const ImportFromStmt&>(stmt), n)) {
-          bind(bound, *value);
-          continue;
-        }
-        const Value* known = more_ ? more_(last_name(n.path)) : nullptr;
-        if (!known) { known = frontend::imported(static_cast<const ImportFromStmt&>(stmt), n); }
-        bind(bound, known ? *known : Value::opaque());
-      }
-      return;
+    case Kind::Import: return evaluate_import(static_cast<const ImportStmt&>(stmt), entry);
+    case Kind::ImportFrom: return evaluate_import_from(static_cast<const ImportFromStmt&>(stmt), entry);
     case Kind::BrokenStmt:
       for (Name name : entry.binds) { bind(name, Value::error()); }
       return;
     default:
-      // Not run when a file is looked at: what it would bind is not known.
+      // Not run: the names that it would bind are unknown.
       for (Name name : entry.binds) { bind(name, Value::opaque()); }
       return;
   }
@@ -484,7 +367,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
     }
   }
-  // `f = make(128)`: a program of the file like those that are written out.
+  // `f = make(128)`: a program of the file, like those that are written out.
   if (const auto* assign = stmt.as<AssignStmt>(); assign && !entry.is_heavy && assign->targets.size() == 1 && assign->value->kind == Kind::Call) {
     const auto* name = assign->targets[0]->as<NameExpr>();
     const Value* value = name ? scope->find_here(name->name) : nullptr;
@@ -502,9 +385,57 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   }
 }
 
+void File::evaluate_program(const FunctionDef& def, Entry& entry) {
+  Declaration& out = entry.result;
+  Argument decorator = evaluator_.eval_argument(*def.decorators[0], {});
+  auto options = prim_func_options(decorator.value);
+  if (!options) {
+    out.is_opaque = decorator.value.is_opaque();
+    entry.values.emplace_back(def.name.name, decorator.value.is_unknown() ? decorator.value : evaluator_.opaque(decorator.where));
+    return;
+  }
+  LoweredFunction lowered = lower_function(evaluator_, def, {}, *options, parts_.get());
+  out.is_opaque = lowered.is_opaque;
+  Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+  if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
+  if (lowered.func) {
+    out.module = out.partial;
+    if (options->check_well_formed) { check(lowered.func, options->rebinds_names); }
+  }
+  bind_program(def.name, def.decl, true, entry);
+}
+
+void File::evaluate_module(const ClassDef& def, Entry& entry) {
+  Declaration& out = entry.result;
+  bool known = false;
+  for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, {})); }
+  if (!known) {
+    out.is_opaque = true;
+    entry.values.emplace_back(def.name.name, evaluator_.opaque(def.origin()));
+    return;
+  }
+  LoweredModule lowered = lower_module(evaluator_, def, {}, parts_.get());
+  out.is_opaque = lowered.is_opaque;
+  out.partial = lowered.partial;
+  if (lowered.module) {
+    out.module = lowered.module;
+    for (const auto& [name, func] : lowered.module->functions) {
+      if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+    }
+  }
+  bind_program(def.name, def.decl, false, entry);
+}
+
+void File::bind_program(const Identifier& name, DeclId decl, bool is_function, Entry& entry) {
+  const Declaration& out = entry.result;
+  Origin at{decl, name.span.begin, name.span.end, 0};
+  entry.values.emplace_back(name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, name.name, is_function, at)) : out.is_opaque ? Value::opaque() : Value::error());
+}
+
 // ---- imports -----------------------------------------------------------------------------------------------------
 
-// `import kernels as k`: what the file gives are its attributes. It is kept by the file that imports it; files may import each other.
+// `import kernels as k`: its attributes are the names of the file. The importing file owns it, and it refers to its file weakly: files may
+// import each other.
 class ModuleObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -524,6 +455,34 @@ class ModuleObject final : public eval::Object {
 };
 const eval::TypeTag ModuleObject::type_tag{"module"};
 
+void File::evaluate_import(const ImportStmt& stmt, Entry& entry) {
+  static const Name loopsmith("loopsmith"), ls("ls");
+  for (const ImportName& n : stmt.names) {
+    if (n.path.empty()) { continue; }
+    Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
+    Name module_name = n.alias.name.empty() ? n.path.front().name : last_name(n.path);
+    const Value* known = module_name == loopsmith && more_ ? more_(ls) : nullptr;
+    if (!known && more_) { known = more_(module_name); }
+    if (!known) { known = predeclared(module_name); }
+    auto module = known ? std::nullopt : imported(n);
+    entry.values.emplace_back(bound, known ? *known : module ? *module : Value::opaque());
+  }
+}
+
+void File::evaluate_import_from(const ImportFromStmt& stmt, Entry& entry) {
+  for (const ImportName& n : stmt.names) {
+    if (n.path.empty()) { continue; }
+    Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
+    if (auto value = imported(evaluator_, stmt, n)) {
+      entry.values.emplace_back(bound, *value);
+      continue;
+    }
+    const Value* known = more_ ? more_(last_name(n.path)) : nullptr;
+    if (!known) { known = frontend::imported(stmt, n); }
+    entry.values.emplace_back(bound, known ? *known : Value::opaque());
+  }
+}
+
 void File::import_from(std::shared_ptr<Modules> modules) {
   modules_ = std::move(modules);
   imports_generation_ = 0;
@@ -540,20 +499,18 @@ auto File::module_at(uint32_t level, const std::vector<Name>& path) -> std::shar
 auto File::file_of(const ImportFromStmt& from) -> std::shared_ptr<File> { return module_at(from.level, names_of(from.module)); }
 
 auto File::given(Name name) -> std::optional<Value> {
-  // In a circle.
+  // The files import each other in a circle: the name is being evaluated.
   if (!active_.empty()) { return Value::opaque(); }
   size_t at = binder(name, entries_.size());
   if (at < entries_.size()) { return lookup(evaluator_, name, {}); }
   if (has_star_import_ && !is_looked_at_) {
-    is_looked_at_ = true;
-    auto value = lookup(evaluator_, name, {});
-    is_looked_at_ = false;
-    return value;
+    Temporarily in_circle(is_looked_at_, true);
+    return lookup(evaluator_, name, {});
   }
   for (const Value* known : {more_ ? more_(name) : nullptr, predeclared(name)}) {
     if (known != nullptr) { return *known; }
   }
-  // Half a file may give any name, and so may statements that are not run here.
+  // A broken file may bind any name, and so may statements that are not run here.
   static const Name any_attribute("__getattr__");
   bool is_plain = !binders_.contains(any_attribute) && std::all_of(entries_.begin(), entries_.end(), [](const auto& entry) {
     const auto& statements = entry->result.item->statements;
@@ -567,7 +524,7 @@ auto File::given(Name name) -> std::optional<Value> {
 auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, const ImportName& name) -> std::optional<Value> {
   std::vector<Name> path = names_of(from.module);
   Name what = name.path.front().name;
-  // Files that import from one another in a long row.
+  // Guards against long chains of files that import from one another.
   static thread_local int depth = 0;
   struct Deeper {
     Deeper() { ++depth; }
@@ -592,7 +549,7 @@ auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, cons
 }
 
 auto File::imported(const ImportName& name) -> std::optional<Value> {
-  // `import a.b` binds `a`, of which nothing is known but what is in it.
+  // `import a.b` binds `a`, which is unknown.
   if (name.path.size() > 1 && name.alias.name.empty()) { return {}; }
   auto file = module_at(0, names_of(name.path));
   if (!file) { return {}; }
@@ -612,12 +569,13 @@ auto File::imports_of(const Entry& entry) -> uint64_t {
 auto File::imports_fingerprint() -> uint64_t {
   if (!modules_ || is_looked_at_) { return 1; }
   if (imports_generation_ == generation_ && imports_epoch_ == modules_->epoch()) { return imports_fingerprint_; }
-  is_looked_at_ = true;
   uint64_t hash = 1;
-  for (const auto& entry : entries_) {
-    if (!entry->modules.empty()) { hash = hash_combine(hash, imports_of(*entry)); }
+  {
+    Temporarily in_circle(is_looked_at_, true);
+    for (const auto& entry : entries_) {
+      if (!entry->modules.empty()) { hash = hash_combine(hash, imports_of(*entry)); }
+    }
   }
-  is_looked_at_ = false;
   imports_epoch_ = modules_->epoch();
   imports_generation_ = generation_;
   return imports_fingerprint_ = hash;
@@ -629,7 +587,7 @@ auto File::holds(DeclId decl) const -> bool {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) { return part_of(*entry->result.item, decl) != nullptr; });
 }
 
-void File::bring_home(Diagnostics& diagnostics, const Origin& from) const {
+void File::move_to_call(Diagnostics& diagnostics, const Origin& from) const {
   for (Diagnostic& d : diagnostics) {
     if (!d.where.is_known() || !modules_ || holds(d.where.decl)) { continue; }
     d.notes.insert(d.notes.begin(), RelatedNote{.where = d.where, .message = "it is here"});

@@ -1,12 +1,12 @@
-// A file's programs: what every name at its top level means, and each program lowered, on demand and kept while
-// nothing it depends on changes.
+// A file's programs: the value of every name at its top level, and each program lowered. Both are found on demand and kept while nothing
+// that they depend on changes.
 //
-// A name means what the last declaration above gives it (inside of functions: the last of the file). Declarations are
-// evaluated when something asks for them; a result is kept under the declaration's text and the results it used, so an
-// edit evaluates again only what it touches. Nothing else of the file is run.
+// A name has the value that the last declaration above gives it; inside of functions, the last declaration of the file. Declarations are
+// evaluated on demand. A result is kept with the declaration's text and the results that it used, so an edit evaluates again only the
+// declarations that depend on it. Other statements of the file are not run.
 //
-// What is imported from another file (`import_from`) is what that file gives the name, evaluated there; a function runs with the names of the
-// file that it is written in. Of files that import each other in a circle, what is asked for while it is being evaluated is not known.
+// A name that is imported from another file (`import_from`) has the value that it has there. A function runs with the names of the file
+// that it is written in. Where files import each other in a circle, a name that is being evaluated is unknown.
 //
 // One thread at a time. Values stay valid as long as the File.
 #pragma once
@@ -16,32 +16,33 @@
 #include <vector>
 
 #include "eval/evaluator.h"
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 #include "frontend/lower.h"
 #include "frontend/modules.h"
+#include "support/guards.h"
 #include "syntax/document.h"
 
 namespace loopsmith::frontend {
 
-/// Names that higher rooms add to every file (`ls`): null for names they do not know.
+/// Names that higher rooms add to every file (`ls`); null for other names.
 using Predeclared = auto (*)(Name) -> const eval::Value*;
 
-/// What is known of a declaration.
+/// A declaration after its evaluation.
 struct Declaration {
   syntax::ItemPtr item;
-  /// The value its name has; for others, None. Opaque and Error as the evaluator has them.
+  /// The value of its name; None where it binds no name. Opaque and Error as in the evaluator.
   eval::Value value;
-  /// Of the declaration itself, without those of its syntax.
+  /// Those of the evaluation; those of the syntax are the document's.
   Diagnostics diagnostics;
   bool is_program = false;
-  /// The program; none where there are errors of lowering or it is opaque. A bare function is a module with `main`.
-  /// Of an ill-formed program (a variable used outside of its scope) there is a module, and an error.
+  /// The program; none where lowering found errors, or the program is opaque. A bare function is a module with `main`. An ill-formed
+  /// program (a variable used outside of its scope) has a module and an error.
   IRModule module;
-  /// What could be lowered even so; may be none.
+  /// The parts that could be lowered in spite of errors; may be none.
   IRModule partial;
-  /// The programs in it, where it is a function or a class of Python; `diagnostics` has what is wrong with them.
+  /// The programs inside of a function or a class of Python. Their errors are in `diagnostics`.
   std::vector<InnerProgram> inside;
-  /// It uses Python that is not evaluated here: not checked. `opaque_at` is where.
+  /// It uses Python that is not evaluated here, at `opaque_at`, and is not checked.
   bool is_opaque = false;
   Origin opaque_at;
 };
@@ -50,34 +51,33 @@ class File : public eval::Environment {
  public:
   explicit File(Predeclared more = nullptr);
   ~File() override;
-  /// Where imports lead, from now on; null: nowhere. Other files stay alive as long as this one, once it has asked for them.
+  /// Sets where imported files are found; null: nowhere. A file that was found stays alive as long as this one.
   void import_from(std::shared_ptr<Modules> modules);
 
   [[nodiscard]] auto modules() const -> const std::shared_ptr<Modules>& { return modules_; }
-  /// What `__name__` is: of a file that is looked at for itself, as Python has it for what is run.
+  /// Sets the value of `__name__`: `__main__` for the file at hand, the module's name for an imported one.
   void set_own_name(std::string name) { own_name_ = std::move(name); }
 
-  /// The declarations are those of this document from now on. Keeps what is known of those whose text and whose used
-  /// names are as before.
+  /// Takes the declarations of this document. Keeps the results of those whose text and whose used names are unchanged.
   void update(const syntax::Document& document);
   /// The same for a list of items in the order of the text.
   void update(std::vector<syntax::ItemPtr> items);
 
   [[nodiscard]] auto size() const -> size_t;
-  /// Evaluates the declaration if that has not been done.
+  /// Evaluates the declaration where that has not been done yet.
   [[nodiscard]] auto declaration(size_t index) -> const Declaration&;
-  /// The declaration that gives a name its last meaning; null: none does.
+  /// The last declaration that binds the name; null: none.
   [[nodiscard]] auto find(Name name) -> const Declaration*;
-  /// Of all declarations, evaluating them.
+  /// The diagnostics of all declarations, which are evaluated for that.
   [[nodiscard]] auto diagnostics() -> Diagnostics;
-  /// The value a name has at the end of the file.
+  /// The value of a name at the end of the file.
   [[nodiscard]] auto value(Name name) -> std::optional<eval::Value>;
-  /// From now on names mean what declarations above this one give them, as where statements at the top are run; SIZE_MAX: what the whole
-  /// file does, as in functions.
-  void look_from(size_t index) { place_ = index; }
-  /// Evaluates functions, schedules and scripts of this file.
+  /// While the guard lives, names have the values that the declarations above this one give them, as for statements at the top of the file.
+  /// SIZE_MAX: the values at the end of the file, as in functions and by default.
+  auto seen_from(size_t index) -> Temporarily<size_t> { return {place_, index}; }
+  /// The evaluator for functions, schedules and scripts of this file.
   [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
-  /// The tree a declaration's functions live in, for eval::Evaluator::tree.
+  /// The item of a declaration, which owns the tree of its functions (eval::Evaluator::tree).
   [[nodiscard]] auto item(size_t index) const -> const syntax::ItemPtr&;
 
   auto lookup(eval::Evaluator& evaluator, Name name, Origin where) -> std::optional<eval::Value> override;
@@ -85,37 +85,43 @@ class File : public eval::Environment {
   auto imported(eval::Evaluator& evaluator, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<eval::Value> override;
   auto imported(const syntax::ImportName& name) -> std::optional<eval::Value> override;
 
-  /// Of the text, and of the files that it imports from: where this is as before, all names mean what they did.
+  /// A hash of the text and of the files that it imports from. While it is unchanged, all names keep their values.
   [[nodiscard]] auto fingerprint() -> uint64_t;
-  /// Of the files that it imports from alone.
+  /// The same, of the imported files alone.
   [[nodiscard]] auto imports_fingerprint() -> uint64_t;
-  /// Is the declaration one of the file, or in one?
+  /// True for the id of a declaration of this file, and of a declaration inside of one.
   [[nodiscard]] auto holds(DeclId decl) const -> bool;
-  /// Where something of a file that it imports from stands.
+  /// The place of an origin in a file that this one imports from.
   [[nodiscard]] auto elsewhere(const Origin& origin) const -> std::optional<Elsewhere> { return modules_ ? modules_->locate(origin) : std::nullopt; }
-  /// What is wrong in code of another file is told where that is called from, with a note of the place.
-  void bring_home(Diagnostics& diagnostics, const Origin& from) const;
-  /// Is the name imported from another file that could be read?
+  /// Moves diagnostics in other files to the call, `from`; a note keeps the place.
+  void move_to_call(Diagnostics& diagnostics, const Origin& from) const;
+  /// True when the name is imported from another file that could be read.
   [[nodiscard]] auto is_imported(Name name) -> bool;
 
-  /// What the last update kept and what has been evaluated since, for tests and timing tables.
+  /// The number of declarations that the last update kept, and that were evaluated since; for tests and timing tables.
   struct Work { uint32_t kept = 0; uint32_t evaluated = 0; };
   [[nodiscard]] auto last_work() const -> Work { return work_; }
-  /// Of the parts of long programs, the same.
+  /// The same for the parts of long programs.
   struct PartWork { uint32_t reused = 0; uint32_t lowered = 0; };
   [[nodiscard]] auto last_part_work() const -> PartWork;
 
  private:
   struct Entry;
-  /// Evaluated, and what it used is as it was then.
+  /// Evaluates the declaration where that has not been done, or something that it used has changed.
   void ensure(size_t index);
   void ensure_before(size_t index);
   void evaluate(size_t index);
   void evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope);
+  void evaluate_program(const syntax::FunctionDef& def, Entry& entry);
+  void evaluate_module(const syntax::ClassDef& def, Entry& entry);
+  void evaluate_import(const syntax::ImportStmt& stmt, Entry& entry);
+  void evaluate_import_from(const syntax::ImportFromStmt& stmt, Entry& entry);
+  /// Gives a declaration's name the program that was lowered; where none was, an error, or unknown.
+  void bind_program(const syntax::Identifier& name, DeclId decl, bool is_function, Entry& entry);
   [[nodiscard]] auto module_at(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File>;
   [[nodiscard]] auto file_of(const syntax::ImportFromStmt& from) -> std::shared_ptr<File>;
   [[nodiscard]] auto imports_of(const Entry& entry) -> uint64_t;
-  /// The value for who imports it; none: the file gives no such name.
+  /// The value of a name for a file that imports it; none: this file has no such name.
   [[nodiscard]] auto given(Name name) -> std::optional<eval::Value>;
   friend class ModuleObject;
   void check(const PrimFunc& func, bool is_newer = false);
@@ -124,7 +130,7 @@ class File : public eval::Environment {
   Predeclared more_;
   std::string own_name_ = "__main__";
   std::shared_ptr<Modules> modules_;
-  std::vector<std::shared_ptr<File>> imported_;            // functions of theirs may be called as long as there is this file
+  std::vector<std::shared_ptr<File>> imported_;            // their functions may be called as long as this file lives
   eval::Evaluator evaluator_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<Name, std::vector<size_t>> binders_;  // in the order of the text
@@ -132,15 +138,15 @@ class File : public eval::Environment {
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
   uint64_t names_hash_ = 1;                                // of all names that the file binds
-  bool looks_ahead_ = false;   // in the body of a Python function, whose names are those of the whole file
+  bool looks_ahead_ = false;   // in the body of a Python function, which sees all names of the file
   bool has_star_import_ = false;                           // names may come from anywhere
-  size_t place_ = SIZE_MAX;    // who asks from outside stands before this declaration
+  size_t place_ = SIZE_MAX;    // names looked up from outside have the values that declarations above this one give
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
   std::unique_ptr<PartCache> parts_;                       // of long programs
-  bool is_looked_at_ = false;                              // its imports are followed: it may be in a circle
+  bool is_looked_at_ = false;                              // its imports are being followed: guards against circles
   uint64_t text_hash_ = 1;
-  uint64_t imports_epoch_ = 0;                             // of `modules_`, when `imports_fingerprint_` was found
+  uint64_t imports_epoch_ = 0;                             // the epoch of `modules_` when `imports_fingerprint_` was found
   uint64_t imports_generation_ = 0;
   uint64_t imports_fingerprint_ = 0;
 };

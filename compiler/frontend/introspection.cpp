@@ -1,11 +1,13 @@
-// Programs as Python finds them: see introspection.h.
+// The attributes and classes of programs for Python that inspects them: see introspection.h.
 #include "frontend/introspection.h"
 
 #include <algorithm>
 #include <unordered_set>
 
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::frontend {
 namespace {
@@ -23,7 +25,7 @@ auto class_name(NodeKind kind) -> const char* {
   return kind == NodeKind::VarNode ? "Var" : node_names[static_cast<size_t>(kind)];
 }
 
-// A class of Python: what `isinstance` asks for, with constants of its own. `make`: what a call of it gives.
+// A class of Python, for `isinstance`, with its constants. `make`: the function behind a call of the class.
 class ClassObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -60,7 +62,7 @@ auto is_same(Evaluator& e, const Value& self, const Arguments& a) -> Value {
 }
 auto same_as(const eval::Object& self) -> Value { return make_object<eval::Method>(Value(Ref<eval::Object>(&self)), Name("same_as"), is_same); }
 
-// `tvm.ir.Op.get("tir.exp")`, and what a call calls.
+// An operator: `tvm.ir.Op.get("tir.exp")`, `call.op`.
 class OpObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -327,15 +329,15 @@ struct TargetFacts {
 };
 
 auto option_value(const std::string& text) -> Value {
-  bool is_number = !text.empty() && text.size() < 18 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool is_number = !text.empty() && text.size() < 18 && std::all_of(text.begin(), text.end(), is_digit);
   return is_number ? Value(static_cast<int64_t>(std::stoll(text))) : Value::str(text);
 }
 void read_text(const std::string& text, TargetFacts& facts) {
   size_t at = std::min(text.find(' '), text.size());
   std::string kind = text.substr(0, at);
-  // Of tags the maker tells the kind, and what all cards of NVIDIA have.
+  // A tag names its maker, which gives the kind and the facts that all cards of NVIDIA share.
   if (kind.starts_with("nvidia/")) {
-    facts.kind = "cuda";
+    facts.kind = target_kind::cuda;
     facts.options.emplace_back(Name("max_shared_memory_per_block"), Value(49152));
     facts.options.emplace_back(Name("max_threads_per_block"), Value(1024));
   } else if (kind.find('/') == std::string::npos) {
@@ -361,14 +363,11 @@ auto facts_of(const Attr& target) -> TargetFacts {
       if ((key == "kind" || key == "tag") && text) { read_text(*text, out); } else { out.options.emplace_back(key, from_attr(value)); }
     }
   }
-  // What TVM takes where nothing is said.
-  struct Default { const char *kind, *option; int64_t value; };
-  static constexpr Default defaults[] = {
-      {"cuda", "max_num_threads", 1024}, {"rocm", "max_num_threads", 256},   {"opencl", "max_num_threads", 256}, {"metal", "max_num_threads", 256},
-      {"vulkan", "max_num_threads", 256}, {"webgpu", "max_num_threads", 256}, {"cuda", "thread_warp_size", 32},   {"rocm", "thread_warp_size", 64},
-      {"opencl", "thread_warp_size", 1},  {"metal", "thread_warp_size", 16},  {"vulkan", "thread_warp_size", 1}};
-  for (const Default& d : defaults) {
-    if (out.kind == d.kind && !out.find(Name(d.option))) { out.options.emplace_back(Name(d.option), Value(d.value)); }
+  // TVM's defaults.
+  if (const TargetKind* kind = find_target_kind(out.kind)) {
+    for (auto [option, value] : {std::pair("max_num_threads", kind->max_threads), std::pair("thread_warp_size", kind->warp_size)}) {
+      if (value != 0 && !out.find(Name(option))) { out.options.emplace_back(Name(option), Value(value)); }
+    }
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// What Python that looks at programs finds, as libraries of schedules do: statements and expressions with the attributes TVM gives
+// Programs for Python code that inspects them, as libraries of schedules do: statements and expressions with the attributes that TVM gives
 // them, classes for `isinstance`, operators, facts of a target.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace loopsmith::frontend {
 
-/// A statement or an expression as TVM's attribute `name` of it: `store.value`, `loop.extent`, `call.op`. None: it has no such attribute.
+/// An attribute of a statement or an expression as in TVM: `store.value`, `loop.extent`, `call.op`. None: it has no such attribute.
 [[nodiscard]] auto member_of(const Stmt& stmt, Name name) -> std::optional<Value>;
 [[nodiscard]] auto member_of(const Expr& expr, Name name) -> std::optional<Value>;
 void member_names(const Stmt& stmt, std::vector<Name>& out);
@@ -15,15 +15,15 @@ void member_names(const Expr& expr, std::vector<Name>& out);
 /// The classes that `isinstance` finds an object in, its own first: the value of `__class__`.
 [[nodiscard]] auto classes(std::initializer_list<const char*> names) -> Value;
 
-/// A fact of a target as written: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque: it is not known before it runs.
+/// A fact of a target as written: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque where only a machine knows it.
 [[nodiscard]] auto target_member(const Attr& target, Name name) -> std::optional<Value>;
 
-/// Adds the classes of Python's `tvm.tir` that are asked for and not called, `tir.BufferStore`, `tir.ForKind`, where `tir` has no such
-/// name; and `tir.IterVar` with its constants, which `make` makes.
+/// Adds the classes of Python's `tvm.tir` that programs name without calling them, `tir.BufferStore`, `tir.ForKind`, where `tir` has no such
+/// name; and `tir.IterVar` with its constants: calling it runs `make_iter_var`.
 void add_classes(eval::Namespace& tir, eval::Builtin::Run make_iter_var);
-/// `tvm.ir`: `Op.get("tir.exp")` and what is not evaluated.
+/// `tvm.ir`: `Op.get("tir.exp")`; its other members are not evaluated.
 [[nodiscard]] auto namespace_ir_of_python() -> Value;
-/// `Target`: called, it makes one; `Target.current()` is that of the `with` around.
+/// The class `Target`: calling it runs `make`; `Target.current()` is the target of the `with` around.
 [[nodiscard]] auto target_class(eval::Builtin::Run make) -> Value;
 
 }  // namespace loopsmith::frontend

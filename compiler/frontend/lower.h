@@ -1,8 +1,8 @@
-// From syntax to TIR: declarations of programs are lowered one by one, always to the end, with every mistake reported
-// at the narrowest place. What a program's names mean comes from an eval::Environment (see file.h for that of a file).
+// From syntax to TIR: declarations of programs are lowered one by one, always to the end, with every mistake reported at the narrowest
+// place. The names that a program uses are looked up in an eval::Environment (file.h has that of a file).
 //
-// `@T.prim_func` functions and `@I.ir_module` classes, at the top level or inside functions that return them, are
-// lowered by evaluating their decorators; the functions here do it without.
+// `@T.prim_func` functions and `@I.ir_module` classes, at the top level or inside functions that return them, are lowered when their
+// decorators are evaluated; the functions here lower a declaration directly.
 #pragma once
 
 #include <memory>
@@ -17,26 +17,26 @@ class PartCache;
 
 struct FunctionOptions {
   bool is_private = false;
-  /// False: `T.prim_func(check_well_formed=False)`; free variables and the like are what the text wants.
+  /// False: `T.prim_func(check_well_formed=False)`, which allows free variables and the like.
   bool check_well_formed = true;
-  /// An assignment to a name that has a meaning gives it another, as in TVM's main line.
+  /// An assignment to a name that has a value replaces the value, as in TVM's main line.
   bool rebinds_names = false;
 };
 
 struct LoweredFunction {
-  PrimFunc func;         // none where there are errors, or it is opaque
-  PrimFunc partial;      // what could be made even so; none where nothing could
+  PrimFunc func;         // none where the function has errors, or is opaque
+  PrimFunc partial;      // the parts that could be lowered in spite of errors; may be none
   bool is_opaque = false;     // it uses Python that is not evaluated here: not checked
   bool uses_sblock = false;   // spelled `T.sblock`
 };
 
-/// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none. `parts`: what is kept of long programs
-/// (parts.h), or null.
+/// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none. `parts`: the results kept for long programs (parts.h),
+/// or null.
 [[nodiscard]] auto lower_function(eval::Evaluator& evaluator, const syntax::FunctionDef& def, const eval::ScopeRef& scope,
                                   FunctionOptions options = {}, PartCache* parts = nullptr) -> LoweredFunction;
 
 struct LoweredModule {
-  IRModule module;       // none where there are errors, or it is opaque
+  IRModule module;       // none where a function has errors, or is opaque
   IRModule partial;      // with the functions that could be lowered
   bool is_opaque = false;
   std::vector<Name> unchecked;  // functions with check_well_formed=False
@@ -44,10 +44,10 @@ struct LoweredModule {
 [[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope, PartCache* parts = nullptr)
     -> LoweredModule;
 
-/// Is there a decorator that makes a program of this: `@T.prim_func`, `@I.ir_module`? Looks at the text only.
+/// True for a declaration with a decorator of programs: `@T.prim_func`, `@I.ir_module`. Looks at the text only.
 [[nodiscard]] auto is_program(const syntax::Stmt& declaration) -> bool;
 
-/// What every file has without saying so: `T`, `I`, `tir`; null for other names.
+/// The value of a name that every file has without an import: `T`, `I`, `tir`; null for other names.
 [[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
 
 }  // namespace loopsmith::frontend

@@ -1,7 +1,8 @@
-// The builder behind lower.h: walks the statements of a program, keeps the stack of loops and blocks being built, and
-// is what the functions of `T` act on. One per program being lowered; nested programs have their own.
+// The builder behind lower.h. It walks the statements of a program and keeps the stack of loops and blocks being built, on which the
+// functions of `T` act. One per program being lowered; nested programs have their own.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include "frontend/lower.h"
 #include "frontend/objects.h"
 #include "frontend/parts.h"
+#include "support/guards.h"
 
 namespace loopsmith::frontend {
 
@@ -21,47 +23,46 @@ class Lowerer {
   }
 
   Lowerer(Evaluator& evaluator, eval::ScopeRef around, PartCache* parts = nullptr);
-  ~Lowerer();
   Lowerer(const Lowerer&) = delete;
   auto operator=(const Lowerer&) -> Lowerer& = delete;
 
   auto run(const syntax::FunctionDef& def, FunctionOptions options) -> LoweredFunction;
 
-  // What the functions of T act on.
+  // -- for the functions of `T`
   void add(Stmt stmt);
   /// An expression evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop are the statements.
   void add_evaluated(Expr value, Origin where);
-  /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)` is this store, where it is evaluated.
-  void means(const Expr& call, Stmt store) { meant_.emplace_back(call, std::move(store)); }
+  /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)`: where the call is evaluated, this store takes its place.
+  void evaluates_to(const Expr& call, Stmt store) { evaluated_as_.emplace_back(call, std::move(store)); }
   void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
   /// The innermost block; null: none.
   auto block() -> BlockSpec*;
-  /// Inside of a `with` of something that is not known, and of no block in it.
+  /// True inside of a `with` of something unknown, and of no block in it.
   [[nodiscard]] auto is_in_unknown() const -> bool;
-  /// Is the block the innermost frame (axes, reads and the like stand directly in a block)?
+  /// The block, where it is the innermost frame: axes, reads and the like must stand directly in a block. Null: it is not.
   auto block_here() -> BlockSpec*;
   auto in_frame(FrameKind kind) const -> bool;
   auto directly_in(FrameKind kind) const -> bool { return !frames_.empty() && frames_.back().kind == kind; }
-  /// The variable of a shape given by name, `T.Buffer(("n",))`, made and known to the program at its first use.
+  /// The variable of a shape that is given by name, `T.Buffer(("n",))`. The first use makes it and binds the name.
   auto symbol(Name name, Origin where) -> Var;
   auto find_loop(const VarNode* var) const -> const LoopSpec*;
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
   void add_alloc(Buffer buffer);
-  /// A variable that can be assigned to: memory of one element, and the expression that reads it.
+  /// Makes a variable that can be assigned to: memory of one element. Gives the expression that reads it.
   auto make_cell(DataType dtype, Name scope, Origin where) -> Expr;
   void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); attrs_changed_ = true; }
   [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
-  /// Is the program of TVM's main line (FunctionOptions)?
+  /// True for a program of TVM's main line (FunctionOptions).
   [[nodiscard]] auto rebinds_names() const -> bool { return rebinds_names_; }
   void set_name(Name name) { global_symbol_ = name; }
   void set_return_type(DataType t) { ret_type_ = t; }
-  /// The thread index that a variable of T.env_thread stands for; null: none.
+  /// The thread index behind a variable of T.env_thread; null: the variable is another one.
   auto thread_axis(const VarNode* var) -> IterVar*;
   void add_thread_axis(IterVar iter) { threads_.push_back(std::move(iter)); }
   void use_sblock() { uses_sblock_ = true; }
-  /// Gives a fresh variable or buffer its name; false: it has one.
+  /// Gives a fresh variable or buffer its name; false: it already has one.
   static auto name_var(const Var& var, Name name, Origin where) -> bool;
   static auto name_buffer(const Buffer& buffer, Name name, Origin where) -> bool;
 
@@ -70,28 +71,26 @@ class Lowerer {
   auto with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec>;
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
   void body(std::span<const syntax::StmtPtr> block, const eval::ScopeRef& scope);
-  /// Of a loop or a `with`, whose block may be missing.
+  /// The body of a loop or a `with`, whose block may be missing.
   void body_of(const syntax::Block& block, const eval::ScopeRef& scope);
   void signature(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
-  /// Lowers a part of a long program by `lower`, or takes what is kept of it (parts.h). `nodes`: what stands in it.
-  template <class F>
-  void part(DeclId decl, const std::vector<const syntax::Node*>& nodes, const eval::ScopeRef& scope, F&& lower);
+  /// Lowers a part of a long program by `lower`, or takes the result kept for it (parts.h). `nodes`: its syntax.
+  void part(DeclId decl, const std::vector<const syntax::Node*>& nodes, const eval::ScopeRef& scope, const std::function<void()>& lower);
   struct Mark;
   [[nodiscard]] auto mark(const eval::ScopeRef& scope) const -> Mark;
   [[nodiscard]] auto take(const LoweredPart& known, const eval::ScopeRef& scope) -> bool;
   void keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, std::optional<Value>>> needs, const std::vector<const syntax::Node*>& nodes,
             const eval::ScopeRef& scope);
   [[nodiscard]] auto meaning(Name name, const eval::ScopeRef& scope) -> std::optional<Value>;
-  /// A variable has a name in the text; false: it had.
+  /// Notes that the text names the variable; false: it was named before.
   auto bind_var(const VarNode* var) -> bool;
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
-  /// Reports names that assignments of the same scope gave before.
-  /// `changes`: by `+=` and its like.
+  /// Reports names of the target that were assigned before in the same scope. `changes`: by `+=` and its like.
   void check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes = false);
-  /// The names of a target that is bound, for those that are bound once more.
+  /// Notes the names of a target, so that `check_new` finds them.
   void has_named(const syntax::Expr& target, const eval::ScopeRef& scope);
-  /// The memory behind a name that stands for a variable of `make_cell`; null: it does not.
+  /// The memory behind a name or value that `make_cell` made; null: it is another one.
   [[nodiscard]] auto cell(const syntax::Expr& target, const eval::ScopeRef& scope) -> Buffer;
   [[nodiscard]] auto cell(const Value& value) const -> Buffer;
   void on_ann_assign(const syntax::AnnAssignStmt& s, const eval::ScopeRef& scope);
@@ -106,7 +105,7 @@ class Lowerer {
   void param(const syntax::Param& p, const eval::ScopeRef& scope);
   /// `def f[n: T.int32](...)`: variables of shapes.
   void type_param(const syntax::Param& p, const eval::ScopeRef& scope);
-  /// Scalars that annotations before them use: `A: T.Buffer((n,)), n: T.int32`.
+  /// Declares scalar parameters that earlier annotations use: `A: T.Buffer((n,)), n: T.int32`.
   void declare_ahead(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
 
   enum class Binding : uint8_t { Assign, Target };
@@ -114,18 +113,20 @@ class Lowerer {
   auto bind_name(Name name, const Argument& value, Binding how, Origin where) -> Value;
   auto let(Name name, Expr value, Origin where) -> Value;
 
-  /// Pushes a frame; gives what `as` binds.
+  /// Pushes a frame; gives the value that `as` binds.
   auto enter(const FrameObject& object, Origin where) -> Value;
   /// Pops frames until `depth` are left, each made a statement of the one below.
   void exit_to(size_t depth);
   void exit_frame();
+  /// The statement of a block that ends, and the loops around it that the text leaves out.
+  auto close_block(BuildFrame& f, Stmt body) -> Stmt;
   auto loop_items(const Argument& iterable, const syntax::ForStmt& s, const eval::ScopeRef& scope) -> bool;
 
   static const char tag;
   Evaluator& evaluator_;
   eval::ScopeRef around_;
-  void* saved_host_;
-  const void* saved_tag_;
+  Temporarily<void*> host_;                      // of the evaluator, which works for this builder while it lives
+  Temporarily<const void*> host_tag_;
   std::vector<BuildFrame> frames_;
   std::vector<Var> params_;
   std::vector<std::pair<Var, Buffer>> buffer_map_;
@@ -142,29 +143,34 @@ class Lowerer {
   std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text
   std::vector<Var> bound_in_order_;              // those of `bound_`, where parts are kept
   PartCache* parts_ = nullptr;                   // null: nothing is kept
-  std::unordered_map<Name, std::optional<Value>> outside_;   // what names mean outside of the program, as far as parts asked
-  uint32_t symbols_asked_ = 0;                   // how often `symbol` was called
+  std::unordered_map<Name, std::optional<Value>> outside_;   // values of names outside of the program that parts looked up
+  uint32_t symbols_asked_ = 0;                   // calls of `symbol`
   std::unordered_set<const BufferNode*> cells_;
-  std::vector<std::pair<Expr, Stmt>> meant_;     // calls that are statements, until they are evaluated
-  std::unordered_map<Name, Var> ahead_;          // parameters that annotations before them use
+  std::vector<std::pair<Expr, Stmt>> evaluated_as_;     // calls that become statements when they are evaluated
+  std::unordered_map<Name, Var> ahead_;          // scalar parameters that earlier annotations use
   uint32_t expansions_ = 0;                      // of macros
-  uint32_t remapped_ = 0;                        // how often a parameter got another buffer
+  uint32_t remapped_ = 0;                        // parameters that got a second buffer
   bool uses_sblock_ = false;
   bool attrs_changed_ = false;                   // by the part being lowered
   bool is_opaque_ = false;
-  std::vector<size_t> unknown_frames_;              // places in frames_ of `with`s of what is not known
-  std::span<const syntax::StmtPtr> lost_body_;      // what follows the statement at hand, where that lacks its block
+  std::vector<size_t> unknown_frames_;              // indices into frames_ of each `with` of something unknown
+  std::span<const syntax::StmtPtr> lost_body_;      // the statements below the one at hand, where that lacks its block
   uint32_t depth_ = 0;
 };
 
-/// Regions of blocks that do not say what they read or write, and the block around the whole body where there is none.
+/// Statements in sequence as one; without any, an evaluation of 0, as TVM has it.
+[[nodiscard]] auto sequence_of(std::vector<Stmt>&& stmts, Origin origin) -> Stmt;
+/// True for a loop or a `with` whose block is not indented, which has been reported.
+[[nodiscard]] auto lacks_block(const syntax::Node& statement) -> bool;
+
+/// Adds regions to blocks without `T.reads` or `T.writes`, and a root block where the body has none (complete.cpp).
 [[nodiscard]] auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator, PartCache* parts = nullptr) -> PrimFunc;
-/// Marks a block whose reads (1) or writes (2) are to be found.
+/// The annotation of a block whose reads (1) or writes (2) `complete` must find.
 [[nodiscard]] auto detect_access_key() -> Name;
 
-/// Is it no deeper and no larger than what walks over expressions can bear? Scripts can make expressions of any depth, and,
-/// using one twice over and over, larger than any memory. False: reported.
-[[nodiscard]] auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
+/// True when an expression is small enough for the functions that walk over it. Scripts can make expressions of any depth, and larger than
+/// any memory by using one twice again and again. False: reported.
+[[nodiscard]] auto is_within_limits(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
 [[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
 [[nodiscard]] auto simplified(const Expr& e) -> Expr;
 

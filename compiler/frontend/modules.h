@@ -1,5 +1,5 @@
-// What a file imports from: other files, evaluated as it is itself. Who reads them, and where they are looked for, is up to higher rooms
-// (workspace/imports.h). Nothing of them is executed but what a name that is asked for needs.
+// The files that a file imports from, evaluated like the file itself. Higher rooms read and find them (workspace/imports.h). Of an imported
+// file only the declarations that a requested name needs are evaluated.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ class File;
 /// A place in another file.
 struct Elsewhere {
   std::string path;                              // absolute
-  std::shared_ptr<const SourceText> text;        // called as people call it: below a root by what follows that
+  std::shared_ptr<const SourceText> text;        // its name is the path below the root, where it is below one
   Span span;
 };
 
 class Modules {
  public:
   virtual ~Modules() = default;
-  /// The file that `from PATH import` means, PATH with `level` dots before it; null: none that could be read, and what comes from it is not known.
+  /// The file of `from PATH import`, with `level` dots before PATH; null: it could not be read, and its names are unknown.
   virtual auto find(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File> = 0;
-  /// Where something of one of the files stands; none: it is of none of them, or of an earlier text.
+  /// The place of an origin in one of the files; none: it is in none of them, or of an earlier text.
   [[nodiscard]] virtual auto locate(const Origin& origin) -> std::optional<Elsewhere> = 0;
-  /// Changes whenever `find` may give another file, or one that has changed.
+  /// Changes whenever `find` may give another file, or a file has changed.
   [[nodiscard]] virtual auto epoch() const -> uint64_t = 0;
 };
 

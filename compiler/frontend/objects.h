@@ -1,5 +1,5 @@
-// The values of programs as the evaluator sees them: expressions, buffers, regions, types, loops and blocks about
-// to be entered, programs. Private to the frontend and, for what a script gets in its hands (programs), to script.
+// The values of programs for the evaluator: expressions, buffers, regions, types, loops and blocks that are about to be entered, programs.
+// Private to the frontend and to script, whose scripts hold programs.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class ExprObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const Expr expr;
-  /// Of a parameter that hands over a tensor: what its type says in TVM's main line. Otherwise none.
+  /// The buffer of a parameter that passes a tensor, which is its type in TVM's main line. Otherwise none.
   const Buffer tensor;
   explicit ExprObject(Expr e, Buffer t = {}) : Object(&type_tag), expr(std::move(e)), tensor(std::move(t)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
@@ -79,7 +79,7 @@ class RegionObject final : public eval::Object {
   auto repr() const -> std::string override;
 };
 
-/// Where indices or iter vars run: `region.region[0].extent`, `iter.dom.min`.
+/// The range of an index or iter var: `region.region[0].extent`, `iter.dom.min`.
 class DomainObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -97,7 +97,7 @@ class DtypeObject final : public eval::Object {
   const DataType dtype;
   /// `x: T.int32` makes a variable that can be assigned to, as in TVM's main line.
   const bool declares_cell;
-  /// The name of an older form, `Ptr`: where it is called or indexed, people are told what stands in its place.
+  /// The name of an older form, `Ptr`: calling or indexing it reports the form that replaces it.
   const std::string_view older;
   explicit DtypeObject(DataType t, bool cell = false, std::string_view older = {}) : Object(&type_tag), dtype(t), declares_cell(cell), older(older) {}
   auto is_callable() const -> bool override { return true; }
@@ -127,8 +127,8 @@ struct LoopSpec {
   ForKind kind = ForKind::Serial;
   std::optional<IterVar> thread;
   AttrMap annotations;
-  Expr start, step;              // of a loop with a step: what stands for its variable is start + var * step; else none
-  /// What the body sees under the variable's name.
+  Expr start, step;              // of a loop with a step, whose variable in the text is start + var * step; otherwise none
+  /// The value of the loop variable's name in the body.
   [[nodiscard]] auto value() const -> Expr;
 };
 
@@ -150,7 +150,8 @@ struct BlockSpec {
   bool binds_by_name = false;    // `with T.block([16]) as [vi]`: values come by `T.bind`, or loops are made
 };
 
-/// What is being built: statements so far, and what goes around them at the end. Which fields count depends on the kind.
+/// A statement with a body that is being built: the statements so far, and the fields of the statement around them. The kind decides which
+/// fields are used.
 struct BuildFrame {
   FrameKind kind = FrameKind::Scope;
   Origin origin;
@@ -172,8 +173,7 @@ struct BuildFrame {
   Stmt then_case, else_case;             // If
 };
 
-/// A loop, block or statement with a body, not entered yet: `with` or `for` enters it, or it covers the rest of the
-/// body it stands in.
+/// A loop, block or statement with a body that is not entered yet: `with` or `for` enters it, or it covers the rest of the body around it.
 class FrameObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -190,7 +190,7 @@ class MetaObject final : public eval::Object {
   static const eval::TypeTag type_tag;
   const Value value;
   explicit MetaObject(Value v) : Object(&type_tag), value(std::move(v)) {}
-  // It answers as its value does.
+  // -- as those of its value
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
   auto iterate(Evaluator&, Origin where) const -> std::optional<std::vector<Value>> override;
@@ -201,8 +201,8 @@ class MetaObject final : public eval::Object {
   auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
 };
 
-/// A statement as a value: what `A.vstore(...)` gives, and what a schedule's variable stands for in the state it was asked in,
-/// `sch.get(i)`. Its attributes: introspection.h.
+/// A statement as a value: the result of `A.vstore(...)`, and of `sch.get(i)`, which gives the loop or block of a schedule's variable.
+/// introspection.h has its attributes.
 class StmtObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -212,12 +212,12 @@ class StmtObject final : public eval::Object {
   void attribute_names(std::vector<Name>& out) const override;
   auto type_name() const -> std::string_view override;
   auto repr() const -> std::string override;
-  /// The very same statement, as TVM compares them.
+  /// By identity, as in TVM.
   auto equals(const Object& other) const -> bool override;
   auto hash() const -> uint64_t override;
 };
 
-/// An attribute's value that is no expression: index maps, targets.
+/// The value of an attribute that is no expression: an index map, a target.
 class AttrObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -225,12 +225,12 @@ class AttrObject final : public eval::Object {
   explicit AttrObject(Attr a) : Object(&type_tag), attr(std::move(a)) {}
   /// `with T.target("llvm"):`
   auto is_context() const -> bool override;
-  /// Facts of a target, where it is one (introspection.h).
+  /// Facts of a target (introspection.h).
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   auto repr() const -> std::string override;
 };
 
-/// `IndexMap.AXIS_SEPARATOR`: stands between the results of an index map's function.
+/// `IndexMap.AXIS_SEPARATOR`, between the results of an index map's function.
 class AxisSeparatorObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -253,7 +253,7 @@ class IterVarObject final : public eval::Object {
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto repr() const -> std::string override { return iter.var->name.str(); }
-  // In expressions it is its variable.
+  // -- as those of its variable
   auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
       -> std::optional<Value> override;
   auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
@@ -272,7 +272,7 @@ class GlobalObject final : public eval::Object {
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
 };
 
-/// `@T.macro`: a function whose body is put in place of its call.
+/// `@T.macro`: a function whose body takes the place of its call.
 class MacroObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -283,7 +283,7 @@ class MacroObject final : public eval::Object {
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
 };
 
-/// A program: what `@T.prim_func` and `@I.ir_module` make of a declaration.
+/// A program: the result of `@T.prim_func` and `@I.ir_module`.
 class ProgramObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -300,7 +300,7 @@ class ProgramObject final : public eval::Object {
   auto repr() const -> std::string override;
 };
 
-/// `dtype = tvm.testing.parameter("float32", "float16")`: a parameter of tests, which are read with the first of its values.
+/// `dtype = tvm.testing.parameter("float32", "float16")`: a parameter of tests. Programs in tests are read with its first value.
 class FixtureObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -311,14 +311,14 @@ class FixtureObject final : public eval::Object {
 
 /// The value for an expression; integer constants of type int32 stay integers of the script.
 [[nodiscard]] auto expr_value(Expr expr) -> Value;
-/// The expression a value stands for; none: reported, or unknown.
+/// A value as an expression; none: it is unknown, or no expression, which is reported.
 [[nodiscard]] auto to_expr(Evaluator& evaluator, const Argument& argument) -> Expr;
-/// Can the type hold it? Reports where it cannot.
+/// True when the type can hold the value. False: reported.
 [[nodiscard]] auto fits(Evaluator& evaluator, int64_t value, DataType type, Origin where) -> bool;
-/// As `to_expr`, where a number takes the type of what it is compared with or stored to ("A[i] < 1").
+/// As `to_expr`, but a number takes the type `like`, of the other operand or the buffer ("A[i] < 1").
 [[nodiscard]] auto to_expr_like(Evaluator& evaluator, const Argument& argument, DataType like) -> Expr;
 [[nodiscard]] auto to_dtype(Evaluator& evaluator, const Argument& argument) -> std::optional<DataType>;
-/// An attribute's value as one of scripts: numbers, strings and lists as such, all else as its text.
+/// The value of an attribute as a value of scripts.
 [[nodiscard]] auto from_attr(const Attr& attr) -> Value;
 [[nodiscard]] auto from_attrs(const AttrMap& attrs) -> Value;
 [[nodiscard]] auto to_attr(Evaluator& evaluator, const Argument& argument) -> std::optional<Attr>;
@@ -329,27 +329,31 @@ class FixtureObject final : public eval::Object {
 /// The indices of a load or store; slices with constant sizes become ramps. False: reported or unknown.
 [[nodiscard]] auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, Origin where, std::vector<Expr>& out) -> bool;
 [[nodiscard]] auto to_region(Evaluator& evaluator, const Argument& argument) -> std::optional<BufferRegion>;
-/// A region as a value: one element, or a vector of them.
+/// The load of a region: one element, or a vector.
 [[nodiscard]] auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where) -> Expr;
-/// `stop - start`, with a start that stop is built on taken out.
+/// `stop - start`, simplified: `start + n` gives `n`.
 [[nodiscard]] auto difference(const Expr& stop, const Expr& start) -> Expr;
 
-/// The two sides brought to one type; false: reported.
+/// An attribute that an object does not have. None, an error, in TVM 0.19; in programs of TVM's main line, which adds attributes, opaque
+/// unless the name is nearly a known one.
+[[nodiscard]] auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& object) -> std::optional<Value>;
+
+/// Brings two operands to one type; false: reported.
 [[nodiscard]] auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool;
 [[nodiscard]] auto make_binary(Evaluator& evaluator, syntax::BinaryOp op, Expr a, Origin a_at, Expr b, Origin b_at, Origin where) -> Expr;
 
-/// The options of a value that is `T.prim_func` (called or not); none: it is something else.
+/// The options of `T.prim_func`, called or not; none: the value is another one.
 [[nodiscard]] auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions>;
-/// Is it `T.let` (as in `x: T.let = value`)?
+/// True for `T.let`, as in `x: T.let = value`.
 [[nodiscard]] auto is_let_annotation(const Value& annotation) -> bool;
 [[nodiscard]] auto is_module_decorator(const Value& decorator) -> bool;
 
-/// The namespaces that every file has: T, I, tir. Of the calling thread.
+/// The namespaces of every file: T, I, tir. Each thread has its own.
 [[nodiscard]] auto namespace_t() -> const Value&;
 [[nodiscard]] auto namespace_i() -> const Value&;
 /// `T` of `from tvm.script import tirx as T`, TVM's main line.
 [[nodiscard]] auto namespace_tirx() -> const Value&;
-/// What `from tvm.script import tir as T` binds to one of its names; null: nothing that is known here.
+/// The value that `from tvm.script import tir as T` binds to a name; null: it is unknown.
 [[nodiscard]] auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& what) -> const Value*;
 /// Tensor expressions, `te` (te.cpp); functions of scalars are those of `tir`.
 [[nodiscard]] auto te_namespace(const Value& tir) -> Value;

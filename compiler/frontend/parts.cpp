@@ -1,4 +1,4 @@
-// What is kept of the parts of long programs: see parts.h.
+// The results kept for parts of long programs: see parts.h.
 #include "frontend/parts.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// What was made of the parts of long programs (syntax/document.h), kept for the next version of the text: a part whose text,
-// and whose names' meanings, are as before is not lowered again. Its statements, variables and buffers stay the same
-// nodes, so that what depends on them stays as well.
+// The lowered parts of long programs (syntax/document.h), kept for the next version of the text. A part is not lowered again while its text
+// and the values of its names are unchanged. Its statements, variables and buffers stay the same nodes, so results that depend on them stay
+// valid.
 //
-// Kept is only what leaves no other trace than is written down here: parts that report something, call functions of the
-// script, expand macros or use values that can change are lowered each time. One thread, as the File.
+// A part is kept only where LoweredPart holds all its effects: parts that report something, call functions of the script, expand macros or
+// use values that can change are lowered each time. One thread, as the File.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@
 
 namespace loopsmith::frontend {
 
-/// What lowering a part did, and on what that depended.
+/// A lowered part: its effects on the builder, and the values that they depend on.
 struct LoweredPart {
-  std::vector<std::pair<Name, std::optional<Value>>> needs;    // names in it, and what they meant before it; none: nothing
+  std::vector<std::pair<Name, std::optional<Value>>> needs;    // names in it with their values in front of it; none: undefined
   std::vector<Stmt> stmts;
-  std::vector<BuildFrame> frames;                              // left open: they cover what follows
+  std::vector<BuildFrame> frames;                              // left open: they cover the parts below
   std::vector<std::pair<Name, Value>> binds;
   std::vector<std::pair<Name, Origin>> assigned;
   std::vector<Var> params;
@@ -29,42 +29,42 @@ struct LoweredPart {
   std::vector<Buffer> root_allocs;
   std::vector<std::pair<Name, Var>> symbols;
   std::vector<Var> bound;
-  std::optional<AttrMap> attrs;                                // set by it; there were none before
+  std::optional<AttrMap> attrs;                                // set by the part; the function had none before
   DataType ret_type = DataType::void_();
   bool uses_sblock = false;
   bool rebinds_names = false;                                  // as its program does (FunctionOptions)
   uint64_t steps = 0;
 };
 
-/// A statement of a part after lowering, and what is known of it.
+/// A statement of a part after lowering, with the results of completing and checking it.
 struct KnownStmt {
-  Stmt raw;                                                    // keep both: they are found by their addresses
+  Stmt raw;                                                    // owned, like `completed`: both are found by address
   Stmt completed;                                              // none: not done
-  std::vector<std::pair<const VarNode*, Buffer>> memory;       // what variables in it were the memory of; none: of nothing
+  std::vector<std::pair<const VarNode*, Buffer>> memory;       // variables in it with the buffers that they point to; none: no buffer
 
-  // Of the completed statement, taken alone, if it is well-formed.
+  // The check of the completed statement alone (well_formed.h).
   bool is_checked = false;
   bool is_sound = false;
-  std::vector<const VarNode*> uses;                            // not defined in it
-  std::vector<const VarNode*> defines;                         // in it, each where it was not defined
-  std::vector<const VarNode*> leaves;                          // defined behind it
+  std::vector<const VarNode*> uses;                            // variables that the statement uses and does not define
+  std::vector<const VarNode*> defines;                         // variables that it defines, which must be undefined before
+  std::vector<const VarNode*> leaves;                          // variables that are defined behind it
   std::vector<const VarNode*> lets;
-  std::vector<std::pair<Name, const VarNode*>> threads;        // launched in it, by tag
+  std::vector<std::pair<Name, const VarNode*>> threads;        // thread indices that it launches, by tag
 };
 
 class PartCache {
  public:
-  /// Null: nothing is kept of it.
+  /// Null: the part is not kept.
   [[nodiscard]] auto find(DeclId part) const -> const LoweredPart*;
   void keep(DeclId part, LoweredPart lowered);
-  /// Null: no statement of a part.
+  /// Null: it is no statement of a kept part.
   [[nodiscard]] auto known(const Stmt& raw) -> KnownStmt*;
   [[nodiscard]] auto known_completed(const Stmt& completed) -> KnownStmt*;
   void complete(KnownStmt& known, Stmt completed);
   /// Forgets all other parts. `parts` may hold ids of anything.
   void keep_only(const std::unordered_set<DeclId>& parts);
 
-  /// What lowering the last programs took from here and what it did anew: for tests.
+  /// The parts taken from here and lowered anew since the last update; for tests.
   struct Work { uint32_t reused = 0, lowered = 0; };
   Work work;
 
@@ -78,11 +78,11 @@ class PartCache {
   std::unordered_map<const StmtNode*, KnownStmt*> raw_, completed_;
 };
 
-/// Do both mean the same wherever they are used? False for values that can change, and where it is not known.
+/// True when the two values are interchangeable in a program. False for values that can change, and where that is unknown.
 [[nodiscard]] auto is_same_meaning(const Value& a, const Value& b) -> bool;
-/// May it be handed out again: the meaning of a name that a part gives?
+/// True for values that may be kept with a part: they never change.
 [[nodiscard]] auto is_lasting(const Value& value) -> bool;
-/// The names that stand in statements, each once; none where what they do cannot be kept (definitions, imports, `del`).
+/// The names in statements, each once; none where a statement cannot be kept (definitions, imports, `del`).
 [[nodiscard]] auto names_in(const std::vector<const syntax::Node*>& nodes) -> std::optional<std::vector<Name>>;
 
 }  // namespace loopsmith::frontend

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "ir/printer.h"
-#include "ir/ops.h"
-#include "ir/visitor.h"
-#include "support/codes.h"
 #include "frontend/parts.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+#include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::frontend {
 namespace {
@@ -27,9 +29,9 @@ class Checker : public Visitor {
     visit(func->body);
   }
 
-  /// Takes what is known of statements, and notes what is found out of them.
+  /// Uses the kept results of statements, and keeps new ones.
   void with(PartCache* parts) { parts_ = parts; }
-  /// What was known did not fit: look at everything.
+  /// True when a kept result did not fit: the whole function must be checked.
   [[nodiscard]] auto is_confused() const -> bool { return is_confused_; }
 
   using Visitor::on;
@@ -47,18 +49,16 @@ class Checker : public Visitor {
   }
   void on(const VarNode& node) override { use(node); }
   void on(const BufferLoad& node) override {
-    Origin before = std::exchange(at_, node.origin);
+    Temporarily access(at_, node.origin);
     use(*node.buffer->data);
     Visitor::on(node);
-    at_ = before;
   }
   void on(const BufferStore& node) override {
     use(*node.buffer->data);
     visit(node.value);
-    Origin before = std::exchange(at_, node.origin);
+    Temporarily access(at_, node.origin);
     for (const Expr& i : node.indices) { visit(i); }
     if (node.predicate) { visit(node.predicate); }
-    at_ = before;
   }
   void on(const Let& node) override {
     visit(node.value);
@@ -124,7 +124,7 @@ class Checker : public Visitor {
     if (iter) { defined_.insert(iter->var.get()); }
     static const Name thread_extent("thread_extent");
     if (!iter || node.key != thread_extent || iter->thread_tag.empty()) { return Visitor::on(node); }
-    // Kernels beside each other have variables of their own; inside of one, a second variable would be the same index.
+    // Each kernel has its own variable for a thread index; a second variable inside of one would be the same index.
     const VarNode* var = iter->var.get();
     const VarNode* around = std::exchange(threads_[iter->thread_tag], var);
     if (learning_) { learning_->threads.emplace_back(iter->thread_tag, var); }
@@ -158,7 +158,7 @@ class Checker : public Visitor {
     for (const MatchBufferRegion& m : node.match_buffers) { define_buffer(*m.buffer); }
     if (node.init) { visit(node.init); }
     visit(node.body);
-    // Behind the body: what was found in it is reported there.
+    // Regions come after the body: a variable is reported where the body uses it.
     for (const auto* regions : {&node.reads, &node.writes}) {
       for (const BufferRegion& r : *regions) {
         use(*r.buffer->data);
@@ -173,10 +173,10 @@ class Checker : public Visitor {
   }
 
  private:
-  // Of two loops that go to one axis of threads only iterations with equal numbers run: a block that goes by both misses the others.
+  // Two loops bound to one axis of threads run only the iterations with equal numbers: a block that uses both variables misses the others.
   void check_axes(const BlockRealize& node) {
     std::unordered_map<Name, const For*> gone_by;
-    // What the block writes is what counts: an iter var that leaves that alone is a repetition.
+    // Only iter vars that a written region uses count: others repeat the same writes.
     std::unordered_set<const VarNode*> written_by;
     auto note = [&](const Expr& e) {
       if (const auto* var = e.as<VarNode>()) { written_by.insert(var); }
@@ -193,12 +193,12 @@ class Checker : public Visitor {
         const auto* var = e.as<VarNode>();
         auto open = var ? loops_.find(var) : loops_.end();
         const For* loop = open != loops_.end() ? open->second.first : nullptr;
-        if (!loop || !loop->thread || loop->thread->thread_tag.view().starts_with("vthread") || is_one(loop->extent)) { return; }
+        if (!loop || !loop->thread || is_virtual_axis(loop->thread->thread_tag.view()) || is_one(loop->extent)) { return; }
         auto [first, is_first] = gone_by.emplace(loop->thread->thread_tag, loop);
         if (is_first || first->second == loop || !twice_.insert({var, first->second->var.get()}).second) { return; }
         out_.push_back(error(Code::ThreadTwice, loop->origin).arg("name", var->name.view()).arg("tag", loop->thread->thread_tag.view())
                            .note(first->second->origin, "the first is `" + first->second->var->name.str() + "`")
-                           .note(node.origin, "block `" + node.block->name.str() + "` goes by both: a thread has one index of an axis, so it would run where they are equal")
+                           .note(node.origin, "block `" + node.block->name.str() + "` uses both: a thread has one index of an axis, so the block would run only where they are equal")
                            .remedy("bind one of them to another axis, or fuse both"));
       });
     }
@@ -219,7 +219,7 @@ class Checker : public Visitor {
       std::string extent = print_debug(loop->second.first->extent, 40);
       out_.push_back(error(Code::LoopVarInBlock, at_.is_known() ? at_ : var.origin).arg("block", blocks_.back()->name.view()).arg("name", name)
                          .note(var.origin, "`" + name + "` is the variable of this loop")
-                         .remedy("hand it to the block as an iter var, and use that: `v" + name + " = T.axis.spatial(" + extent + ", " + name + ")`"));
+                         .remedy("bind it to an iter var of the block, and use that: `v" + name + " = T.axis.spatial(" + extent + ", " + name + ")`"));
       return;
     }
     if (defined_.count(&var) || !reported_.insert(&var).second) { return; }
@@ -229,7 +229,7 @@ class Checker : public Visitor {
     }
     Diagnostic d = error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str());
     if (at_.is_known()) { (void)std::move(d).note(at_, "it is used here"); }
-    out_.push_back(std::move(d).remedy("make it a parameter, an extent of a buffer that is matched, or a `let`; a part of a program says `check_well_formed=False`"));
+    out_.push_back(std::move(d).remedy("make it a parameter, an extent of a buffer that is matched, or a `let`; for a fragment of a program use `T.prim_func(check_well_formed=False)`"));
   }
   void define(const Var& var) {
     if (learning_) { learning_->defines.push_back(var.get()); }
@@ -249,7 +249,7 @@ class Checker : public Visitor {
     if (buffer.elem_offset) { define_expr(buffer.elem_offset); }
   }
 
-  // A statement alone: what it uses is taken to be defined around it.
+  // Checks a statement alone, with the variables that it uses taken as defined around it.
   static void learn(KnownStmt& known) {
     known.is_checked = true;
     known.uses.clear();
@@ -293,7 +293,7 @@ class Checker : public Visitor {
   std::unordered_map<const VarNode*, std::pair<const For*, size_t>> loops_;   // open loops, and the blocks around them that are not opaque
   std::vector<const Block*> blocks_;                     // open blocks that are not opaque
   std::set<std::pair<const VarNode*, const Block*>> mixed_;
-  std::set<std::pair<const VarNode*, const VarNode*>> twice_;   // loops of one axis of threads that were told of
+  std::set<std::pair<const VarNode*, const VarNode*>> twice_;   // loops of one axis of threads that were reported
   std::unordered_map<Name, const VarNode*> threads_;     // launched around, by tag; null: not there
 };
 
@@ -307,7 +307,7 @@ auto well_formed(const PrimFunc& func, PartCache* parts, bool is_newer) -> Diagn
     checker.with(parts);
     checker.run(func);
     if (!checker.is_confused() && out.empty()) { return out; }
-    // In which order, and once for each variable, is told by a look at all of it.
+    // A check of the whole function gives the order of the reports, and one for each variable.
     out.clear();
   }
   Checker(out).run(func);

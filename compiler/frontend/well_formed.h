@@ -1,6 +1,6 @@
-// What TVM's verify_well_formed asks of a function: every variable is defined once, and before its use;
-// a block with iter vars uses no variable of a loop around it (not so for one without, which is opaque); a thread index
-// has one variable in the whole function. `@T.prim_func(check_well_formed=False)` goes without, as in TVM.
+// The rules of TVM's verify_well_formed: every variable is defined once, and before its use; a block with iter vars uses no variable of a
+// loop around it (a block without, which is opaque, may); a thread index has one variable in the whole function.
+// `@T.prim_func(check_well_formed=False)` turns the check off, as in TVM.
 //
 // Buffers count as defined by their declaration (parameter, alloc_buffer, match_buffer, decl_buffer); so do the
 // variables of their shapes and strides where the declaration is a parameter's or a match_buffer's.
@@ -14,8 +14,8 @@ namespace loopsmith::frontend {
 class PartCache;
 
 /// Empty where the function is well-formed. Each variable is reported once.
-/// `parts`: what is kept of the statements of long programs, or null; the result is the same. `is_newer`: as TVM's main line asks, which lets
-/// a thread index have several variables.
+/// `parts`: the results kept for statements of long programs, or null; the diagnostics are the same. `is_newer`: by the rules of TVM's main
+/// line, where a thread index may have several variables.
 [[nodiscard]] auto well_formed(const PrimFunc& func, PartCache* parts = nullptr, bool is_newer = false) -> Diagnostics;
 
 }  // namespace loopsmith::frontend

@@ -1,4 +1,4 @@
-// Vocabularies, and what is nearly in them: see words.h.
+// Vocabularies, and words that are nearly in them: see words.h.
 #include "frontend/words.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -14,13 +15,9 @@ namespace {
 struct Words { const char* kind; std::vector<Name> words; };
 
 auto words_of(Vocabulary vocabulary) -> const Words& {
-  static const Words axes{"a thread axis",
-                          {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x", "vthread.y",
-                           "vthread.z", "clusterIdx.x", "clusterIdx.y", "clusterIdx.z", "clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z"}};
-  static const Words scopes{"a storage scope",
-                            {"global", "shared", "shared.dyn", "shared.barrier", "warp", "local", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator",
-                             "m16n8k8.matrixA", "m16n8k8.matrixB", "m16n8k8.matrixC", "metal.simdgroup", "global.texture", "global.texture-weight",
-                             "global.texture-nhwc", "global.vtcm", "global.ddr", "texture", "tmem", "trn.sbuf", "trn.psum"}};
+  auto names = [](std::span<const std::string_view> words) { return std::vector<Name>(words.begin(), words.end()); };
+  static const Words axes{"a thread axis", names(known_axes())};
+  static const Words scopes{"a storage scope", names(known_scopes())};
   static const Words loops{"an annotation of loops",
                            {"pragma_auto_unroll_max_step", "pragma_unroll_explicit", "pragma_loop_partition_hint", "pragma_unroll", "pragma_vectorize",
                             "pragma_import_c", "pragma_import_llvm", "pragma_debug_skip_region", "pragma_parallel_launch_point",
@@ -45,9 +42,11 @@ auto words_of(Vocabulary vocabulary) -> const Words& {
                                  "async_wait_inflight_count", "async_scope", "pragma_auto_unroll_max_step", "pragma_unroll_explicit",
                                  "pragma_loop_partition_hint", "pragma_import_c", "pragma_import_llvm", "pragma_debug_skip_region",
                                  "pragma_parallel_launch_point", "pragma_parallel_stride_pattern", "pragma_parallel_barrier_when_finish"}};
-  static const Words targets{"a kind of target",
-                             {"llvm", "c", "cuda", "rocm", "vulkan", "opencl", "metal", "webgpu", "hexagon", "nvptx", "hybrid", "stackvm", "ext_dev", "aocl",
-                              "aocl_sw_emu", "sdaccel", "composite", "trn"}};
+  static const Words targets{"a kind of target", [] {
+    std::vector<Name> kinds;
+    for (const TargetKind& kind : target_kinds()) { kinds.emplace_back(kind.name); }
+    return kinds;
+  }()};
   switch (vocabulary) {
     case Vocabulary::ThreadAxis: return axes;
     case Vocabulary::StorageScope: return scopes;
@@ -71,7 +70,7 @@ auto without_digits(std::string_view text) -> std::string {
   return out;
 }
 
-// What TVM's main line calls `tirx.` and `s_tir.` was `tir.` before.
+// A word with the older prefix `tir.` in place of `tirx.` and `s_tir.` of TVM's main line.
 auto in_older_words(std::string_view word) -> std::string {
   for (std::string_view prefix : {"tirx.", "s_tir."}) {
     if (word.starts_with(prefix)) { return "tir." + std::string(word.substr(prefix.size())); }
@@ -79,8 +78,8 @@ auto in_older_words(std::string_view word) -> std::string {
   return std::string(word);
 }
 
-// A family of numbered words (`global0`, `vthread1`) is somebody's own, as is a word made of a known one (`kTarget`), and a
-// scope with a tag (`global.pool`).
+// True for words that a program makes from a known one on purpose: numbered (`global0`, `vthread1`), prefixed (`kTarget`), or a scope with a
+// tag (`global.pool`).
 auto is_own(Vocabulary vocabulary, std::string_view word, Name near) -> bool {
   if (without_digits(word) == without_digits(near.view())) { return true; }
   if (word.size() > near.view().size() && lower(word).ends_with(lower(near.view())) && std::tolower(static_cast<unsigned char>(word[0])) != std::tolower(static_cast<unsigned char>(near.view()[0]))) { return true; }

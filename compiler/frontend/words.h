@@ -1,5 +1,5 @@
-// Words in quotes that mean something to a compiler: thread axes, storage scopes, keys of attributes, kinds of target. TVM's script takes any
-// word there and does nothing with one that it does not know, so a word that is nearly a known one is reported.
+// Words in quotes that have a meaning for a compiler: thread axes, storage scopes, keys of attributes, kinds of target. TVM's script accepts
+// any word there and ignores unknown ones, so a word that is nearly a known one is reported.
 #pragma once
 
 #include <string_view>
@@ -14,16 +14,16 @@ enum class Vocabulary : uint8_t { ThreadAxis, StorageScope, LoopAnnotation, Bloc
 /// The words of a vocabulary, those most used first.
 [[nodiscard]] auto known_words(Vocabulary vocabulary) -> const std::vector<Name>&;
 
-/// Warns where `word` is no word of the vocabulary and nearly one. `where`: the word, or the dictionary it is a key of.
+/// Warns where `word` is not in the vocabulary but nearly equals a word of it. `where`: the word, or the dictionary that it is a key of.
 void check_word(Evaluator& evaluator, Vocabulary vocabulary, std::string_view word, Origin where);
 /// The same for every key.
 void check_keys(Evaluator& evaluator, Vocabulary vocabulary, const AttrMap& attrs, Origin where);
 
-/// The literal that a warning is about, found in the text of its declaration: narrows the warning to it and adds the edit.
-/// A word that comes from elsewhere (a constant, an f-string) is left as it is.
+/// Narrows a warning to the literal that it is about, found in the text of its declaration, and adds the edit. A warning about a word from
+/// elsewhere (a constant, an f-string) stays as it is.
 void place_word(Diagnostic& diagnostic, std::string_view text);
 
-/// The fix of a `Deprecated` where the form is written in full (`T.Buffer[...]`): none otherwise. `text`: of the declaration.
+/// Adds the edit of a `Deprecated` diagnostic where the form is written in full (`T.Buffer[...]`). `text`: of the declaration.
 void modernise(Diagnostic& diagnostic, std::string_view text);
 
 }  // namespace loopsmith::frontend

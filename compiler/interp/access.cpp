@@ -1,4 +1,4 @@
-// What an access reports, and stores: see access.h.
+// Reports of accesses, and stores: see access.h.
 #include "interp/access.h"
 
 namespace loopsmith::interp {
@@ -23,7 +23,7 @@ void AccessSite::unwritten(Frame& f) const {
 namespace {
 
 void report_race(Frame& f, const AccessSite& site, const Watch::Conflict& conflict, const char* other, const char* here) {
-  // Once for each access in the text.
+  // At most one report for each access in the text.
   if (!f.warned.insert(&site).second) { return; }
   f.stats.warnings.push_back(error(loopsmith::Code::InterpRace, site.origin).arg("buffer", site.buffer->name.view()).arg("other", other)
                                  .arg("other_iteration", f.watch->in_words(conflict.first)).arg("here", here).arg("iteration", f.iteration()));
@@ -44,7 +44,7 @@ void AccessSite::note_read(Frame& f, Memory& memory, int64_t at) const {
 
 void AccessSite::note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits) const {
   Shadow& shadow = memory.shadow;
-  // Several iterations that write the same value do no harm.
+  // Several iterations that write the same value are harmless.
   bool is_same = std::memcmp(memory.data + at, &bits, static_cast<size_t>(element_bytes)) == 0;
   for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
     if (!is_same) {

@@ -1,26 +1,26 @@
-// Loads and stores: where an access goes, checked against the buffer's extents and the memory; what was written before, who else
-// touches it, and whether the blocks around declare it, where a run asks for that.
+// Loads and stores: the address of an access, checked against the buffer's extents and the memory. Optional checks find reads of
+// unwritten elements, races, and accesses outside of the regions that the blocks around declare.
 #pragma once
 
 #include "interp/frame.h"
 
 namespace loopsmith::interp {
 
-/// Regions of a buffer that a block around the access declares; one of them must hold it.
+/// Regions of a buffer that a block around the access declares; one of them must contain it.
 struct DeclaredRegions {
   const Block* block = nullptr;
   struct Place { size_t first = 0; };      // in Frame::regions: begin and end, dimension by dimension
   std::vector<Place> places;
 };
 
-/// An index: mostly a variable, or a sum of multiples of few (and of the lane, in a ramp), which is found without asking the
-/// expression. Such sums do not wrap around in a right program.
+/// An index. Most are variables or sums of multiples of a few variables (and of the lane, in a ramp), which are computed without
+/// calling the expression's closure. Such sums do not wrap around in a correct program.
 struct Index {
   struct Term { uint32_t slot; int64_t factor; };
   static constexpr int most_terms = 4;
   const IntExpr* expr;
   int64_t slot;               // -1: not a variable
-  int terms = -1;             // -1: not such a sum
+  int terms = -1;             // the number of terms of such a sum; -1: another form
   Term term[most_terms] = {};
   int64_t constant = 0, per_lane = 0;
   Index(const IntExpr* e) : expr(e), slot(e->plain == IntExpr::Plain::Slot ? e->plain_value : -1) {}   // NOLINT: stands for it
@@ -44,7 +44,7 @@ struct AccessSite {
   DataType element;
   Origin origin;
   std::vector<DeclaredRegions> declared;   // empty: not checked
-  bool runs_over_rows = false;             // a vector longer than a row: the rows must follow each other in memory
+  bool runs_over_rows = false;             // the vector is longer than a row: rows must be contiguous in memory
 
   /// Bytes from the start of the memory, or -1 after an error. `lane` counts lanes of the whole access.
   auto locate(Frame& f, int lane) const -> int64_t {
@@ -104,14 +104,14 @@ struct AccessSite {
   }
 
  private:
-  // Each row behind the one before.
+  // True when the rows are contiguous.
   static auto is_compact(const Binding& b) -> bool {
     for (size_t d = b.extents.size(); d-- > 1;) {
       if (b.strides[d - 1] != b.strides[d] * b.extents[d]) { return false; }
     }
     return b.strides.back() == 1;
   }
-  /// `dimension` -1: of the memory.
+  /// Reports an index out of bounds; `dimension` -1: outside of the memory.
   void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
   void not_declared(Frame& f) const;
   void unwritten(Frame& f) const;
@@ -166,7 +166,7 @@ struct LoadReal final : RealExpr {
 /// Writes one lane of an access.
 void put(Frame& f, const AccessSite& site, bool is_int, int lane, Slot value);
 
-/// Adds to an element and gives what it was, at once: others may do the same at the same time, and no race is seen in it.
+/// Adds to an element and returns its old value, atomically: concurrent calls are no race.
 template <class Load, class Base>
 struct AtomicAdd final : Base {
   Load place;

@@ -22,7 +22,7 @@ struct Random {
   uint64_t state;
   auto next() -> uint64_t { return state = hash_combine(state, 0x9e37); }
   auto unit() -> double { return static_cast<double>(next() >> 11) / static_cast<double>(uint64_t{1} << 53); }
-  // Sum of uniforms: near enough to normal.
+  // A sum of uniform numbers is close enough to a normal distribution.
   auto normal() -> double { return (unit() + unit() + unit() + unit() + unit() + unit() - 3) * std::sqrt(2.0); }
 };
 
@@ -56,14 +56,14 @@ auto element(const TensorView& view, int64_t index) -> double {
   return static_cast<double>(bits);
 }
 
-// Neighbours in a type of so few numbers that what was rounded to it may fall on either.
+// True for adjacent numbers of a type with few numbers: rounding may choose either.
 auto are_neighbours(const TensorView& a, const TensorView& b, int64_t index) -> bool {
   if (!a.dtype.element().is_real() || a.dtype.element().bits != 8 || !(a.dtype == b.dtype)) { return false; }
   const int x = static_cast<const uint8_t*>(a.data)[index], y = static_cast<const uint8_t*>(b.data)[index];
   return std::abs(x - y) == 1;
 }
 
-// Numbers of the type of two elements that lie between them, one of them counted. Sign and magnitude: ordered as their bits are.
+// The distance of two elements in units of the last place. Numbers in sign and magnitude are ordered as their bits.
 auto steps_between(const TensorView& a, const TensorView& b, int64_t index) -> int64_t {
   DataType t = a.dtype.element();
   auto ordered = [&](const TensorView& view) {
@@ -78,7 +78,7 @@ auto steps_between(const TensorView& a, const TensorView& b, int64_t index) -> i
   return __builtin_sub_overflow(ordered(a), ordered(b), &apart) || apart == INT64_MIN ? INT64_MAX : std::abs(apart);
 }
 
-// Relative to the tensor's magnitude: rounding errors of long sums stay well below, wrong elements do not.
+// The error bound relative to the tensor's magnitude: above the rounding errors of long sums, below the errors of wrong elements.
 auto bound_of(DataType t) -> double {
   if (t.is_float() && t.bits == 64) { return 1e-9; }
   if (t.is_float() && t.bits == 32) { return 2e-5; }
@@ -144,7 +144,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     for (const Expr& e : buffer->shape) {
       auto extent = value(e);
       if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, *extent, &bytes) || bytes > largest_input) {
-        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape cannot be known or is too large");
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape is unknown or too large");
       }
       view.shape.push_back(*extent);
     }
@@ -252,7 +252,7 @@ auto Before::run(const IRModule& module, Name function, const GateOptions& optio
   return out;
 }
 
-// Do the versions agree but for how numbers of short types were rounded?
+// True when the versions agree, apart from the rounding of short types.
 auto Before::is_rounding(const IRModule& after, double apart, double magnitude) const -> bool {
   if (!(apart <= most_rounding * magnitude) || !has_short_reals(module_->find(function_))) { return false; }
   IRModule wide_before = with_wide_reals(module_), wide_after = with_wide_reals(after);
@@ -273,7 +273,7 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
     Result<Stats> stats = interpret(after, function_, other.arguments, run);
     if (!stats.ok()) {
       const Diagnostic& d = stats.diagnostics().front();
-      // A run that was stopped says nothing.
+      // A stopped run proves nothing.
       if (d.code == loopsmith::Code::InterpLimit || d.code == loopsmith::Code::Cancelled || d.code == loopsmith::Code::InterpUnsupported) {
         return std::move(stats).diagnostics();
       }
@@ -281,7 +281,7 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
       out.difference = d.message();
       return out;
     }
-    // Where integers have shown what is computed, reals show rounding, and the error of a small difference is that of the numbers it is of.
+    // The integer inputs have checked the computation; real inputs check rounding. The error of a small difference is that of its operands.
     double magnitude = 0;
     for (const Argument& argument : round.results.arguments) {
       const auto* view = std::get_if<TensorView>(&argument);

@@ -1,6 +1,6 @@
-// The gate: two versions of a function on the same inputs. Small integers first, where sums and products of reals are exact
-// and reassociated reductions must agree to the last bit; then reals, with a bound by type. Long sums in float16 and shorter types round
-// by more than any such bound: where those differ, both versions run once more with float32 in their place, and that decides.
+// The gate: runs two versions of a function on the same inputs. First inputs are small integers: sums and products of reals are then exact,
+// so reassociated reductions must agree to the last bit. Then inputs are reals, with an error bound by type. Long sums in float16 and shorter
+// types round by more than any such bound: where those differ, both versions run again with float32 in place of the short types, and that decides.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace loopsmith::interp {
 
-/// Arguments made for a function, and their memory.
+/// Random arguments for a function, and their memory.
 struct Inputs {
   std::vector<Argument> arguments;                 // one per parameter
   std::vector<std::vector<char>> storage;
@@ -18,23 +18,23 @@ struct Inputs {
 
 enum class Contents : uint8_t { SmallIntegers, Reals };
 
-/// Every parameter gets contents by the seed, outputs too (a program may read them first). Shape variables get `size`.
-/// Fails where a parameter's shape cannot be known.
+/// Every parameter gets random contents by the seed, outputs included (a program may read them first). Shape variables get `size`.
+/// Fails where a parameter's shape cannot be computed.
 [[nodiscard]] auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t size = 7) -> Result<Inputs>;
 [[nodiscard]] auto copy_inputs(const Inputs& inputs) -> Inputs;
 
 struct Difference {
   bool found = false;
   std::string where;                               // "C[3, 5]: 12 before, 13 after"
-  int64_t elements = 0;                            // that differ
-  double largest = 0;                              // absolute
-  int64_t ulps = 0;                                // of reals, those within the bound too: steps of their type between two elements, at most
+  int64_t elements = 0;                            // the number of elements that differ
+  double largest = 0;                              // the largest absolute difference
+  int64_t ulps = 0;                                // the largest difference of reals in units of the last place, also within the bound
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;
-/// Of the largest number of a tensor of a short type: what is further apart was not rounded, its type is too short.
+/// Relative to the largest element of a tensor of a short type: a larger difference is no rounding error, the type is too short for the sum.
 constexpr double most_rounding = 0.25;
-/// The largest finite number in a tensor of reals, without its sign; else 0.
+/// The largest magnitude of a finite element; 0 for tensors of other types than reals.
 [[nodiscard]] auto magnitude_of(const TensorView& view) -> double;
 
 struct GateOptions {
@@ -46,17 +46,17 @@ struct GateOptions {
 };
 struct GateResult {
   bool equal = true;
-  std::string how;                                 // "2 inputs, exact on integers"; said too where short types round, and float32 decided
-  std::string difference;                          // the first one
+  std::string how;                                 // "2 inputs, exact on integers"; mentions a decision by float32
+  std::string difference;                          // the first difference
 };
-/// Errors where a run fails that should not (the version before), as a difference where only the one after fails.
+/// An error where the version before fails; a failure of only the version after is a difference.
 [[nodiscard]] auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options = {})
     -> Result<GateResult>;
 
-/// The version before, run once and compared with many: inputs and results of it are kept.
+/// The version before, run once and compared with many others: its inputs and results are kept.
 class Before {
  public:
-  /// Errors where it does not run.
+  /// An error where it fails.
   [[nodiscard]] static auto run(const IRModule& module, Name function, const GateOptions& options = {}) -> Result<Before>;
   /// As compare_modules.
   [[nodiscard]] auto compare(const IRModule& after) const -> Result<GateResult>;
@@ -72,7 +72,7 @@ class Before {
   std::vector<Round> rounds_;
 };
 
-/// Does the function use nothing but operations that are exact on small integers (no division of reals, no maths)?
+/// True when all operations of the function are exact on small integers: no division of reals, no maths.
 [[nodiscard]] auto is_exact_on_integers(const PrimFunc& func) -> bool;
 
 }  // namespace loopsmith::interp

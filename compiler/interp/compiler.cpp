@@ -1,4 +1,4 @@
-// TIR turned into closures: see compiler.h.
+// The compiler from TIR to closures: see compiler.h.
 #include "interp/compiler.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace loopsmith::interp {
 namespace {
 
-// Deepest nesting of statements and expressions that is run.
+// The deepest nesting of statements and expressions that the interpreter accepts.
 constexpr int max_depth = 2000;
 
 }  // namespace
@@ -46,7 +46,7 @@ auto Compiler::unsupported(Origin where, const std::string& what) -> Code {
   return {make_int<IntConst>(0), nullptr, DataType::int_(32)};
 }
 
-// What evaluating this node alone costs; of the current piece, once per lane.
+// Counts the operation of this node alone for the current piece, once per lane.
 void Compiler::count(const Expr& e) {
   Piece& piece = pieces[piece_];
   if (auto type = computes_in(e)) {
@@ -55,7 +55,7 @@ void Compiler::count(const Expr& e) {
   if (const auto* load = e.as<BufferLoad>()) { piece.bytes_read += load->buffer->dtype.element_bytes(); }
 }
 
-// Buffers that are used without a declaration of their own are bound where their memory is.
+// Buffers without a declaration are bound at the place of their memory.
 void Compiler::find_implicit(const PrimFuncNode& func) {
   struct Uses : Visitor {
     using Visitor::on;
@@ -134,7 +134,7 @@ auto is_element(const BufferRegion& region, const Array<Expr>& indices) -> bool 
 
 }  // namespace
 
-// The index as a sum of multiples of variables; false: it is none, or too long a one.
+// Reads an index as a sum of multiples of variables; false for other forms and for long sums.
 auto Compiler::add_terms(Index& sum, const Expr& e, int64_t factor) -> bool {
   if (e.dtype().code != TypeCode::Int || e.dtype().bits < 32 || e.dtype().scalable) { return false; }
   auto scaled = [&](const Expr& a, const Expr& b) {
@@ -189,8 +189,8 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
     BlockAround& around = blocks_[i];
     if (around.own.contains(buffer.get())) { break; }
     DeclaredRegions regions{around.block, {}};
-    // What a block writes it may read as well: reductions do.
-    bool is_itself = false;   // the very element that is declared: nothing to check
+    // A block may read the regions that it writes, as reductions do.
+    bool is_itself = false;   // the access is the declared element itself: no check is needed
     auto add = [&](const std::vector<BlockAround::Declared>& all) {
       for (const BlockAround::Declared& d : all) {
         if (!(d.region->buffer == buffer)) { continue; }
@@ -208,12 +208,12 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   s.element_lanes = buffer->dtype.lanes;
   s.element_bytes = buffer->dtype.element_bytes();
   s.origin = origin;
-  // `B[0, 0:64]` of a (16, 4) buffer, with what rewrites may have added to the ramp.
+  // `B[0, 0:64]` of a (16, 4) buffer, possibly with terms that rewrites added to the ramp.
   bool is_ramp = false;
   if (!indices.empty()) { post_order(indices.back(), [&](const Expr& e) { is_ramp = is_ramp || e.as<Ramp>(); }); }
   auto extent = buffer->shape.empty() ? std::nullopt : as_int(buffer->shape.back());
   s.runs_over_rows = is_ramp && extent && indices.back().dtype().lanes > *extent && indices.size() > 1;
-  // Shorter types have a byte for each element.
+  // Shorter types use a byte per element.
   if (buffer->dtype.bits % 8 != 0 && buffer->dtype.bits > 8) {
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }
@@ -374,11 +374,11 @@ auto Compiler::reduction(const Reduce& n) -> Code {
     define(combiner.lhs[i].get());
     define(combiner.rhs[i].get());
   }
-  // The same combiner may join elsewhere, in a source of this one: its variables are those.
+  // A source of this reduction may use the same combiner, and so the same variables.
   for (size_t i = 0; i < n.source.size(); ++i) {
     bool nests = false;
     post_order(n.source[i], [&](const Expr& x) { nests = nests || (x.as<Reduce>() && x.as<Reduce>()->combiner == n.combiner); });
-    if (nests) { return unsupported(n.origin, "a reduction within one by the same combiner"); }
+    if (nests) { return unsupported(n.origin, "a reduction inside of another one with the same combiner"); }
     fold.start.push_back(number(n.init.size() == 0 ? combiner.identity[i] : n.init[i], n.origin));
     fold.source.push_back(number(n.source[i], n.origin));
     fold.result.push_back(number(combiner.result[i], n.origin));
@@ -397,12 +397,12 @@ auto Compiler::reduction(const Reduce& n) -> Code {
 
 namespace {
 
-// Of those that have a meaning elsewhere only.
+// The reason why a call cannot be interpreted.
 auto why_unknown(std::string_view op) -> std::string {
   static constexpr std::pair<std::string_view, const char*> rows[] = {
       {"anylist_", "the module has no function of that name that takes these arguments"}, {"lookup_param", "the module has no constant of that name: `NAME = T.allocate_const(...)`"},
-      {"texture2d_", "its first argument is no buffer of pixels of four numbers, whose dimensions say how wide it is"},
-      {"nd_mem_alloc_with_scope", "it is not bound to a name, or its shape is not a `T.tvm_stack_make_shape(...)`"}, {"masked_", "its pointer says nothing of a type, or another than the value's"}};
+      {"texture2d_", "its first argument is no buffer of pixels with four numbers each"},
+      {"nd_mem_alloc_with_scope", "it is not bound to a name, or its shape is not a `T.tvm_stack_make_shape(...)`"}, {"masked_", "its pointer has no element type, or another one than the value"}};
   for (auto [begin, why] : rows) {
     if (op.starts_with(begin)) { return std::string(": ") + why; }
   }
@@ -475,7 +475,7 @@ auto Compiler::call(const Call& n) -> Code {
   if (n.op == "atomic_add" && n.args.size() == 2) { return atomic_add(n); }
   if (const PointerExpr* p = t.is_handle() ? host_pointer(n) : nullptr) { return {nullptr, nullptr, t, p}; }
   if (auto host = host_value(n)) { return *host; }
-  // A machine of the shortest scalable vectors: `lanes` of a type are all there are. Any value will do for one that is left open.
+  // The interpreted machine has the shortest scalable vectors: `vscale` is 1.
   if (n.op == vscale && n.args.empty()) { return {make_int<IntConst>(1), nullptr, t}; }
   if (n.op == undef && n.args.empty()) { return t.is_real() ? Code{nullptr, make_real<RealConst>(0), t} : Code{make_int<IntConst>(0), nullptr, t}; }
   if (n.op == active_mask) { return {make_int<IntConst>(0xFFFFFFFF), nullptr, t}; }
@@ -489,7 +489,7 @@ auto Compiler::call(const Call& n) -> Code {
     name = Name(c_function_name(symbol->value));
     first = 1;
   }
-  // call_llvm_pure_intrin("int32x16", "llvm.x86...", number of arguments that tell its types, x, ...): by its LLVM name.
+  // call_llvm_pure_intrin("int32x16", "llvm.x86...", number of arguments that determine its types, x, ...): by its LLVM name.
   if (n.op == "call_llvm_pure_intrin" || n.op == "call_llvm_intrin") {
     const auto* symbol = n.args.size() < 2 ? nullptr : n.args[0].as<StringImm>();
     if (!symbol) { return unsupported(n.origin, "an LLVM intrinsic without a name"); }
@@ -588,7 +588,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   if (!is_one(realize.predicate)) { out->predicate = int_expr(realize.predicate); }
   for (size_t i = 0; i < b.iter_vars.size(); ++i) {
     const VarNode* iter = b.iter_vars[i].var.get();
-    // One that runs as a variable around does is read where that is. Another realize of the block may give it another place.
+    // An iter var that equals a loop variable uses the variable's slot. Another realize of the block may use another slot.
     const auto* same = realize.iter_values[i].as<VarNode>();
     slots_.erase(iter);
     if (same && same->dtype == iter->dtype) { slots_[iter] = slot(same); }
@@ -606,7 +606,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   is_index_ = false;
   for (const Buffer& buffer : b.alloc_buffers) {
     auto a = make_allocation(buffer->data, buffer->shape, buffer->dtype, buffer->origin, {});
-    // Strides other than compact ones need the room they span.
+    // Buffers with strides need memory for their whole span.
     if (is_strided(buffer)) {
       a->extents.clear();
       a->extents.push_back(int_expr(mul(buffer->strides[0], buffer->shape[0])));
@@ -639,7 +639,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
     if (m.buffer->strides.size() > 1) { row_of_[m.buffer->data.get()] = m.buffer->strides[m.buffer->strides.size() - 2]; }
     out->matches.push_back(std::move(match));
   }
-  // The block around a function's body declares nothing; nor does one that only holds others, as lowering makes them.
+  // The root block of a function declares no regions; nor does a block that lowering made around other blocks.
   bool is_checked = options_.check_regions && !b.iter_vars.empty();
   if (is_checked) {
     BlockAround around;
@@ -659,7 +659,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
         out->declared.push_back(std::move(declared));
       }
     };
-    // Indices in regions are not themselves accesses that the block declares.
+    // Loads in the indices of a region are not checked against the block's regions.
     std::vector<BlockAround> outer = std::exchange(blocks_, {});
     declare(b.reads, around.reads);
     declare(b.writes, around.writes);
@@ -710,7 +710,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
     thread_loops_[n.var.get()] = out;
     thread_loops_[n.thread->var.get()] = out;
   }
-  // The thread index may be used by its own variable as well.
+  // The body may also use the thread's own variable.
   if (n.thread && !(n.thread->var == n.var)) {
     auto* let = make_stmt<LetStatement>();
     let->slot = slot(n.thread->var.get());
@@ -724,16 +724,16 @@ auto Compiler::loop(const For& n) -> const Statement* {
   return out;
 }
 
-// `for v in T.thread_binding(extent, tag)`, or `v = T.launch_thread(tag, extent)`, where threads wait for each other: all threads
-// of the nest run the whole body of its outermost loop.
+// `for v in T.thread_binding(extent, tag)`, or `v = T.launch_thread(tag, extent)`, for threads that wait for each other: every thread
+// of the nest runs the whole body of its outermost loop.
 auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement* {
   define(var.get());
   has_unordered = true;
   if (in_kernel_) {
-    // A further dimension, or the same one again.
+    // Another dimension, or a known one again.
     auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == tag; });
     if (known == dimensions_.end()) {
-      unsupported(origin, "a kernel whose threads are not all known where it begins");
+      unsupported(origin, "a kernel whose number of threads is unknown at its beginning");
       return make_stmt<Nothing>();
     }
     auto* out = make_stmt<ThreadIndex>();
@@ -761,7 +761,7 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
         }
       },
       [](const Expr&) {});
-  // Threads are counted along `threadIdx.x` first, whichever loop is the outer one: that makes warps of them.
+  // Threads are numbered along `threadIdx.x` first, regardless of the order of loops: that determines the warps.
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first.view() < b.first.view(); });
   dimensions_.clear();
   for (const auto& [t, e] : found) {
@@ -785,7 +785,7 @@ auto Compiler::pointer(const Expr& e) -> const PointerExpr* {
   if (const auto* c = e.as<Call>()) {
     if (c->op == "address_of" && c->args.size() == 1) {
       if (const auto* load = c->args[0].as<BufferLoad>()) {
-        std::vector<BlockAround> outer = std::exchange(blocks_, {});   // an address is no access
+        std::vector<BlockAround> outer = std::exchange(blocks_, {});   // taking an address is no access
         AccessSite place = site(load->buffer, load->indices, {}, load->origin, false);
         blocks_ = std::move(outer);
         return make_pointer<AddressOf>(std::move(place)).p;
@@ -822,10 +822,10 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
       call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic");
   if (n.value.as<IntImm>()) { return make_stmt<Nothing>(); }
   const auto* c = n.value.as<Call>();
-  // Hints that compute nothing.
+  // Hints have no effect.
   if (c && (c->op == prefetch || c->op == assume || c->op == profile_start || c->op == profile_end)) { return make_stmt<Nothing>(); }
   if (c && c->op == sync) {
-    // One thread needs not wait.
+    // A single thread does not wait.
     if (!in_kernel_) { return make_stmt<Nothing>(); }
     auto* out = make_stmt<Barrier>();
     out->origin = n.origin;
@@ -847,7 +847,7 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
     const auto* symbol = c->args[0].as<StringImm>();
-    // What transform/check_bounds.h adds where an index is out of bounds.
+    // The call that transform/check_bounds.h inserts for an index out of bounds.
     if (symbol && symbol->value == "loopsmith_out_of_bounds" && c->args.size() == 4) {
       const auto* text = c->args[1].as<StringImm>();
       auto* out = make_stmt<AssertThat>();
@@ -904,7 +904,7 @@ auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
     const auto* load = to.as<BufferLoad>();
     if (const auto* address = to.as<Call>(); address && address->op == "address_of" && !address->args.empty()) { load = address->args[0].as<BufferLoad>(); }
     if (!load) {
-      unsupported(n.origin, "a reduction across threads into what is no element of a buffer");
+      unsupported(n.origin, "a reduction across threads into something other than an element of a buffer");
       return make_stmt<Nothing>();
     }
     out->results.push_back(site(load->buffer, load->indices, {}, n.origin, true));
@@ -924,7 +924,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     unsupported(n.origin, func ? "a call of `" + name.str() + "` with another number of arguments" : "the function `" + name.str() + "`");
     return nullptr;
   }
-  // One that calls itself has its body once, and its variables anew for each call.
+  // A recursive function is compiled once; each call has its own variables.
   auto calling = std::find(calling_.begin(), calling_.end(), name);
   auto* out = make_stmt<CallStatement>();
   out->origin = n.origin;
@@ -939,7 +939,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
       out->pointers.emplace_back(slot(param.get()), p);
       if (buffer) { out->pointers.emplace_back(slot(buffer->data.get()), p); }
     } else {
-      // Numbers are passed in the type that the function says.
+      // Numbers are converted to the type of the parameter.
       bool is_other = !(n.args[i].dtype() == param->dtype) && !n.args[i].dtype().is_handle() && n.args[i].dtype().is_scalar();
       out->values.emplace_back(slot(param.get()), expr(is_other ? cast(param->dtype, n.args[i]) : n.args[i]));
     }
@@ -951,7 +951,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
   find_implicit(*func);
   for (const auto& [param, buffer] : func->buffer_map) {
     for (const Expr& e : buffer->shape) {
-      if (const auto* v = e.as<VarNode>(); v && !is_defined(v)) { unsupported(n.origin, "a call of `" + name.str() + "`, whose argument `" + buffer->name.str() + "` brings no shape along"); }
+      if (const auto* v = e.as<VarNode>(); v && !is_defined(v)) { unsupported(n.origin, "a call of `" + name.str() + "`: the shape of its argument `" + buffer->name.str() + "` is unknown"); }
     }
     out->bind.push_back(bind_buffer(buffer));
     for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
@@ -986,7 +986,7 @@ void Compiler::enclose(Name function, const Statement* body) {
 auto Compiler::atomic_add(const Call& n) -> Code {
   const auto* address = n.args[0].as<Call>();
   const auto* place = address && address->op == "address_of" && address->args.size() == 1 ? address->args[0].as<BufferLoad>() : nullptr;
-  if (!place || n.dtype.lanes != 1 || !(place->buffer->dtype == n.dtype)) { return unsupported(n.origin, "an addition to what is no element of a buffer"); }
+  if (!place || n.dtype.lanes != 1 || !(place->buffer->dtype == n.dtype)) { return unsupported(n.origin, "an atomic addition to something other than an element of a buffer"); }
   Code value = number(n.args[1], n.origin);
   AccessSite at = site(place->buffer, place->indices, {}, n.origin, true);
   if (n.dtype.is_real() != (value.f != nullptr)) { return unsupported(n.origin, "operands of different kinds"); }
@@ -1009,7 +1009,7 @@ auto Compiler::value_of_function(const Call& n) -> Code {
   if (!call) { return {make_int<IntConst>(0), nullptr, n.dtype}; }
   bool is_real = n.dtype.is_real();
   if (n.dtype.lanes != 1 || (is_real ? call->returns_ints || !call->returns_reals : call->returns_reals || !call->returns_ints)) {
-    return unsupported(n.origin, "the value of `" + n.op.str().substr(1) + "`, which is of another type than it says");
+    return unsupported(n.origin, "the value of `" + n.op.str().substr(1) + "`, whose type differs from the type of the call");
   }
   if (is_real) {
     auto* out = make_real<CallValue<RealExpr>>();
@@ -1104,7 +1104,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       out->lanes = n.value.dtype().lanes;
       pieces[piece_].bytes_written += n.buffer->dtype.element_bytes();
       if ((out->value.f != nullptr) != n.buffer->dtype.is_real() || out->value.p) {
-        unsupported(n.origin, "a store of another kind of number than `" + n.buffer->name.str() + "` holds");
+        unsupported(n.origin, "a store to `" + n.buffer->name.str() + "` of a value with an unsuitable type");
       }
       return out;
     }
@@ -1173,9 +1173,9 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
     case NodeKind::Break: return make_stmt<FlowStatement>(Flow::Break);
     case NodeKind::Continue: return make_stmt<FlowStatement>(Flow::Continue);
     case NodeKind::Block: {
-      // A block without its realize stands for one instance of one without iter vars.
+      // A block without a realize runs as one instance; it must have no iter vars.
       if (const auto* b = s.as<Block>(); !b->iter_vars.empty()) {
-        unsupported(b->origin, "block `" + b->name.str() + "`, a part of a program: nothing binds its iter vars");
+        unsupported(b->origin, "block `" + b->name.str() + "`, which is a part of a program (`no_realize=True`): its iter vars have no values");
         return make_stmt<FlowStatement>(Flow::Continue);
       }
       return block(BlockRealize({}, bool_imm(true), s.ref<Block>()));

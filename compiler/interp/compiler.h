@@ -1,4 +1,4 @@
-// From TIR to closures: a slot for every variable, a binding for every buffer, a counter for every piece of straight-line code.
+// The compiler from TIR to closures: a slot for every variable, a binding for every buffer, a counter for every piece of straight-line code.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace loopsmith::interp {
 struct CallStatement;
 struct StructField;
 
-/// A piece of code that is evaluated as a whole: what each time costs, and the loop around (none: -1).
+/// A piece of straight-line code: the operations of one execution, and the loop around (none: -1).
 struct Piece {
   int64_t flops = 0;
   int64_t int_ops = 0;
@@ -27,7 +27,7 @@ struct Piece {
 };
 struct LoopInText {
   NodeId id = 0;                  // 0: a launch
-  Origin origin;                  // copied: the loop may be one that only this compilation made
+  Origin origin;                  // copied, because the loop may exist only in this compilation
   Name name;
   int parent = -1;
 };
@@ -41,7 +41,7 @@ class Compiler {
   uint32_t binding_count = 0;
   uint32_t storage_count = 0;
   size_t region_count = 0;
-  bool has_unordered = false;       // a loop whose iterations may run in any order
+  bool has_unordered = false;       // a loop has iterations that may run in any order
   std::vector<Piece> pieces;
   std::vector<LoopInText> loops;
 
@@ -53,7 +53,7 @@ class Compiler {
   void find_implicit(const PrimFuncNode& func);
   auto statement(const Stmt& s) -> const Statement*;
   auto expr(const Expr& e) -> Code;
-  /// The same, where a pointer is refused: what it is as a number is the machine's.
+  /// The same, but refuses pointers: their numeric value depends on the machine.
   auto number(const Expr& e, Origin where) -> Code;
   auto int_expr(const Expr& e) -> const IntExpr*;
   auto bind_buffer(const Buffer& buffer) -> BindBuffer;
@@ -97,7 +97,7 @@ class Compiler {
   auto call(const Call& n) -> Code;
   auto pointer(const Expr& e) -> const PointerExpr*;
   auto shuffle_between_threads(const Call& n) -> Code;
-  /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null: it is none.
+  /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null for other calls.
   auto tile_operation(const Call& n) -> const Statement*;
   auto matrix_product_of_wavefront(const Call& n) -> std::optional<Code>;
   auto add_terms(Index& sum, const Expr& e, int64_t factor) -> bool;
@@ -110,28 +110,28 @@ class Compiler {
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
   auto reduction(const Reduce& n) -> Code;
-  /// `sizes`: of the function's shapes, where the call says them.
+  /// `sizes`: values for the function's shape variables, where the call defines them.
   auto call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> const CallStatement*;
-  /// Calls of a function in its own body run that.
+  /// Sets the body that calls of a function inside of itself run.
   void enclose(Name function, const Statement* body);
   auto atomic_add(const Call& n) -> Code;
-  // What a host's code does around calls (host.h).
+  // A host's code around calls (host.h).
   auto stack_memory(int64_t bytes, const IntExpr* count, Origin origin) -> const PointerExpr*;
   auto struct_field(const Call& n) -> std::optional<StructField>;
-  /// Null: it is none of a host's pointers.
+  /// Null for other calls than those that return a host's pointer.
   auto host_pointer(const Call& n) -> const PointerExpr*;
   auto host_value(const Call& n) -> std::optional<Code>;
   auto host_statement(const Call& n) -> const Statement*;
   auto lowered_packed(const Call& n) -> const CallStatement*;
-  /// The call of a packed function of the module, by name or from the stack; null: it is none that is known.
+  /// The call of a packed function of the module, by name or from the stack; null for unknown functions.
   auto packed_call(const Call& n) -> const CallStatement*;
-  /// Copies that are waited for and barriers in memory (copies.h); null: it is none of them.
+  /// Asynchronous copies and barriers in memory (copies.h); null for other calls.
   auto copy_statement(const Call& n) -> const Statement*;
   /// The same for a function that returns a value.
   auto value_of_function(const Call& n) -> Code;
   void count(const Expr& e);
 
-  // While it lives, what is compiled counts for a piece of its own.
+  // While it lives, compiled code belongs to a new piece.
   struct NewPiece {
     Compiler& compiler;
     uint32_t outer;
@@ -143,13 +143,13 @@ class Compiler {
     [[nodiscard]] auto number() const -> uint32_t { return compiler.piece_; }
   };
 
-  // A block around what is compiled, where accesses are checked against what it declares.
+  // A block around the code being compiled, for checks of accesses against its declared regions.
   struct BlockAround {
     const Block* block = nullptr;
     struct Declared { const BufferRegion* region; size_t first; };       // place in Frame::regions
     std::vector<Declared> reads, writes;
-    std::unordered_set<size_t> used;                                     // places that some access is checked against
-    std::unordered_set<const BufferNode*> own;                          // allocated or matched in it
+    std::unordered_set<size_t> used;                                     // places with at least one access to check
+    std::unordered_set<const BufferNode*> own;                          // buffers that it allocates or matches
   };
 
   const IRModule& module_;
@@ -162,15 +162,15 @@ class Compiler {
   std::unordered_map<const VarNode*, const void*> thread_loops_;       // variables of loops over threads, by their closure
   bool in_kernel_ = false;
   std::vector<Name> dimensions_;                                       // of the kernel: tags
-  std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // which dimension a thread index is
+  std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // the dimension of each thread index
   const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around
   std::vector<Name> calling_;
   std::vector<std::pair<CallStatement*, Name>> recursive_;
-  struct Returns { bool ints = false, reals = false; } returns_;   // what the function being compiled returns
+  struct Returns { bool ints = false, reals = false; } returns_;   // the return types of the function being compiled
   std::unordered_map<const VarNode*, uint32_t> slots_;
   std::unordered_map<const BufferNode*, uint32_t> bindings_;
   std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;
-  std::unordered_map<const VarNode*, Expr> row_of_;   // elements from row to row of the buffer that stands in this memory
+  std::unordered_map<const VarNode*, Expr> row_of_;   // the row stride, in elements, of the buffer in this memory
   std::unordered_set<const VarNode*> defined_;
   std::deque<std::unique_ptr<IntExpr>> ints_;
   std::deque<std::unique_ptr<RealExpr>> reals_;

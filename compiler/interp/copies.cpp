@@ -1,4 +1,4 @@
-// Copies under way: see copies.h.
+// Asynchronous copies: see copies.h.
 #include "interp/copies.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace loopsmith::interp {
 namespace {
 
-// `from.memory` null: zeros.
+// Executes a copy; with a null `from.memory` it writes zeros.
 void land(Frame& f, const Copy& copy, Origin origin) {
   auto fits = [&](const Pointer& p) { return p.memory && p.byte >= 0 && p.byte + copy.bytes <= p.memory->bytes; };
   const Pointer& outside = fits(copy.to) ? copy.from : copy.to;
@@ -37,7 +37,7 @@ void commit(Copies& copies) {
   copies.started.clear();
 }
 
-// A phase is over when everybody has arrived; then its copies have landed.
+// Ends the phase of a barrier when all threads have arrived, and executes its copies.
 void settle(Frame& f, Kernel::MachineBarrier& barrier, Origin origin) {
   if (barrier.awaited == 0 || barrier.missing > 0) { return; }
   for (const Copy& copy : barrier.copies) {
@@ -58,7 +58,7 @@ void StartCopy::run(Frame& f) const {
   f.lane = 0;
   bool wanted = !predicate || predicate->eval(f) != 0;
   Copy copy{to->eval(f), wanted ? from->eval(f) : Pointer{}, bytes->eval(f)};
-  if (wanted && !copy.from.memory) { copy.bytes = -1; }   // a pointer to nothing
+  if (wanted && !copy.from.memory) { copy.bytes = -1; }   // a null pointer
   if (barrier) {
     f.kernel->barriers[barrier->eval(f)].copies.push_back(copy);
     return;
@@ -95,11 +95,11 @@ void BarrierStep::run(Frame& f) const {
   Kernel::MachineBarrier& own = f.kernel->barriers[number];
   switch (kind) {
     case Kind::Begin:
-      // Each thread says so; the first one is heard.
+      // Every thread initialises the barrier; the first one takes effect.
       if (own.awaited != given || own.phases > 0) { own = {std::max<int64_t>(given, 1), std::max<int64_t>(given, 1), 0, 0, std::move(own.copies)}; }
       return;
     case Kind::ArriveWithCopies:
-      // The copies that this thread has started complete the phase too.
+      // The copies that this thread has started belong to the phase, too.
       if (!count) {
         own.copies.insert(own.copies.end(), f.copies.started.begin(), f.copies.started.end());
         f.copies.started.clear();
@@ -145,7 +145,7 @@ auto Compiler::copy_statement(const Call& n) -> const Statement* {
     out->origin = n.origin;
     return out;
   }
-  // (queue, target, source, bytes[, whether caches are passed by])
+  // (queue, target, source, bytes[, a flag to bypass caches])
   if (op == "dma_copy" && count >= 4) {
     auto* out = make_stmt<StartCopy>();
     out->queue = int_expr(n.args[0]);
@@ -168,7 +168,7 @@ auto Compiler::copy_statement(const Call& n) -> const Statement* {
     out->origin = n.origin;
     return out;
   }
-  // How many barriers there are follows from their numbers; the one between kernels is met where one begins.
+  // Barriers exist as soon as their numbers are used; the barrier between kernels is passed at the start of a kernel.
   if (op == "create_barriers" || op == "tvm_global_barrier_kinit") { return make_stmt<Nothing>(); }
   auto step = [&](BarrierStep::Kind kind, bool has_count) -> const Statement* {
     if (!in_kernel_) { unsupported(n.origin, "`" + n.op.str() + "` outside of a launch"); }

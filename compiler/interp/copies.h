@@ -1,9 +1,9 @@
-// Copies that a thread starts and waits for later: cp.async, commit_group, wait_group (PTX, "Asynchronous copy operations").
+// Asynchronous copies, which a thread starts and waits for later: cp.async, commit_group, wait_group (PTX, "Asynchronous copy operations").
 //
-// A copy may be done at any time between its start and the wait that covers it. Here it is done at that wait, the latest time that
-// is allowed, so that a program which reads the target too early, or overwrites the source too soon, shows it. The same for the
-// queues of an engine that copies (dma_copy, dma_wait), and for bulk copies that complete a phase of a barrier in memory (mbarrier):
-// they are done when all threads that it awaits have arrived.
+// A copy may happen at any time between its start and the wait that covers it. The interpreter copies at that wait, the latest
+// legal time, so that a program which reads the target too early, or overwrites the source too soon, computes a wrong result. The
+// same holds for the queues of a copy engine (dma_copy, dma_wait), and for bulk copies that complete a phase of a barrier in memory
+// (mbarrier): they happen when all awaited threads have arrived.
 #pragma once
 
 #include "interp/statements.h"
@@ -15,25 +15,25 @@ struct StartCopy final : Statement {
   const PointerExpr* from = nullptr;
   const IntExpr* bytes = nullptr;
   const IntExpr* predicate = nullptr;       // null: true; where it is false, zeros are written
-  const IntExpr* queue = nullptr;           // null: the thread's own
-  const IntExpr* barrier = nullptr;         // where it completes a phase of a barrier
+  const IntExpr* queue = nullptr;           // null: the thread's own queue
+  const IntExpr* barrier = nullptr;         // the barrier of which it completes a phase; null: none
   Origin origin;
   void run(Frame& f) const override;
 };
-/// The copies that were started since the last group are one.
+/// Makes a group of the copies that were started since the last group.
 struct CommitCopies final : Statement {
   const IntExpr* queue = nullptr;
-  bool begins = false;                      // a group of the queue, up to its end
+  bool begins = false;                      // it begins a group of the queue; else it ends one
   void run(Frame& f) const override;
 };
 struct WaitForCopies final : Statement {
-  const IntExpr* open = nullptr;            // how many of the latest groups may still be under way
+  const IntExpr* open = nullptr;            // the number of the latest groups that may still be unfinished
   const IntExpr* queue = nullptr;
   Origin origin;
   void run(Frame& f) const override;
 };
 
-/// Of a barrier in memory.
+/// An operation on a barrier in memory.
 struct BarrierStep final : Statement {
   enum class Kind : uint8_t { Begin, Arrive, ArriveWithCopies, Wait } kind = Kind::Arrive;
   const IntExpr* barrier = nullptr;

@@ -1,5 +1,5 @@
 // Closures for expressions: arithmetic in the program's own types, wrapped or rounded to their width after each operation.
-// Vectors are evaluated lane by lane: `Frame::lane` says which.
+// Vectors are evaluated lane by lane: `Frame::lane` is the number of the lane.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct VarRef final : Base {
   }
 };
 
-// How an integer result is brought back to its width.
+// The wrapping of integer results to their width.
 enum class Width : uint8_t { W64, W32, Any };
 inline auto width_of(DataType t) -> Width { return t.bits == 64 ? Width::W64 : t.bits == 32 && t.is_int() ? Width::W32 : Width::Any; }
 
@@ -105,7 +105,7 @@ struct RealBinary final : RealExpr {
   }
 };
 
-// Wrapping arithmetic is done unsigned.
+// Wrapping arithmetic uses unsigned integers.
 struct AddOp {
   static auto apply(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
   static auto apply(double a, double b) -> double { return a + b; }
@@ -182,7 +182,7 @@ struct Choose final : Base {
   const IntExpr* condition;
   const Base* t;
   const Base* e;
-  uint32_t t_counter, e_counter;   // where only the chosen one is evaluated
+  uint32_t t_counter, e_counter;   // counters of the two values, of which only the selected one is evaluated
   Choose(const IntExpr* c, const Base* x, const Base* y, uint32_t tc = 0, uint32_t ec = 0) : condition(c), t(x), e(y), t_counter(tc), e_counter(ec) {}
   auto eval(Frame& f) const -> decltype(std::declval<Base&>().eval(f)) override {
     if constexpr (both) {
@@ -234,7 +234,7 @@ struct LetExpr final : Base {
     return body->eval(f);
   }
 };
-/// A reduction in an expression: values that a combiner joins, one for each point of its axes where the condition holds.
+/// A reduction in an expression: a combiner joins a value for each point of the axes where the condition holds.
 struct Fold {
   struct Axis { uint32_t slot; const IntExpr* min; const IntExpr* extent; };
   std::vector<Axis> axes;
@@ -248,7 +248,7 @@ struct Fold {
     std::vector<Slot> next(start.size());
     for (size_t i = 0; i < start.size(); ++i) { next[i] = value(start[i], f); }
     for (size_t i = 0; i < start.size(); ++i) { f.slots[lhs[i]] = next[i]; }
-    // One within another may have the same axis.
+    // A nested reduction may use the same axis: its value is restored afterwards.
     std::vector<Slot> outer;
     for (const Axis& axis : axes) { outer.push_back(f.slots[axis.slot]); }
     step(0, next, f);
@@ -307,7 +307,7 @@ struct RealToInt final : IntExpr {
     double v = a->eval(f);
     if (to.is_bool()) { return v != 0; }
     if (std::isnan(v)) { return 0; }
-    // Out of range: what C leaves open saturates here.
+    // Conversions out of range are undefined in C; here they saturate.
     if (to.is_uint() && to.bits == 64) { return v <= 0 ? 0 : v >= 18446744073709551615.0 ? -1 : static_cast<int64_t>(static_cast<uint64_t>(v)); }
     if (v >= 9223372036854775807.0) { return wrap_to(to, INT64_MAX); }
     if (v <= -9223372036854775808.0) { return wrap_to(to, INT64_MIN); }
@@ -378,7 +378,7 @@ struct ReinterpretReal final : RealExpr {
   }
 };
 
-// The same bits cut into other lanes: lane 0 holds the lowest.
+// A reinterpretation with another number of lanes: lane 0 holds the lowest bits.
 struct OtherLanes {
   Code a;
   DataType to;
@@ -407,7 +407,7 @@ struct ReinterpretRealLanes final : RealExpr {
   OtherLanes other;
   auto eval(Frame& f) const -> double override { return from_bits(other.to.element(), other.bits(f)); }
 };
-// An instruction of a processor, lane by lane.
+// The arguments of a machine instruction, lane by lane.
 struct ArgumentLanes final : Lanes {
   const std::vector<Code>& args;
   Frame& f;

@@ -1,5 +1,5 @@
-// What a run of the interpreter works on: slots of variables, memory, bindings of buffers, and the three kinds of closure
-// that a program is made of. One frame per thread of the program: one in all, but for kernels whose threads wait for each other.
+// The state of a run of the interpreter: slots of variables, memory, bindings of buffers; and the three kinds of closures of a
+// compiled program. A run has one frame, except for kernels whose threads wait for each other: they have a frame per thread.
 #pragma once
 
 #include <chrono>
@@ -28,21 +28,21 @@ struct Memory {
   char* data = nullptr;
   int64_t bytes = 0;
   std::unique_ptr<char[]> owned;
-  std::vector<uint8_t> written;      // per byte; empty: not watched
-  Shadow shadow;                     // who touched what; empty: not watched
+  std::vector<uint8_t> written;      // per byte; empty: unwritten elements are not reported
+  Shadow shadow;                     // the last accesses; empty: races are not reported
 };
 
-/// A place in memory: what a variable of type handle stands for.
+/// A place in memory: the value of a variable of type handle.
 struct Pointer {
   Memory* memory = nullptr;
   int64_t byte = 0;
 };
 
-/// Copies that were started and are not done (copies.h).
+/// A copy that was started and has not happened yet (copies.h).
 struct Copy { Pointer to, from; int64_t bytes = 0; };
 struct Copies {
   std::vector<Copy> started;                // since the last group
-  bool is_grouped = false;                  // a group was begun; else each copy is one
+  bool is_grouped = false;                  // a group was begun; else each copy is a group
   std::vector<std::vector<Copy>> groups;    // the earliest first
 };
 
@@ -51,8 +51,8 @@ struct Binding {
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;      // in elements
   int64_t offset = 0;                // in elements
-  int64_t start = 0;                 // in bytes: where the buffer's data variable points to
-  int64_t count = 0;                 // elements from there
+  int64_t start = 0;                 // in bytes: the place that the buffer's data variable points to
+  int64_t count = 0;                 // elements from that place on
 };
 
 enum class Flow : uint8_t { Next, Break, Continue, Return };
@@ -65,30 +65,30 @@ struct Frame {
   std::vector<Slot> slots;
   std::vector<Pointer> pointers;     // by the slot of their variable
   std::vector<Binding> bindings;
-  std::vector<std::unique_ptr<Memory>> storages;   // of allocations, by their number; kept for the next time
+  std::vector<std::unique_ptr<Memory>> storages;   // memory of allocations, by their number; reused by the next execution
   std::vector<LoopInProgress> loops;
-  std::vector<int64_t> counts;       // how often each piece of straight-line code ran
+  std::vector<int64_t> counts;       // executions of each piece of straight-line code
   std::vector<int64_t> iterations;   // of each loop
   std::vector<int64_t> regions;      // declared regions of the blocks that run, by their place: begin and end of each dimension
   int lane = 0;
-  int depth = 0;                     // of calls of functions by themselves
+  int depth = 0;                     // the depth of recursive calls
   bool failed = false;
   Flow flow = Flow::Next;
-  Slot returned;                     // by the function that was left last
-  bool has_returned = false;         // was there a value?
+  Slot returned;                     // the value of the function that returned last
+  bool has_returned = false;         // that function returned a value
   int64_t steps = 0;
   int64_t step_limit = INT64_MAX;
   int64_t next_check = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
-  std::vector<char> tiles;           // tile registers of a processor, 8 of 16 rows of 64 bytes; empty: never used
+  std::vector<char> tiles;           // tile registers of a processor: 8 of 16 rows of 64 bytes; empty before their first use
   Copies copies;
-  std::map<int64_t, Copies> queues;  // of engines that copy, by their number
-  std::map<int64_t, int64_t> phases; // of barriers in memory: how many this thread has waited for
-  std::vector<Pointer> stored;       // pointers that were written to memory: the first stands there as 1
-  Kernel* kernel = nullptr;          // of whose threads this is one
+  std::map<int64_t, Copies> queues;  // of copy engines, by their number
+  std::map<int64_t, int64_t> phases; // of barriers in memory: the number of phases that this thread has waited for
+  std::vector<Pointer> stored;       // pointers that were written to memory, where the first has the value 1
+  Kernel* kernel = nullptr;          // the kernel of this thread; null: none
   int thread = 0;
-  Watch* watch = nullptr;            // null: races are not looked for
+  Watch* watch = nullptr;            // null: races are not reported
   uint32_t position = 0;             // in the watch's tree
   Stats stats;
   Diagnostics errors;
@@ -105,14 +105,14 @@ struct Frame {
     if (!failed) { errors.push_back(std::move(diagnostic)); }
     failed = true;
   }
-  /// Now and then: has it been asked to stop?
+  /// Called now and then: stops the run after a cancellation or at a limit.
   void check_limits();
 };
 
 struct IntExpr {
   virtual ~IntExpr() = default;
   virtual auto eval(Frame& f) const -> int64_t = 0;
-  // Most indices are variables and numbers: those are read without a call.
+  // Most indices are variables and constants: they are read without a call.
   enum class Plain : uint8_t { No, Slot, Constant } plain = Plain::No;
   int64_t plain_value = 0;           // the slot's number, or the constant
 };
@@ -129,7 +129,7 @@ struct PointerExpr {
   virtual ~PointerExpr() = default;
   virtual auto eval(Frame& f) const -> Pointer = 0;
 };
-struct Code {   // one of the three
+struct Code {   // exactly one of the three is set
   const IntExpr* i = nullptr;
   const RealExpr* f = nullptr;
   DataType type;

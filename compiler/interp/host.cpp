@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t array_bytes = 48, value_bytes = 8, any_bytes = 16;
 
-// By TVM's numbers (builtin.h): a structure of `stride` bytes, the field's place and size in it. A size of 0: there is no such field.
+// The layouts of fields by TVM's numbers (builtin.h): the structure's bytes, the field's offset and size. A size of 0: no such field.
 struct Layout { int64_t stride, offset, bytes; };
 constexpr std::array<Layout, 18> layouts = {{
     {array_bytes, 0, 8},    // the array itself
@@ -31,9 +31,9 @@ constexpr std::array<Layout, 18> layouts = {{
     {array_bytes, 8, 4},    // kind of device
     {0, 0, 0},
     {value_bytes, 0, 8},    // a packed argument
-    {any_bytes, 0, 4},      // of the later interface: what it is
+    {any_bytes, 0, 4},      // in the later interface: the type of a value
     {any_bytes, 4, 4},
-    {any_bytes, 8, 8},      // and its value
+    {any_bytes, 8, 8},      // in the later interface: the value
     {0, 0, 0},
     {8, 0, 8},              // a number of 64 bits
 }};
@@ -45,7 +45,7 @@ auto type_code(DataType t) -> uint8_t {
   return t.is_bfloat16() ? 4 : 2;
 }
 
-// The number that stands for a pointer; 0: none.
+// The number of a stored pointer; 0: null.
 auto number_of(Frame& f, Pointer p) -> uint64_t {
   if (!p.memory) { return 0; }
   for (size_t i = f.stored.size(); i-- > 0;) {
@@ -168,7 +168,7 @@ auto StackArray::eval(Frame& f) const -> Pointer {
 }
 
 void Throw::run(Frame& f) const {
-  if (!f.failed) { f.fail(error(loopsmith::Code::InterpAssert, origin).arg("message", "`tvm_throw_last_error`: what was called before has failed").arg("iteration", f.iteration())); }
+  if (!f.failed) { f.fail(error(loopsmith::Code::InterpAssert, origin).arg("message", "`tvm_throw_last_error`: the call before it has failed").arg("iteration", f.iteration())); }
 }
 
 void CheckReturn::run(Frame& f) const {
@@ -245,13 +245,13 @@ auto Compiler::host_pointer(const Call& n) -> const PointerExpr* {
     out->origin = n.origin;
     return out;
   }
-  // `T.reinterpret("handle", T.uint64(0))`: no pointer.
+  // `T.reinterpret("handle", T.uint64(0))`: a null pointer.
   if (op == "reinterpret" && n.args.size() == 1 && is_zero(n.args[0])) { return make_place<NullPointer>(); }
   return nullptr;
 }
 
-// The call of a packed function whose arguments lie on the stack: `(name, values, type codes, begin, end)`, of the later interface
-// `(name, values, begin, end)`, as one of the function that the module has. Fields of the arguments stand for its parameters.
+// The call of a packed function with arguments on the stack, `(name, values, type codes, begin, end)` or in the later interface
+// `(name, values, begin, end)`, as a call of the module's function. The fields of the arguments become its parameters.
 auto Compiler::lowered_packed(const Call& n) -> const CallStatement* {
   bool has_codes = n.args.size() == 5;
   const auto* symbol = n.args.empty() ? nullptr : n.args[0].as<StringImm>();

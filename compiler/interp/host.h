@@ -1,8 +1,8 @@
-// What a host's code does around calls: memory of the stack, arrays (DLTensor) and packed arguments whose fields are read and
-// written one by one, workspaces, results that are checked. Layouts are those of TVM's C interface on a 64-bit machine.
+// A host's code around calls: stack memory, arrays (DLTensor) and packed arguments whose fields are read and written one by one,
+// workspaces, checked results. Layouts are those of TVM's C interface on a 64-bit machine.
 //
-// A pointer in memory is a number that stands for one that was stored: no address of this process, so that what was never
-// stored is told from it.
+// A pointer in memory is the number of a stored pointer, not an address of this process. So the interpreter recognizes pointers
+// that were never stored.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace loopsmith::interp {
 
-/// Memory of the place where it is asked for: the same each time, as that of a stack is.
+/// Stack memory: each place in the program has its own, the same at every execution.
 struct StackMemory final : PointerExpr {
   AllocateMemory allocate;
   auto eval(Frame& f) const -> Pointer override {
@@ -32,13 +32,13 @@ struct NullPointer final : PointerExpr {
   auto eval(Frame&) const -> Pointer override { return {}; }
 };
 
-/// A field of the structure number `index` from a place on, by TVM's number for it.
+/// A field of the structure number `index` in an array, by TVM's number for the field.
 struct StructField {
   const PointerExpr* base = nullptr;
   const IntExpr* index = nullptr;
   int64_t kind = 0;
   Origin origin;
-  /// Is there such a field?
+  /// True for numbers of known fields.
   [[nodiscard]] static auto is_known(int64_t kind) -> bool;
   [[nodiscard]] auto read(Frame& f, DataType as) const -> Slot;
   [[nodiscard]] auto read_pointer(Frame& f) const -> Pointer;
@@ -69,7 +69,7 @@ struct SetField final : Statement {
   void run(Frame& f) const override;
 };
 
-/// `tvm_stack_make_shape`: numbers side by side, of 64 bits.
+/// `tvm_stack_make_shape`: an array of 64-bit numbers.
 struct StackShape final : PointerExpr {
   const PointerExpr* memory = nullptr;
   std::vector<const IntExpr*> numbers;
@@ -94,14 +94,14 @@ struct Throw final : Statement {
   Origin origin;
   void run(Frame& f) const override;
 };
-/// `tvm_check_return`: returns another value where a call does not give the one that is expected.
+/// `tvm_check_return`: returns with an error code unless a call has the expected result.
 struct CheckReturn final : Statement {
   const IntExpr* wanted = nullptr;
   const IntExpr* instead = nullptr;
   const IntExpr* call = nullptr;
   void run(Frame& f) const override;
 };
-/// A call for its value, 0 where it returns none.
+/// The value of a call; 0 where it returns none.
 struct CallOrZero final : IntExpr {
   const Statement* call = nullptr;
   auto eval(Frame& f) const -> int64_t override {

@@ -36,8 +36,8 @@ auto vpdpwssd(const Lanes& x, int l, int) -> int64_t {
   return x.at(0, l) + s16(x.at(1, l), 0) * s16(x.at(2, l), 0) + s16(x.at(1, l), 1) * s16(x.at(2, l), 1);
 }
 auto vpdpwssds(const Lanes& x, int l, int lanes) -> int64_t { return saturate(vpdpwssd(x, l, lanes), 32); }
-// The odd element first, each sum rounded to float32. What is subnormal when given is zero, and so is a sum that is below the normal
-// numbers when rounded as if exponents had no end.
+// The odd element comes first, and each sum is rounded to float32. Subnormal inputs count as zero; so does a sum that is below the
+// normal numbers when it is rounded with unlimited exponents.
 auto vdpbf16ps(const Lanes& x, int l, int) -> double {
   auto without = [](double v, double least) { return std::fabs(v) < least ? std::copysign(0.0, v) : v; };
   auto given = [&](size_t arg, int lane) { return without(x.real(arg, lane), 0x1p-126); };
@@ -62,7 +62,7 @@ auto both_halves(const Lanes& x, int l, int lanes) -> int64_t { return l < lanes
 auto low_half_real(const Lanes& x, int l, int) -> double { return x.real(0, l); }
 auto high_half_real(const Lanes& x, int l, int lanes) -> double { return x.real(0, l + lanes); }
 auto both_halves_real(const Lanes& x, int l, int lanes) -> double { return l < lanes / 2 ? x.real(0, l) : x.real(1, l - lanes / 2); }
-// The last argument says whether it saturates.
+// The last argument is the flag for saturation.
 auto sdot4(const Lanes& x, int l, int) -> int64_t {
   int64_t sum = x.at(2, l) + four_bytes(x.at(0, l), x.at(1, l), s8, s8);
   return x.at(3, l) ? saturate(sum, 32) : sum;

@@ -1,5 +1,5 @@
-// What vector instructions of processors compute, lane by lane: dot products of bytes and what implementations of tensor intrinsics
-// are made of. Meanings are the vendors' (Intel's and Arm's manuals, NVIDIA's PTX, AMD's and Qualcomm's references).
+// The meaning of processors' vector instructions, lane by lane: dot products of bytes, and the other instructions in implementations of
+// tensor intrinsics. From the vendors' manuals (Intel, Arm, NVIDIA's PTX, AMD, Qualcomm).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace loopsmith::interp {
 
-/// The arguments of an instruction: lane `lane` of argument `arg`, as its type has it (a uint8 is 0 to 255).
+/// The arguments of an instruction: lane `lane` of argument `arg`, in the range of its type (a uint8 is 0 to 255).
 class Lanes {
  public:
   virtual ~Lanes() = default;
@@ -16,14 +16,14 @@ class Lanes {
   [[nodiscard]] virtual auto real(size_t arg, int lane) const -> double = 0;
 };
 
-/// A lane of the result, not yet brought to its width. `lanes`: of the result.
+/// Computes a lane of the result, before it is wrapped to its width. `lanes`: of the result.
 using Instruction = int64_t (*)(const Lanes& args, int lane, int lanes);
 
-/// The same of an instruction whose arguments and result are real.
+/// The same for an instruction on reals.
 using RealInstruction = double (*)(const Lanes& args, int lane, int lanes);
 
-/// By LLVM's name without the types ("llvm.x86.avx512.vpdpbusd.512"), the name of an external function ("__dp4a") or of a TIR
-/// intrinsic ("vectorlow"); null where there is none with so many arguments.
+/// Finds an instruction by LLVM's name without the types ("llvm.x86.avx512.vpdpbusd.512"), by the name of an external function
+/// ("__dp4a") or of a TIR intrinsic ("vectorlow"); null where none with that number of arguments is known.
 [[nodiscard]] auto find_instruction(std::string_view name, size_t arity) -> Instruction;
 [[nodiscard]] auto find_real_instruction(std::string_view name, size_t arity) -> RealInstruction;
 

@@ -1,4 +1,4 @@
-// Running a function: arguments bound to parameters, then the closures. See interp.h.
+// Running a function: binds arguments to parameters, then calls the closures. See interp.h.
 #include "interp/interp.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void add(Counts& to, const Counts& what) {
   to.bytes_written += what.bytes_written;
 }
 
-// Pieces times how often each ran, summed over the loops around.
+// The counts of each loop: those of its pieces, multiplied by their executions, loops inside included.
 auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) -> std::vector<LoopCounts> {
   std::vector<LoopCounts> out;
   for (size_t i = 0; i < compiler.loops.size(); ++i) {
@@ -77,7 +77,7 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
   }
   Compiler compiler(module, options);
   compiler.find_implicit(*func);
-  // Parameters: memory for buffers, numbers for the rest; shape variables take what the arguments have.
+  // Parameters: memory for buffers, numbers for others; shape variables get their values from the arguments.
   struct ParamBuffer { Buffer buffer; size_t index; };
   std::vector<ParamBuffer> buffers;
   for (size_t i = 0; i < func->params.size(); ++i) {
@@ -138,7 +138,7 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
   frame.iterations.resize(compiler.loops.size());
   frame.regions.resize(compiler.region_count);
   Watch watch;
-  // Without iterations that may run in any order there are no races.
+  // Programs without unordered loops have no races.
   if (options.report_races && compiler.has_unordered) {
     frame.watch = &watch;
     frame.position = Watch::beginning;

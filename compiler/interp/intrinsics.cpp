@@ -26,7 +26,7 @@ constexpr RealRow reals[] = {
     {"fmod", 2, [](const double* a, DataType) { return std::fmod(a[0], a[1]); }},
     {"atan2", 2, [](const double* a, DataType) { return std::atan2(a[0], a[1]); }},
     {"hypot", 2, [](const double* a, DataType) { return std::hypot(a[0], a[1]); }},
-    // A power of two that is no number gives none; one beyond every exponent, 0 or infinity.
+    // NaN as the exponent gives NaN; an exponent out of range gives 0 or infinity.
     {"ldexp", 2, [](const double* a, DataType) { return std::isnan(a[1]) ? a[1] : std::ldexp(a[0], static_cast<int>(std::clamp(a[1], -5000.0, 5000.0))); }},
     {"copysign", 2, [](const double* a, DataType) { return std::copysign(a[0], a[1]); }},
     {"nextafter", 2,
@@ -68,7 +68,7 @@ constexpr IntRow ints[] = {
        int64_t shift = a[2] - a[3];
        return static_cast<int64_t>((product + (static_cast<__int128>(1) << (shift - 1))) >> shift);
      }},
-    // (x, y, left, right, q, is left wanted, is right wanted): the same with the shifts apart.
+    // (x, y, left, right, q, is left used, is right used): the same with separate shifts.
     {"q_multiply_shift_per_axis", 7,
      [](const int64_t* a, DataType) {
        __int128 x = a[5] ? static_cast<__int128>(a[0]) << std::clamp<int64_t>(a[2], 0, 62) : a[0];

@@ -1,4 +1,4 @@
-// Threads on stacks of their own: see kernel.h.
+// Threads with their own stacks: see kernel.h.
 #include "interp/kernel.h"
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 namespace loopsmith::interp {
 namespace {
 
-constexpr size_t stack_bytes = size_t{1} << 20;   // taken as it is touched
+constexpr size_t stack_bytes = size_t{1} << 20;   // the system allocates pages at their first use
 
 }  // namespace
 
@@ -33,11 +33,11 @@ struct Kernel::Fiber {
   Kernel* kernel = nullptr;
   ucontext_t context{};
   void* stack = nullptr;
-  const void* site = nullptr;              // where it waits
+  const void* site = nullptr;              // the place of the wait
   const std::vector<int>* group = nullptr;
   Origin origin;
   bool is_barrier = false;
-  const std::function<bool()>* until = nullptr;   // it waits for this, not for others
+  const std::function<bool()>* until = nullptr;   // the condition that it waits for; null: it waits for other threads
   ~Fiber() { if (stack) { ::munmap(stack, stack_bytes); } }
 };
 
@@ -139,7 +139,7 @@ void Kernel::suspend(Fiber& fiber) {
 #endif
 }
 
-// Lets those go on of whose group everybody has come. False: there is no such group.
+// Resumes the threads of every group that is complete. False when no group is.
 auto Kernel::release() -> bool {
   bool any = false;
   std::vector<char> is_open(fibers_.size(), 0);
@@ -155,7 +155,7 @@ auto Kernel::release() -> bool {
     for (size_t u = 0; u < fibers_.size() && all; ++u) {
       const Fiber& other = *fibers_[u];
       if ((*fiber.group)[u] != (*fiber.group)[t]) { continue; }
-      // A barrier is for everybody; in a shuffle those that are through count no longer.
+      // A barrier needs every thread; a shuffle does not wait for finished threads.
       all = other.state == Fiber::State::Waiting ? other.site == fiber.site : other.state == Fiber::State::Done && !fiber.is_barrier;
     }
     if (!all) { continue; }
@@ -216,7 +216,7 @@ void Kernel::run(const Statement& body) {
     for (auto& fiber : fibers_) {
       if (fiber->state != Fiber::State::Ready) { continue; }
       going = true;
-      // The others stop as soon as one has failed.
+      // All threads stop after the failure of one.
       fiber->frame.failed = fiber->frame.failed || failed;
       resume(*fiber);
       failed = failed || fiber->frame.failed;
@@ -225,7 +225,7 @@ void Kernel::run(const Statement& body) {
       going = true;
       continue;
     }
-    // Nobody can go on: who still waits, waits in vain.
+    // No thread can go on: the waiting ones wait forever.
     for (auto& fiber : fibers_) {
       if (fiber->state != Fiber::State::Waiting) { continue; }
       if (!failed) { fiber->frame.fail(error(loopsmith::Code::InterpBarrier, fiber->origin).arg("iteration", fiber->frame.iteration())); }
@@ -242,7 +242,7 @@ void Kernel::run(const Statement& body) {
     parent_.stats.statements += frame.stats.statements;
     parent_.stats.block_instances += frame.stats.block_instances;
     steps += frame.steps - parent_.steps;
-    // Each thread finds the same.
+    // All threads find the same problem.
     for (Diagnostic& d : frame.stats.warnings) {
       auto is_same = [&](const Diagnostic& o) { return o.code == d.code && o.where == d.where; };
       std::vector<Diagnostic>& all = parent_.stats.warnings;

@@ -1,6 +1,6 @@
-// Threads that work together: a loop nest over threadIdx whose body waits at barriers, reduces across threads or shuffles. Each
-// thread runs on a stack of its own, with a frame of its own, one at a time and in order, up to where it must wait.
-// Threads that wait for some that never come are an error of the program.
+// Kernels of cooperating threads: a loop nest over threadIdx whose body waits at barriers, reduces across threads or shuffles. Each
+// thread has its own stack and frame. Threads run one at a time and in order, each up to the point where it must wait.
+// Waiting for threads that never arrive is an error of the program.
 #pragma once
 
 #include <functional>
@@ -25,26 +25,26 @@ class Kernel {
   [[nodiscard]] auto thread_count() const -> int { return count_; }
   /// The index of a thread in a dimension; the first dimension changes fastest.
   [[nodiscard]] auto index(int thread, size_t dimension) const -> int64_t;
-  /// Memory that all threads share, by the allocation's number; `second`: it is new.
+  /// Memory that all threads share, by the allocation's number; `second` is true when it is new.
   [[nodiscard]] auto storage(uint32_t number) -> std::pair<Memory*, bool>;
 
-  /// Waits for all threads of which `group` says the same number as of this one. `site` tells waiting places apart.
+  /// Waits for all threads that have the same number in `group` as this one. `site` identifies the place of the wait.
   void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier);
-  /// Waits until it holds.
+  /// Waits until `holds` returns true.
   void wait_until(Frame& f, const std::function<bool()>& holds, Origin origin);
-  /// A barrier in memory that shared memory's copies complete: a phase ends when as many have arrived as are awaited, and the bytes.
+  /// A barrier in memory for copies to shared memory: a phase ends when all awaited threads and bytes have arrived.
   struct MachineBarrier {
-    int64_t awaited = 0, missing = 0;        // threads
-    int64_t bytes = 0;                       // that copies still bring
-    int64_t phases = 0;                      // that are over
+    int64_t awaited = 0, missing = 0;        // numbers of threads
+    int64_t bytes = 0;                       // bytes that copies still bring
+    int64_t phases = 0;                      // completed phases
     std::vector<Copy> copies;
   };
   std::map<int64_t, MachineBarrier> barriers;
-  /// What each thread has put out for others to read.
+  /// The values that each thread offers to others.
   std::vector<std::vector<Slot>> posted;
   /// Every thread in one group.
   std::vector<int> everybody;
-  /// Threads in one group that differ in these dimensions only; those of one warp.
+  /// Groups of threads that differ only in these dimensions.
   [[nodiscard]] auto across(const std::vector<size_t>& dimensions) -> const std::vector<int>&;
   [[nodiscard]] auto warps(int64_t size) -> const std::vector<int>&;
 

@@ -36,7 +36,7 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
   if (!constant.empty()) {
     std::memcpy(storage.data, constant.data(), std::min(constant.size(), static_cast<size_t>(bytes)));
   } else {
-    // What nobody wrote is not a number, so that it shows.
+    // Unwritten elements are NaN, so that reads of them show in results.
     std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
     if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
   }

@@ -67,7 +67,7 @@ struct Loop final : Statement {
       if (watched) { f.position = f.watch->enter(around, this, name, instance, i); }
       int64_t steps = f.steps;
       body->run(f);
-      // An iteration that did nothing, such as one that a predicate keeps back, takes its time all the same.
+      // An iteration without statements, for example behind a false predicate, counts as a step, too.
       if (f.steps == steps && ++f.steps >= f.next_check) { f.check_limits(); }
       if (f.failed) { return; }
       if (f.flow != Flow::Next) {
@@ -144,7 +144,7 @@ struct LetStatement final : Statement {
   }
 };
 
-// Fills in a binding from a buffer's own shape, strides and offset.
+// Fills in a binding from a buffer's shape, strides and offset.
 struct BindBuffer {
   uint32_t binding = 0;
   uint32_t memory = 0;                     // slot of the data variable
@@ -177,16 +177,16 @@ struct BindBuffer {
 
 constexpr int64_t allocation_limit = int64_t{4} << 30;
 
-// Memory of its own for a variable, for as long as the body runs.
+// Allocates memory for a variable while the body runs.
 struct AllocateMemory {
   uint32_t memory = 0;
   uint32_t number = 0;                     // in Frame::storages
   std::vector<const IntExpr*> extents;
   int64_t element_bytes = 4;
-  bool is_shared = false;                  // among the threads of a kernel
-  std::string constant;                    // contents, if it has any
+  bool is_shared = false;                  // shared by the threads of a kernel
+  std::string constant;                    // initial contents; empty: none
   Origin origin;
-  std::vector<BindBuffer> bind;            // buffers that live in it
+  std::vector<BindBuffer> bind;            // buffers in this memory
   void run(Frame& f) const;
 
  private:
@@ -203,7 +203,7 @@ struct AllocateStatement final : Statement {
 struct PointerStatement final : Statement {
   uint32_t slot = 0;
   const PointerExpr* value = nullptr;
-  std::vector<BindBuffer> bind;            // buffers that live where it points to
+  std::vector<BindBuffer> bind;            // buffers in the memory that it points to
   const Statement* body = nullptr;
   void run(Frame& f) const override {
     f.pointers[slot] = value->eval(f);
@@ -226,7 +226,7 @@ struct MatchRegion {
   const BufferNode* buffer = nullptr;
   uint32_t memory = 0;                                     // slot of the view's data variable
   std::vector<const IntExpr*> mins, extents;
-  // Variables that the view's shape, strides and offset introduce.
+  // Variables that the view's shape, strides and offset define.
   std::vector<std::pair<uint32_t, size_t>> shape_vars, stride_vars;
   std::optional<uint32_t> offset_var;
   Origin origin;
@@ -237,7 +237,7 @@ struct MatchRegion {
     to.memory = from.memory;
     f.pointers[memory] = {from.memory, from.start};
     to.start = from.start;
-    // In elements of the view, which may be of another type.
+    // In elements of the view, whose type may differ from the buffer's.
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
     to.count = from.memory ? (from.memory->bytes - from.start) / bytes : 0;
     to.offset = from.offset;
@@ -257,7 +257,7 @@ struct MatchRegion {
   }
 };
 
-// A region that a block declares, with a place in Frame::regions.
+// A region that a block declares, and its place in Frame::regions.
 struct DeclaredRegion {
   size_t first = 0;
   std::vector<const IntExpr*> mins, extents;
@@ -266,12 +266,12 @@ struct DeclaredRegion {
 struct BlockInstance final : Statement {
   const Block* block = nullptr;
   std::vector<std::pair<uint32_t, const IntExpr*>> iters;    // slot, value
-  std::vector<std::pair<uint32_t, const IntExpr*>> moved;    // of those, the ones with a slot of their own
-  std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and where they begin
+  std::vector<std::pair<uint32_t, const IntExpr*>> moved;    // the ones of these with a slot of their own
+  std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and their first values
   const IntExpr* predicate = nullptr;                        // null: true
   std::vector<std::unique_ptr<AllocateMemory>> allocations;
   std::vector<MatchRegion> matches;
-  std::vector<DeclaredRegion> declared;                      // where accesses are checked against them
+  std::vector<DeclaredRegion> declared;                      // the declared regions, for checks of accesses
   std::vector<const void*> reduced;                          // loops over threads that it reduces across
   const Statement* init = nullptr;
   const Statement* body = nullptr;

@@ -1,4 +1,4 @@
-// What threads do together, pointers and calls: see threads.h.
+// Cooperating threads, pointers and calls: see threads.h.
 #include "interp/threads.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void ThreadIndex::run(Frame& f) const {
 }
 
 void Barrier::run(Frame& f) const {
-  // A warp's threads run in order: what one wrote before, all see.
+  // The threads of a warp run in step: all see earlier writes.
   if (is_warp) { return; }
   f.kernel->wait(f, this, f.kernel->everybody, origin, true);
 }
@@ -83,7 +83,7 @@ void AllReduce::run(Frame& f) const {
       if (result[i].i) { sum[i].i = result[i].i->eval(f); } else { sum[i].f = result[i].f->eval(f); }
     }
   }
-  // Nobody puts out the next value before all have read this one.
+  // No thread posts its next value before all have read this one.
   f.kernel->wait(f, &condition, group, origin, false);
   for (size_t i = 0; i < results.size() && !f.failed; ++i) { put(f, results[i], result[i].i != nullptr, 0, sum[i]); }
 }
@@ -101,7 +101,7 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   int64_t here = f.thread % warp;
   int64_t first = here / part * part;
   int64_t from = kind == From ? first + ((distance % part) + part) % part : kind == Up ? here - distance : here + distance;
-  // Beyond the part each keeps its own.
+  // Outside of the part, each lane keeps its own value.
   if (from < first || from >= first + part) { from = here; }
   int64_t thread = f.thread - here + from;
   Slot out = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty() ? kernel.posted[static_cast<size_t>(thread)][0] : own;
@@ -111,7 +111,7 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
 
 void CallStatement::run(Frame& f) const {
   f.lane = 0;
-  // All arguments before any parameter: one may call the same function.
+  // All arguments are evaluated before any parameter is set: an argument may call the same function.
   std::vector<Pointer> at;
   std::vector<Slot> given(values.size());
   for (const auto& [slot, pointer] : pointers) { at.push_back(pointer->eval(f)); }
@@ -130,10 +130,10 @@ void CallStatement::run(Frame& f) const {
     if (!f.failed) { f.loops.resize(loops); }
   };
   if (!recurs) { return run_body(); }
-  // On a thread's own stack there is less room.
+  // The stack of a kernel's thread is smaller.
   int most = f.kernel ? 30 : 200;
   if (++f.depth > most) {
-    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", std::to_string(most) + " calls of a function by itself").arg("iteration", f.iteration()));
+    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", std::to_string(most) + " nested calls of a function").arg("iteration", f.iteration()));
     return;
   }
   std::vector<Slot> slots = f.slots;

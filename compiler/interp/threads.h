@@ -1,5 +1,5 @@
-// Closures of what threads do together: launches, barriers, reductions across threads, shuffles. Also pointers, calls of functions of
-// the module, and the few functions of C that are known.
+// Closures for cooperating threads: launches, barriers, reductions across threads, shuffles. Also pointers, calls of functions of
+// the module, and the supported functions of C.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace loopsmith::interp {
 
-/// Must the threads of this code wait for each other?
+/// True when the threads of this code wait for each other.
 [[nodiscard]] auto needs_threads(const Stmt& body) -> bool;
 
 struct KernelStatement final : Statement {
@@ -38,14 +38,14 @@ struct AllReduce final : Statement {
   std::vector<uint32_t> lhs, rhs;
   const IntExpr* condition = nullptr;
   std::vector<AccessSite> results;
-  std::vector<size_t> dimensions;           // it goes across these
+  std::vector<size_t> dimensions;           // the dimensions that it reduces across
   void run(Frame& f) const override;
 };
 
 struct WarpShuffle {
   enum Kind : uint8_t { From, Up, Down } kind = From;
   Code value;
-  const IntExpr* lane = nullptr;            // or how far
+  const IntExpr* lane = nullptr;            // the lane, or a distance
   const IntExpr* width = nullptr;
   int64_t warp = 32;
   Origin origin;
@@ -93,11 +93,11 @@ struct CallStatement final : Statement {
   std::vector<BindBuffer> bind;
   const Statement* body = nullptr;
   Origin origin;
-  bool recurs = false;                      // it stands in the function that it calls
+  bool recurs = false;                      // the call is inside of the called function
   bool returns_ints = false, returns_reals = false;
   void run(Frame& f) const override;
 };
-/// The value of a call of a function that returns one.
+/// The value of a call of a function with a return value.
 template <class Base>
 struct CallValue final : Base {
   const CallStatement* call = nullptr;
@@ -107,7 +107,7 @@ struct CallValue final : Base {
     f.has_returned = false;
     call->run(f);
     f.lane = lane;
-    if (!f.failed && !f.has_returned) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "the value of a function that comes to its end without one")); }
+    if (!f.failed && !f.has_returned) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "the value of a function that ends without returning one")); }
     if constexpr (std::is_same_v<Base, IntExpr>) { return f.returned.i; } else { return f.returned.f; }
   }
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr int warp_size = 32;
 constexpr int wavefront_size = 64;
 
-// A place in memory as the elements of a matrix, checked.
+// The elements of a matrix in memory, with checked access.
 class Elements {
  public:
   Elements(Frame& f, const TileStatement& op, const TileOperand& operand) : f_(f), op_(op), element_(operand.element), pointer_(operand.pointer->eval(f)) {
@@ -72,7 +72,7 @@ auto bits_of(Pointer p, Slot* out) {
 }
 auto pointer_of(const Slot* s) -> Pointer { return {reinterpret_cast<Memory*>(s[0].i), s[1].i}; }
 
-// Where the elements of mma's operands lie: row and column of element i of a thread (PTX, "Matrix fragments for mma").
+// The row and column of element i of a thread in mma's operands (PTX, "Matrix fragments for mma").
 struct Spot { int row, column; };
 auto left_spot(int k, int thread, int i) -> Spot {
   int group = thread >> 2, pair = thread & 3;
@@ -86,7 +86,7 @@ auto right_spot(int k, int thread, int i) -> Spot {
   if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
   return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
 }
-// The same for mma.sp of halves: the elements of A that are there, k / 2 in a row, and those of B.
+// The same for mma.sp of halves: the stored elements of A, k / 2 in a row, and those of B.
 auto sparse_left_spot(int k, int thread, int i) -> Spot {
   return left_spot(k / 2, thread, i);
 }
@@ -115,7 +115,7 @@ void TileStatement::run(Frame& f) const {
   f.lane = 0;
   switch (kind) {
     case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments: case Kind::CompareFragments:
-      // The threads of a warp do it once, together.
+      // The threads of a warp execute it once, together.
       if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false); }
       if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
       if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
@@ -126,7 +126,7 @@ void TileStatement::run(Frame& f) const {
 }
 
 void TileStatement::fragment_operation(Frame& f) const {
-  // Offsets of fragments are their numbers.
+  // The offset of a fragment is its number.
   auto fragment = [&](size_t i, int size) {
     Pointer p = operands[i].pointer->eval(f);
     p.byte += operands[i].offset->eval(f) * size * std::max(1, operands[i].element.element_bytes());
@@ -168,7 +168,7 @@ void TileStatement::fragment_operation(Frame& f) const {
   }
 }
 
-// Thread t says where row t % 8 of tile t / 8 begins.
+// Thread t has the address of row t % 8 of tile t / 8.
 void TileStatement::load_tiles_of_warp(Frame& f) const {
   Kernel& kernel = *f.kernel;
   int lane = f.thread % warp_size;
@@ -194,7 +194,7 @@ void TileStatement::load_tiles_of_warp(Frame& f) const {
   kernel.wait(f, &operands, warps, origin, false);
 }
 
-// C += A * B, of 16 x 8, 16 x 8 and 8 x 8. Outside of a launch the matrices are all in one place, and it is done at once.
+// C += A * B, with 16 x 8, 16 x 8 and 8 x 8 elements. Outside of a launch a single thread has the whole matrices and multiplies them at once.
 void TileStatement::multiply_tiles_of_warp(Frame& f) const {
   int lane = in_kernel ? f.thread % warp_size : 0, first = in_kernel ? f.thread - lane : 0;
   std::vector<Slot> here(operands.size() * 2);
@@ -241,7 +241,7 @@ void TileStatement::warp_operation(Frame& f) const {
   if (kind == Kind::MultiplyWarp && operands[0].row) { return multiply_tiles_of_warp(f); }
   Kernel& kernel = *f.kernel;
   int lane = f.thread % warp_size;
-  // Registers that belong to the warp as a whole: each thread has a row of its own.
+  // Registers of the whole warp: each thread has its own row.
   auto own_row = [&](size_t i) {
     Elements all(f, *this, operands[i]);
     Pointer p = all.pointer();
@@ -261,14 +261,14 @@ void TileStatement::warp_operation(Frame& f) const {
     return;
   }
   if (kind == Kind::LoadMatrix && is_transposed && operands[0].element.bits == 8) {
-    // Byte by byte; the last argument is the stride.
+    // Loads byte by byte; the last argument is the stride.
     Elements own(f, *this, operands[0]);
     Elements memory(f, *this, {operands[1].pointer, nullptr, operands[1].element});
     int64_t step = operands[1].offset->eval(f);
     for (int i = 0; i < 16; ++i) { own.set(i, memory.get((i % 8 / 4 * 16 + lane % 4 * 4 + i % 4) * step + lane / 4 + i / 8 * 8)); }
     return;
   }
-  // Everybody says where their operands are; then each makes their own part.
+  // Every thread posts the places of its operands; then each computes its own part.
   const std::vector<int>& warps = kernel.warps(warp_size);
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
   mine.resize(2 * operands.size());
@@ -281,7 +281,7 @@ void TileStatement::warp_operation(Frame& f) const {
     return Elements(f, *this, element, pointer_of(&kernel.posted[static_cast<size_t>(first + thread)][2 * operand]));
   };
   if (kind == Kind::LoadMatrix) {
-    // Four matrices of 8 x 8 elements of 16 bits: thread t names row t % 8 of matrix t / 8.
+    // Four matrices of 8 x 8 elements of 16 bits: thread t has the address of row t % 8 of matrix t / 8.
     DataType half = DataType::uint(16);
     Elements own = of_thread(lane, 0, half);
     for (int matrix = 0; matrix < 4; ++matrix) {
@@ -296,7 +296,7 @@ void TileStatement::warp_operation(Frame& f) const {
     int held = selector ? k / 2 : k;
     int a_count = 16 * held / warp_size, b_count = k * 8 / warp_size;
     std::vector<Slot> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
-    // Where an element of the sparse matrix belongs: two bits for each, 16 of the word for row r, the others for row r + 8.
+    // The column of an element of the sparse matrix: two bits for each; 16 bits of the word are for row r, the others for row r + 8.
     auto whole_column = [&](Spot s) {
       int64_t chosen = selector->eval(f);
       int holder = s.row % 8 * 4 + static_cast<int>(k == 16 ? chosen & 3 : (chosen & 1) * 2 + s.column / 8);
@@ -325,7 +325,7 @@ void TileStatement::warp_operation(Frame& f) const {
       }
       out[static_cast<size_t>(i)] = sum;
     }
-    // Nobody overwrites what others still read.
+    // No thread overwrites registers that others still read.
     kernel.wait(f, &operands, warps, origin, false);
     for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
     return;
@@ -367,7 +367,7 @@ void TileStatement::tile_operation(Frame& f) const {
     for (size_t j = 0; j < 16; ++j) {
       char* to = own + i * row_bytes + j * 4;
       if (left_is_signed && value.type.is_bfloat16()) {
-        // Even and odd products are summed apart, in float32.
+        // Even and odd products have separate sums, in float32.
         float even = 0, odd = 0, c;
         std::memcpy(&c, to, 4);
         auto pair = [&](const char* row, size_t at, int which) { return static_cast<float>(from_bits(value.type, read_as<uint16_t>(row + at * 4 + static_cast<size_t>(which) * 2))); };
@@ -400,7 +400,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
   int element = f.lane;
   int local = 16 * k / wavefront_size;
   std::vector<Slot> posted(static_cast<size_t>(2 * local));
-  // Bytes packed into a word are taken apart.
+  // Unpacks the bytes of a word.
   auto put_out = [&](const Code& code, DataType type, Slot* to) {
     bool is_packed = code.type.lanes == 1 && local > 1;
     for (int i = 0; i < local; ++i) {
@@ -427,7 +427,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
   }
   int row = lane / 16 * 4 + element, column = lane % 16;
   for (int l = 0; l < k; ++l) {
-    // Element l of a row (column) is with thread row + 16 * (l / local), in its register l % local.
+    // Thread row + 16 * (l / local) holds element l of a row (column), in its register l % local.
     const Slot& x = kernel.posted[static_cast<size_t>(first + row + 16 * (l / local))][static_cast<size_t>(l % local)];
     const Slot& y = kernel.posted[static_cast<size_t>(first + column + 16 * (l / local))][static_cast<size_t>(local + l % local)];
     if (type.is_real()) { sum.f = round_to(type.element(), sum.f + x.f * y.f); } else { sum.i = wrap_to(type.element(), sum.i + x.i * y.i); }
@@ -457,7 +457,7 @@ auto wavefront_row(const Call& n) -> const WavefrontRow* {
   return nullptr;
 }
 
-// Of a pointer's argument: what it points to.
+// The element type that a pointer argument points to.
 auto pointee(const Expr& e) -> DataType {
   if (const auto* v = e.as<VarNode>(); v && v->pointer) { return v->pointer->element; }
   if (const auto* c = e.as<Call>(); c && c->op == "tvm_access_ptr" && !c->args.empty()) { return c->args[0].dtype().element(); }
@@ -512,7 +512,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
   auto operand = [&](size_t pointer_at, const IntExpr* offset) { return TileOperand{pointer(n.args[pointer_at]), offset, pointee(n.args[pointer_at])}; };
   auto is_whole = [&](const TileStatement& s) {
     return std::all_of(s.operands.begin(), s.operands.end(), [&](const TileOperand& o) {
-      // A bit has a byte of its own, as in other buffers.
+      // A bit takes a byte, as in other buffers.
       bool is_bit = o.element.bits == 1 && (s.kind == Kind::FillFragment || s.kind == Kind::LoadFragment || s.kind == Kind::StoreFragment);
       return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
     });
@@ -567,7 +567,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
     return checked(out);
   }
-  // (D, number, A, number, B, number, C, number): 8 x 8 counts of where 128 bits of a row and of a column differ.
+  // (D, number, A, number, B, number, C, number): 8 x 8 counts of differing bits between the 128 bits of a row and of a column.
   if (op == "tvm_bmma_sync") {
     if (n.args.size() != 8) { return nullptr; }
     auto* out = make(Kind::CompareFragments, op);
@@ -575,7 +575,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     out->k = 128;
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
     const std::vector<TileOperand>& all = out->operands;
-    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of what is not bits, counted in integers"); }
+    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of other types than bits with integer counts"); }
     return out;
   }
   if (op == "tvm_mma_sync") {
@@ -591,7 +591,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     Name result_scope = n.args.size() > result_at ? scope_of_matrix(n.args[result_at]) : Name();
     bool is_of_warp = (op == "ptx_ldmatrix" || op == "ptx_mma") && is_matrix_of_warp(result_scope);
     if (!in_kernel_ && !(is_of_warp && op == "ptx_mma")) { return refuse("`" + std::string(op) + "` outside of a launch"); }
-    // Part of a whole matrix: its rows are known where its buffer is.
+    // An operand that is part of a whole matrix: the row stride comes from its buffer.
     auto part = [&](TileStatement& s, size_t at) {
       Name scope = scope_of_matrix(n.args[at]);
       auto row = row_of_.find(n.args[at].as<VarNode>());
@@ -634,7 +634,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
       if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
       return checked(out);
     }
-    // (shape, layouts, types, A and its offset, B, C, where A's elements belong and its offset, selector, saturates)
+    // (shape, layouts, types, A and its offset, B, C, the positions of A's elements and their offset, selector, saturates)
     if (op == "ptx_mma_sp") {
       if (n.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma_sp`"); }
       auto* out = make(Kind::MultiplyWarp, op);

@@ -1,4 +1,4 @@
-// Places of accesses: see watch.h.
+// The tree of places: see watch.h.
 #include "interp/watch.h"
 
 #include <algorithm>

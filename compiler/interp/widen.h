@@ -1,14 +1,14 @@
-// Programs with all numbers of short types (float16, bfloat16, those of 8 bits and less) in float32: what they compute but for rounding.
+// Programs with float32 in place of all short types (float16, bfloat16, types of 8 bits and less): the same computation without their rounding.
 #pragma once
 
 #include "ir/ir.h"
 
 namespace loopsmith::interp {
 
-/// Are there numbers of short types that the function gets or gives?
+/// True when a parameter of the function is of a short type.
 [[nodiscard]] auto has_short_reals(const PrimFunc& func) -> bool;
 
-/// Null: the bits of such numbers mean something to the program (a reinterpretation, constants in memory, code from elsewhere).
+/// Null for programs that depend on the bits of such numbers: reinterpretations, constants in memory, external code.
 [[nodiscard]] auto with_wide_reals(const IRModule& module) -> IRModule;
 
 }  // namespace loopsmith::interp

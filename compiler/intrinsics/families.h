@@ -1,4 +1,4 @@
-// The embedded scripts: families.cpp is made from the .tir files of this folder (CMakeLists.txt).
+// The embedded scripts: CMakeLists.txt makes families.cpp from the .tir files of this folder.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ struct Family { std::string_view name, script; };
 /// In the order of the reference page.
 [[nodiscard]] auto families() -> const std::vector<Family>&;
 
-/// names.tir: what else of TVM's module of intrinsics schedules use.
+/// names.tir: the other names of TVM's module of intrinsics that schedules use.
 [[nodiscard]] auto names_script() -> std::string_view;
 
 }  // namespace loopsmith::intrinsics

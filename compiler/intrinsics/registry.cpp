@@ -15,7 +15,7 @@ namespace {
 
 using schedule::TensorIntrin;
 
-// The call of `TensorIntrin.register(...)` (with modules in front or not) that a statement is; null: it is something else.
+// The call of `TensorIntrin.register(...)`, with or without modules in front, in a statement; null for other statements.
 auto registration(const syntax::Stmt& stmt) -> const syntax::CallExpr* {
   static const Name register_name("register"), class_name("TensorIntrin");
   const auto* statement = stmt.as<syntax::ExprStmt>();
@@ -27,7 +27,7 @@ auto registration(const syntax::Stmt& stmt) -> const syntax::CallExpr* {
   return member && member->attr.name == class_name ? call : nullptr;
 }
 
-// The arguments, starred ones spread; false: one is unknown or reported.
+// Evaluates the arguments and spreads starred ones. False when an argument is unknown or has an error, which was reported.
 auto arguments_of(eval::Evaluator& evaluator, const syntax::CallExpr& call, std::vector<eval::Value>& out) -> bool {
   auto scope = evaluator.new_scope({});
   for (const syntax::Expr* argument : call.args) {
@@ -60,12 +60,12 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   evaluator.diagnostics.resize(said);
   auto refuse = [&](std::string_view name, std::string_view why) {
     diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("why", why)
-                              .remedy("the form is `TensorIntrin.register(name, description, implementation)`"));
+                              .remedy("write `TensorIntrin.register(name, description, implementation)`"));
     return std::nullopt;
   };
   const std::string* name = arguments.empty() ? nullptr : arguments[0].string();
   if (!known || !name) {
-    // What went wrong in a program it names is said there.
+    // Errors in the program itself are reported there.
     if (!known && !call.args.empty()) { return std::nullopt; }
     return refuse("?", "its name is no string");
   }
@@ -78,11 +78,11 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   return out;
 }
 
-// A family, read when something of it is asked for.
+// A family of intrinsics, read when one of them is looked up.
 class Scripts final : public schedule::IntrinsicTable {
  public:
   Scripts() {
-    // Names are found without reading the scripts: registrations stand at the beginning of a line, their name with them.
+    // Names are found without evaluating the scripts: a registration and its name stand at the beginning of a line.
     static constexpr std::string_view opening = "\nTensorIntrin.register(\"";
     for (size_t f = 0; f < families().size(); ++f) {
       std::string_view text = families()[f].script;
@@ -114,7 +114,7 @@ class Scripts final : public schedule::IntrinsicTable {
         const syntax::CallExpr* call = registration(*stmt);
         const auto* text = call && !call->args.empty() ? call->args[0]->as<syntax::StringExpr>() : nullptr;
         if (!text || text->value != name.view()) { continue; }
-        Diagnostics ignored;   // a test reads all of them and shows what is wrong
+        Diagnostics ignored;   // a test evaluates all scripts and shows errors
         if (auto intrinsic = read(*file, item, *call, ignored)) { slot = std::make_unique<TensorIntrin>(std::move(*intrinsic)); }
       }
     }
@@ -156,9 +156,9 @@ auto registered_in(frontend::File& file, Diagnostics& diagnostics) -> std::vecto
   return out;
 }
 
-// The declarations of names.tir with their values; read when the first of them is asked for.
+// The declarations of names.tir with their values, evaluated at the first lookup.
 auto named(Name name) -> const eval::Value* {
-  // Most names are none of these, and are not worth reading it.
+  // Most names are not declared there: they must not cost an evaluation of names.tir.
   std::string_view text = name.view();
   if (text.find("_INTRIN") == std::string_view::npos && !text.ends_with("_intrin_group") && !text.ends_with("_layout")) { return nullptr; }
   static const auto* values = [] {
@@ -174,7 +174,7 @@ auto named(Name name) -> const eval::Value* {
 
 auto predeclared(Name name) -> const eval::Value* {
   static const Name class_name("TensorIntrin");
-  // The statement is read, not run: what it would do elsewhere (in a function) is nothing.
+  // The statement is read, not run: inside of a function it has no effect.
   static const auto* value = [] {
     auto space = eval::make_object<eval::Namespace>(Name("TensorIntrin"));
     auto nothing = [](eval::Evaluator&, const eval::Arguments&) { return eval::Value(); };

@@ -60,7 +60,7 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
     Buffer buffer = func->buffer_of(func->params[i]);
     const auto* array = given.as<Call>();
     if (!array || !is_array(*array)) {
-      // Numbers are passed in the type that the function says.
+      // Numbers are passed in the type of the function's parameter.
       DataType t = func->params[i]->dtype;
       bool is_number = !t.is_handle() && !given.dtype().is_handle();
       if (!is_number && !(t.is_handle() && given.dtype().is_handle())) { return {}; }
@@ -85,7 +85,7 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
     const auto* strides = array->args[2].as<Call>();
     bool is_strided = strides && strides->op == make_shape && strides->args.size() > 0;
     if (!bind(buffer->shape, array->args[1]) || !bind(buffer->strides, array->args[2])) { return {}; }
-    // Rows that lie apart are read by functions that ask how far.
+    // Rows with gaps between them are read by functions that take strides.
     if (is_strided && buffer->strides.empty()) { return {}; }
     const Expr& offset = array->args[5];
     if (is_zero(offset)) {

@@ -1,7 +1,7 @@
 // Calls between the functions of a module: by its name, `Module.scale(A.data, 2)`, and as packed functions,
-// `T.call_packed("scale", A, 2)`, where the module has a program of that name. What is passed as an array
-// (`T.tvm_stack_make_array`) brings its shape along, so that the function's own sizes are known. What the module does not have is
-// elsewhere, and nothing is known of it.
+// `T.call_packed("scale", A, 2)`, where the module has a program of that name. An argument that is passed as an array
+// (`T.tvm_stack_make_array`) brings its shape along, which gives the sizes of the function's buffers. Functions outside of the module are
+// unknown.
 #pragma once
 
 #include <optional>
@@ -15,28 +15,28 @@ namespace loopsmith {
 struct PackedCall {
   Name function;                              // of the module
   Array<Expr> args;                           // for its parameters: pointers and numbers
-  std::vector<std::pair<Var, Expr>> sizes;    // variables of its shapes and strides, by what the arrays say
+  std::vector<std::pair<Var, Expr>> sizes;    // variables of its shapes and strides, with their values from the arrays
 };
 
-/// Is it a call of a packed function by name? The name.
+/// The name in a call of a packed function; none: it is another call.
 [[nodiscard]] auto packed_name(const Call& call) -> std::optional<Name>;
 
-/// The function of the module that has this name, or says it as its `global_symbol`.
+/// The function of the module with this name, or with this `global_symbol`.
 [[nodiscard]] auto function_of_symbol(const IRModuleNode& module, Name symbol) -> std::optional<Name>;
 
 /// The name in a call whose arguments lie on the stack (`T.call_packed_lowered`).
 [[nodiscard]] auto lowered_packed_name(const Call& call) -> std::optional<Name>;
 
-/// As a call of a function of the module; none where that has no such function, or the arguments do not fit it.
+/// The call as one of a function of the module; none where the module has no such function, or the arguments do not fit it.
 [[nodiscard]] auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<PackedCall>;
 
 /// The constant of a module whose variable has a name, `T.lookup_param(name)`, and the function that holds it.
 [[nodiscard]] auto find_constant(const IRModuleNode& module, const Expr& name) -> std::optional<std::pair<Name, const AllocateConst*>>;
 
-/// The functions that are called in one, by any of these, or hold a constant that it asks for.
+/// The functions that a function calls in any of these ways, or whose constants it looks up.
 [[nodiscard]] auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<Name>;
 
-/// The module with only that function and what it calls, directly or not, which is private then.
+/// The module with only that function and the functions that it calls, directly or not; those become private.
 [[nodiscard]] auto with_callees(const IRModule& module, Name function) -> IRModule;
 
 }  // namespace loopsmith

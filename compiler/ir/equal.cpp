@@ -572,7 +572,7 @@ class Hasher {
     dtype(v.dtype);
     auto found = numbers_.find(&v);
     if (found == numbers_.end()) {
-      // A variable nobody has defined: all alike. From now on it has a number only where it is defined here.
+      // Undefined variables all hash alike. A variable gets a number only where it is defined.
       if (!defines) {
         word(0xf4ee);
         return;

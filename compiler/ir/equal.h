@@ -25,7 +25,7 @@ struct EqualOptions {
 [[nodiscard]] auto structural_equal(const AttrMap& a, const AttrMap& b, const EqualOptions& options = {}) -> bool;
 [[nodiscard]] auto structural_equal(const IndexMap& a, const IndexMap& b, const EqualOptions& options = {}) -> bool;
 
-/// Where two trees part: the way to the place, and what each has there.
+/// The first difference of two trees: the path to the place, and the piece of each tree there.
 struct Difference {
   std::string path;          // "function `main` > loop `i` > block `C` > value > right operand"
   std::string left, right;   // pieces as script, or "(nothing)"

@@ -17,7 +17,7 @@ auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<i
   auto with = [&](const BinaryNode& n, const auto& f) -> std::optional<int64_t> {
     auto a = evaluate_integer(n.a, values);
     auto b = a ? evaluate_integer(n.b, values) : std::nullopt;
-    // Beyond these nothing is decided, so nothing overflows.
+    // Larger operands give no value, so that nothing overflows.
     constexpr int64_t most = int64_t{1} << 30;
     if (!a || !b || std::abs(*a) > most || std::abs(*b) > most) { return {}; }
     return f(*a, *b);

@@ -1,4 +1,4 @@
-// Integer expressions at given values of their variables: for questions that are decided by trying.
+// The values of integer expressions for given values of their variables.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace loopsmith {
 
 using Valuation = std::vector<std::pair<const VarNode*, int64_t>>;
 
-/// None for what is not plain arithmetic, for unknown variables, and where numbers grow beyond 2^30.
+/// None for expressions other than plain arithmetic, for unknown variables, and where numbers grow beyond 2^30.
 [[nodiscard]] auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<int64_t>;
 
 }  // namespace loopsmith

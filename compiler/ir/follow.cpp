@@ -120,7 +120,7 @@ auto Follower::step(const Block& block) -> bool {
     if (!(match.buffer->data == match.source.buffer->data)) { data_of_views_[match.buffer->data.get()] = match.source.buffer->data.get(); }
   }
   if (block.init) {
-    // It runs with the instances in which the reduction begins.
+    // The init runs in the instances in which the reduction begins.
     std::optional<int64_t> begins = 1;
     for (const IterVar& iter : block.iter_vars) {
       if (iter.kind != IterKind::Reduction || !begins || *begins == 0) { continue; }
@@ -144,7 +144,7 @@ auto Follower::branches(const std::optional<int64_t>& condition, const Stmt& yes
     --undecided_;
     return done;
   }
-  // What both store is stored for certain.
+  // An element that both branches store is stored for certain.
   std::vector<Stored> first, second;
   open_.push_back(&first);
   bool done = follow(yes);

@@ -1,6 +1,6 @@
-// Following a statement with numbers for variables: which elements of buffers it loads and stores, in the order in which it does so. For
-// questions that are decided by trying where loops are short: boxes that bound what is touched cannot say where predicates, conditions in
-// bodies, remainders and triangles leave holes. Contents of buffers are not known: what they decide may go either way.
+// Follows a statement with numbers for variables, and reports the elements of buffers that it loads and stores, in order. This answers
+// questions about short loops that boxes around the accesses cannot: predicates, conditions in bodies, remainders and triangles leave holes
+// in a box. The contents of buffers are unknown: a condition on them may go either way.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class Follower {
   using Element = std::vector<int64_t>;
   virtual ~Follower() = default;
 
-  /// Numbers of the variables around; those that are missing are not known.
+  /// The values of the variables around; a missing one is unknown.
   Valuation values;
   /// Statements, iterations and accesses that may still be followed.
   int64_t steps_left = 1 << 15;
 
-  /// False: there was too much to follow.
+  /// False: `steps_left` ran out.
   auto follow(const Stmt& stmt) -> bool;
 
  protected:
@@ -31,14 +31,14 @@ class Follower {
   virtual void load(const Buffer&, const Element&) {}
   /// A load of one element or another.
   virtual void load_somewhere(const Buffer&) {}
-  /// `certain`: it is made whatever buffers contain.
+  /// `certain`: the store is made whatever the buffers contain.
   virtual void store(const Buffer&, const Element&, bool /*certain*/) {}
   virtual void store_somewhere(const Buffer&) {}
-  /// The memory is handed out as a pointer.
+  /// The pointer to the memory is passed on.
   virtual void hand_out(const VarNode* /*data*/) {}
   /// Before the statement is followed; false leaves it out.
   virtual auto enter(const Stmt&) -> bool { return true; }
-  /// The indices of the access that is told of, as they are written; null: it is told of once more, after both cases of a condition.
+  /// The indices of the access that is reported, as they are written; null: the access is reported again behind both branches of a condition.
   const Array<Expr>* indices = nullptr;
 
  private:
@@ -52,8 +52,8 @@ class Follower {
   void access(const Buffer& buffer, const Element& at, bool is_store, bool certain);
   void somewhere(const Buffer& buffer, bool is_store);
   std::unordered_map<const BufferNode*, View> views_;
-  std::unordered_map<const VarNode*, const VarNode*> data_of_views_;   // to that of what they are views of
-  std::vector<std::vector<Stored>*> open_;     // what the branches of undecided conditions store, outermost first
+  std::unordered_map<const VarNode*, const VarNode*> data_of_views_;   // the data of a view to that of its source
+  std::vector<std::vector<Stored>*> open_;     // stores of the branches of undecided conditions, outermost first
   int undecided_ = 0;                          // loops that may not run, conditions without an other case
 };
 

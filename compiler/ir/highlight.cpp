@@ -2,9 +2,9 @@
 #include "ir/highlight.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
-#include <unordered_set>
+
+#include "support/text.h"
 
 namespace loopsmith {
 namespace {
@@ -17,20 +17,13 @@ constexpr const char* comment = "\x1b[2m";
 constexpr const char* intrinsic = "\x1b[34m";
 constexpr const char* decorator = "\x1b[33m";
 
-auto is_keyword(std::string_view word) -> bool {
-  static const std::unordered_set<std::string_view> words = {"and", "as", "assert", "break", "class", "continue", "def", "elif", "else", "for", "from",
-                                                             "if", "import", "in", "lambda", "not", "or", "pass", "return", "while", "with", "True",
-                                                             "False", "None"};
-  return words.count(word) != 0;
-}
-/// What makes a loop more than a serial one stands out, in the colours that a drawn loop tree has for it; null: no kind of loop.
+/// Kinds of loops other than serial stand out, in the colours that the drawn loop tree has for them; null: the word is no kind of loop.
 auto loop_kind(std::string_view word) -> const char* {
   static const std::unordered_map<std::string_view, const char*> words = {{"T.parallel", "\x1b[1;35m"}, {"T.vectorized", "\x1b[1;32m"}, {"T.unroll", "\x1b[1;33m"},
                                                                           {"T.thread_binding", "\x1b[1;34m"}, {"T.launch_thread", "\x1b[1;34m"}};
   auto found = words.find(word);
   return found == words.end() ? nullptr : found->second;
 }
-auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 }  // namespace
 
@@ -52,18 +45,18 @@ auto colored_script(std::string_view text) -> std::string {
       while (end < text.size() && text[end] != c && text[end] != '\n') { end += text[end] == '\\' ? 2 : 1; }
       end = end < text.size() && text[end] == c ? end + 1 : std::min(end, text.size());
       put(string, text.substr(i, end - i));
-    } else if (std::isdigit(static_cast<unsigned char>(c))) {
-      while (end < text.size() && (is_word(text[end]) || text[end] == '.')) { ++end; }
+    } else if (is_digit(c)) {
+      while (end < text.size() && (is_name_part(text[end]) || text[end] == '.')) { ++end; }
       put(number, text.substr(i, end - i));
-    } else if (is_word(c)) {
-      while (end < text.size() && (is_word(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_word(text[end + 1])))) { ++end; }
+    } else if (is_name_part(c)) {
+      while (end < text.size() && (is_name_part(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_name_part(text[end + 1])))) { ++end; }
       std::string_view word = text.substr(i, end - i);
-      if (is_keyword(word)) { put(keyword, word); }
+      if (is_python_keyword(word)) { put(keyword, word); }
       else if (const char* kind = loop_kind(word)) { put(kind, word); }
       else if (word.size() > 2 && word[1] == '.' && (word[0] == 'T' || word[0] == 'I')) { put(intrinsic, word); }
       else { out += word; }
     } else if (c == '@') {
-      while (end < text.size() && (is_word(text[end]) || text[end] == '.')) { ++end; }
+      while (end < text.size() && (is_name_part(text[end]) || text[end] == '.')) { ++end; }
       put(decorator, text.substr(i, end - i));
     } else {
       out += c;

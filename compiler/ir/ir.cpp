@@ -17,7 +17,7 @@ namespace loopsmith {
 namespace {
 
 // Free lists per thread for sizes up to 512 bytes in classes of 16. A node freed on another thread joins that
-// thread's list. Memory of the lists is returned when asked for (memory.h); under sanitizers every node is malloc'ed.
+// thread's list. memory.h returns the memory of the lists on request. Under sanitizers every node comes from malloc.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define LOOPSMITH_PLAIN_MALLOC 1
@@ -27,7 +27,7 @@ namespace {
 #ifndef LOOPSMITH_PLAIN_MALLOC
 constexpr size_t class_bytes = 16;
 constexpr size_t classes = 32;
-constexpr size_t chunk_bytes = 64 * 1024;   // and their alignment: a node's address says its chunk
+constexpr size_t chunk_bytes = 64 * 1024;   // and their alignment: a node's address gives its chunk
 struct FreeNode { FreeNode* next; };
 /// A chunk that nodes were cut from to its end; the rest was too small for the next one.
 struct SpentChunk { char* memory; size_t cut; };
@@ -36,7 +36,7 @@ struct FreeLists {
   char* begin = nullptr;                    // of the chunk that nodes are cut from now
   char* chunk = nullptr;
   size_t left = 0;
-  std::vector<SpentChunk>* spent = nullptr; // never destroyed: nodes outlive what ends with a thread
+  std::vector<SpentChunk>* spent = nullptr; // never destroyed: nodes outlive their thread
 };
 thread_local FreeLists lists;
 #endif
@@ -147,7 +147,7 @@ auto node_memory() -> NodeMemory {
   for (size_t index = 0; index < classes; ++index) {
     for (const FreeNode* node = mine.heads[index]; node != nullptr; node = node->next) { waiting += index * class_bytes; }
   }
-  // What another thread cut may wait here.
+  // Free nodes of another thread's chunks may wait in this list.
   out.used = cut > waiting ? cut - waiting : 0;
   out.free = waiting + rest;
   return out;
@@ -176,8 +176,8 @@ static void destroy_now(const StmtNode* node) {
   }
 }
 
-/// Destructors run within destructors to this depth; what lies deeper waits until the outermost one is done, so that a chain of any
-/// length is freed on a bounded stack.
+/// Destructors run within destructors to this depth; deeper nodes wait until the outermost destructor is done, so that a chain of any length
+/// is freed on a bounded stack.
 constexpr int max_destroy_depth = 200;
 struct Waiting { std::vector<const ExprNode*> exprs; std::vector<const StmtNode*> stmts; };
 static thread_local int destroy_depth = 0;

@@ -1,12 +1,12 @@
 // TIR: immutable, shared nodes for tensor programs at every stage, from blocks to flat loops.
 //
-// What a program means (the interpreter is the reference, interp/):
+// The semantics of programs (the interpreter, interp/, is the reference):
 //  - Integers wrap around in two's complement. Arithmetic of int32 and int64, the types of indices, does not wrap in a right
 //    program (as in TVM and C): a pass may regroup it as arithmetic of the integers, and must not compute constants that do
-//    not fit. All other types wrap, and a pass gives what wrapping gives. `Div`, `Mod` round to zero, `FloorDiv`, `FloorMod`
+//    not fit. All other types wrap, and a pass keeps wrapped results. `Div`, `Mod` round to zero, `FloorDiv`, `FloorMod`
 //    down; dividing by 0, or the least int32 or int64 by -1, is an error of the program, a shift beyond the width too.
-//  - Expressions have no side effects but calls that say so; operands may be evaluated in any order, one without effect be
-//    dropped or repeated. `And`, `Or`, `Select` evaluate all operands; `if_then_else` only the chosen one. Reading outside a
+//  - Expressions have no side effects, except some calls; operands may be evaluated in any order, and one without effect may
+//    be dropped or repeated. `And`, `Or`, `Select` evaluate all operands; `if_then_else` only the chosen one. Reading outside a
 //    buffer is an error of the program.
 //  - Statements run in order. Iterations of `Parallel`, `Vectorized` and `ThreadBinding` loops run in any order.
 //  - A block is a unit of computation: its body sees the outside only through iter vars, the buffers it declares to read and
@@ -117,8 +117,8 @@ struct Range {
   [[nodiscard]] auto same_as(const Range& o) const -> bool { return min.same_as(o.min) && extent.same_as(o.extent); }
 };
 
-/// `Data` is a plain parameter, `SizeVar`s (shapes) are not told apart from variables.
-/// For variables that point to memory: what they point to and in which storage scope ("global" when empty).
+/// For variables that point to memory: the type of the elements and the storage scope ("global" when empty).
+/// `SizeVar`s (shapes) are plain variables here.
 struct PointerType {
   DataType element;
   Name scope;
@@ -162,10 +162,10 @@ void destroy(const BufferNode* node);
   fields.refs = 0;
   return Buffer(new (allocate_node(sizeof(BufferNode))) BufferNode(std::move(fields)));
 }
-/// A compact buffer with a data variable of its own.
+/// A compact buffer with a new data variable.
 [[nodiscard]] auto make_buffer(Name name, DataType dtype, Array<Expr> shape, Name scope = "global", Origin origin = {}) -> Buffer;
 
-/// The ranges of a buffer that are touched.
+/// The accessed ranges of a buffer.
 struct BufferRegion {
   Buffer buffer;
   Array<Range> region;
@@ -198,7 +198,7 @@ struct IndexMapNode;
 using IndexMap = Ref<IndexMapNode>;
 void destroy(const IndexMapNode* node);
 
-/// (initial indices) -> final indices, over variables of its own; TVM's IndexMap.
+/// (initial indices) -> final indices, over its own variables; TVM's IndexMap.
 struct IndexMapNode {
   mutable uint32_t refs = 0;
   Array<Var> initial;
@@ -360,7 +360,7 @@ struct LetStmt : StmtNode {
   Stmt body;
   LetStmt(Var x, Expr v, Stmt b, Origin o = {}) : StmtNode(node_kind, o), var(std::move(x)), value(std::move(v)), body(std::move(b)) {}
 };
-/// An attribute over a body: `node` is what it is about (a Var, a string, a buffer's data variable, an iter var).
+/// An attribute over a body. `node`: its subject (a Var, a string, a buffer's data variable, an iter var).
 struct AttrStmt : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::AttrStmt;
   using Subject = std::variant<std::monostate, Expr, Buffer, IterVar>;
@@ -396,7 +396,7 @@ struct BufferRealize : StmtNode {
   BufferRealize(Buffer b, Array<Range> r, Expr c, Stmt s, Origin o = {})
       : StmtNode(node_kind, o), buffer(std::move(b)), bounds(std::move(r)), condition(std::move(c)), body(std::move(s)) {}
 };
-/// Memory of its own for `data`, alive within the body.
+/// Allocates memory for `data`, alive within the body.
 struct Allocate : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::Allocate;
   Var data;                    // with a pointer type
@@ -548,7 +548,7 @@ void destroy(const PrimFuncNode* node);
   return make_func(std::move(fields));
 }
 
-/// How blocks are spelled in text: `T.block` (TVM 0.8 to 0.22) or `T.sblock` (since).
+/// The spelling of blocks in text: `T.block` (TVM 0.8 to 0.22) or `T.sblock` (since).
 enum class Dialect : uint8_t { Block, SBlock };
 
 struct IRModuleNode {

@@ -1,4 +1,4 @@
-// What kinds of loops are called.
+// The names of kinds of loops.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace loopsmith {
   return "serial";
 }
 
-/// The kind behind a separator; empty for a serial loop, of which nothing needs to be said.
+/// The kind behind a separator; empty for a serial loop, the usual kind.
 [[nodiscard]] inline auto loop_kind_behind(std::string_view separator, const For& loop) -> std::string {
   return loop.for_kind == ForKind::Serial ? std::string() : std::string(separator) + loop_kind(loop);
 }

@@ -1,4 +1,4 @@
-// Memory of nodes, beyond what ref.h says of it: freed nodes wait in lists of their thread for the next ones of their size.
+// Memory of nodes: freed nodes wait in lists of their thread for the next ones of their size (ref.h).
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace loopsmith {
 
-/// Gives the C library back what is wholly free of this thread's memory for nodes. Takes a walk over all free nodes: for a program that
-/// closed something large, not for every day.
+/// Returns wholly free chunks of this thread's memory for nodes to the C library. Takes a walk over all free nodes: only for use after
+/// something large was closed.
 void give_nodes_back();
 
 /// Of this thread's memory for nodes, in bytes; arrays and nodes of half a kilobyte and more are the C library's. Takes a walk over all free nodes.
@@ -23,7 +23,7 @@ struct NodeMemory {
 /// Bytes of the statements and expressions of a program that are not in `counted` yet, with their lists and buffers; adds them to it.
 [[nodiscard]] auto count_nodes(const IRModule& module, std::unordered_set<const void*>& counted) -> size_t;
 
-/// Bytes of a sequence's pieces that are not in `counted` yet, by the first item of each; adds them. What the items have elsewhere is not in it.
+/// Bytes of a sequence's pieces that are not in `counted` yet, by the first item of each; adds them. Memory that items point to is left out.
 template <class T>
 [[nodiscard]] auto sequence_bytes(const Sequence<T>& sequence, std::unordered_set<const void*>& counted) -> size_t {
   constexpr size_t head = 16;

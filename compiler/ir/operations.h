@@ -1,4 +1,4 @@
-// Which nodes compute, for all that count arithmetic: the interpreter what was carried out, the cost room what will be.
+// The nodes that compute, for counts of arithmetic: the interpreter counts executed operations, the cost room expected ones.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ auto uses_call(const PrimFunc& func, bool (*is_one)(std::string_view)) -> bool {
 auto is_of_module(std::string_view op) -> bool { return op == "lookup_param" || op.starts_with("anylist_"); }
 auto is_of_memory(std::string_view op) -> bool { return op == "masked_load" || op == "masked_store" || op == "nd_mem_alloc_with_scope" || op.starts_with("texture2d_"); }
 
-// Fields of a `tvm_ffi_any`, by TVM's numbers, and what stands in the first.
+// The fields of a `tvm_ffi_any` by TVM's numbers, and the values of the first.
 constexpr int64_t any_kind = 13, any_value = 15;
 constexpr int64_t no_value = 0, int_value = 1, real_value = 3;
 
@@ -81,7 +81,7 @@ class PlainCalls : public Mutator {
   auto item(const Call& n, DataType type) -> Expr {
     return make<Call>(type, Name("tvm_struct_get"), Array<Expr>{mutate(n.args[0]), mutate(n.args[1]), int_imm(any_value)}, n.origin);
   }
-  // Items among the arguments are what the function's parameters are: numbers, pointers, the data of arrays.
+  // Arguments are converted to the kinds of the function's parameters: numbers, pointers, the data of arrays.
   auto packed_call(const Call& n) -> Expr {
     auto symbol = packed_name(n);
     auto name = symbol ? function_of_symbol(module_, *symbol) : std::nullopt;
@@ -188,7 +188,7 @@ class PlainAccesses : public Mutator {
         return make<BufferStore>(image, value, Array<Expr>{at}, n.origin);
       }
     }
-    // For its effect alone, an access is checked and no more.
+    // An access that is evaluated only for its effect is only checked.
     if (call && call->op == "texture2d_load") {
       if (Expr value = pixel_value(*call)) { return make<Evaluate>(std::move(value), n.origin); }
     }
@@ -250,7 +250,7 @@ class PlainAccesses : public Mutator {
     out = make_buffer(std::move(fields));
     return out;
   }
-  // `element` void: as the pointer says. `index` moves by what the pointer is offset.
+  // `element` void: the type that the pointer has. The offset of the pointer is added to `index`.
   auto place(const Expr& pointer, DataType element, Expr& index) -> Buffer {
     const auto* data = pointer.as<VarNode>();
     if (const auto* access = pointer.as<Call>(); access && access->op == "tvm_access_ptr" && access->args.size() == 5) {

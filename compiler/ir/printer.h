@@ -2,11 +2,11 @@
 // prints, byte for byte; in the `sblock` dialect blocks are spelled as later versions do. Parsing the text of
 // a module gives a structurally equal module.
 //
-// Names are made unique only among what is visible at the same time, so two sibling loops may both be `i`.
-// What is used but defined nowhere (a free variable of a fragment, a buffer that only aliases another's
+// Names are unique only among those that are visible at the same time, so two sibling loops may both be `i`.
+// A variable or buffer that nothing defines (a free variable of a fragment, a buffer that only aliases another's
 // memory) is declared in front of the innermost statement that holds all of its uses, as TVM does.
 //
-// Not here: formatting of the user's own text (workspace), colours for other things than scripts.
+// Not here: the layout of the user's own text (format), and colours (highlight.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace loopsmith {
 
-/// Where a statement went in the printed text. Bytes from the beginning of the text; a statement's range goes
+/// The place of a statement in the printed text. Bytes from the beginning of the text; a statement's range goes
 /// from its first letter to the end of its last line, without that line's end.
 struct PrintedRange {
   const StmtNode* node = nullptr;
@@ -30,10 +30,10 @@ struct PrintedRange {
 };
 
 struct PrintOptions {
-  Dialect dialect = Dialect::Block;    // for what is not a module; modules carry their own ...
+  Dialect dialect = Dialect::Block;    // of everything but modules, which carry their own ...
   bool override_dialect = false;       // ... unless this is set
   bool header = true;                  // "# from tvm.script import ..." before modules and functions
-  /// Free variables and buffers of a statement are declared in front of it (those of functions always are).
+  /// Declares free variables and buffers of a statement in front of it; those of functions always are.
   bool declare_free = false;
   Name function_name = "main";         // of a function printed alone
   /// Filled where given, in the order of the text.
@@ -43,7 +43,7 @@ struct PrintOptions {
 /// A target among attributes, `T.target(...)`: a dictionary whose only key is this; its value is a name, a dictionary, or a
 /// list of a target and its host.
 [[nodiscard]] auto target_key() -> Name;
-/// What a target is given by; null: the attribute is none.
+/// The value of a target; null: the attribute is no target.
 [[nodiscard]] auto target_attr(const Attr& attr) -> const Attr*;
 
 [[nodiscard]] auto print_script(const IRModule& module, const PrintOptions& options = {}) -> std::string;

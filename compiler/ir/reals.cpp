@@ -10,7 +10,7 @@ namespace loopsmith {
 
 auto real_format(DataType t) -> RealFormat {
   switch (t.code) {
-    case TypeCode::Float: return {5, 10, 15, true, false, false, true};    // float16; wider ones are not asked for
+    case TypeCode::Float: return {5, 10, 15, true, false, false, true};    // float16; wider types are not converted here
     case TypeCode::BFloat: return {8, 7, 127, true, false, false, true};
     case TypeCode::Float8E4M3FN: return {4, 3, 7, false, true, false, true};
     case TypeCode::Float8E5M2: return {5, 2, 15, true, false, false, true};

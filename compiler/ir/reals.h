@@ -1,4 +1,4 @@
-// Real numbers as bits: what every type of reals has room for, and exact conversions, to nearest even. Formats after IEEE 754, the OCP
+// Real numbers as bits: the format of every type of reals, and exact conversions, to nearest even. Formats after IEEE 754, the OCP
 // 8-bit floating point specification and the OCP microscaling formats. No arithmetic.
 #pragma once
 
@@ -18,8 +18,8 @@ struct RealFormat {
   bool unsigned_zero;   // UZ: the negative zero pattern is the only NaN
   bool has_nan;
 
-  /// Patterns without the sign: the largest finite one, what stands for NaN (with the sign bit where `unsigned_zero`), what a value
-  /// beyond the largest one becomes.
+  /// Patterns without the sign: the largest finite one, that of NaN (with the sign bit where `unsigned_zero`), and the result for a value
+  /// beyond the largest.
   [[nodiscard]] auto largest() const -> uint64_t;
   [[nodiscard]] auto nan() const -> uint64_t;
   [[nodiscard]] auto overflow() const -> uint64_t;

@@ -81,7 +81,7 @@ class Array {
   void swap(Array& other) noexcept { std::swap(block_, other.block_); }
 
   /// The array with f applied to each item; this very array when f returned every item unchanged (as
-  /// `same(a, b)` tells).
+  /// `same(a, b)` decides).
   template <class F, class Same>
   [[nodiscard]] auto map_same(F&& f, Same&& same) const -> Array {
     for (size_t i = 0; i < size(); ++i) {

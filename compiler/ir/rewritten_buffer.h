@@ -1,4 +1,4 @@
-// Buffers whose expressions are rewritten.
+// Buffers with rewritten shapes, strides and offsets.
 #pragma once
 
 #include "ir/ir.h"

@@ -10,7 +10,7 @@
 namespace loopsmith {
 namespace {
 
-/// A nest that moved by fewer lines than this is told as gone and new: single lines that are alike stand everywhere.
+/// A nest of fewer lines than this that moved counts as removed and added: equal single lines occur in many places.
 constexpr size_t least_moved = 3;
 
 struct Line {
@@ -34,7 +34,7 @@ auto all_lines(std::string_view before, std::string_view after) -> std::vector<L
   for (const DiffLine& line : diff_lines(old_text, new_text)) { pairs.push_back({line.before, line.after}); }
   auto shift_of = [&](const Pair& pair) { return static_cast<int>(indent_of(new_lines[pair.new_line - 1])) - static_cast<int>(indent_of(old_lines[pair.old_line - 1])); };
   std::vector<Line> out;
-  std::vector<Line> added;     // where lines are replaced, what is gone comes first
+  std::vector<Line> added;     // where lines are replaced, the removed ones come first
   auto flush = [&] {
     out.insert(out.end(), added.begin(), added.end());
     added.clear();
@@ -84,7 +84,7 @@ auto block_of(std::string_view line) -> std::string_view {
   return {};
 }
 
-/// "for n, h: pad; for rh, w: conv": the loops and blocks of some lines, at most `most` characters; empty: there are none.
+/// "for n, h: pad; for rh, w: conv": the loops and blocks of some lines, in at most `most` characters; empty: the lines have none.
 template <class GetText>
 auto nests_in(size_t begin, size_t end, GetText&& text, size_t most) -> std::string {
   std::string out;
@@ -120,12 +120,12 @@ auto diff_scripts(std::string_view before, std::string_view after, const ScriptD
     if (!is_change(lines[i]) || options.context == every_line) { continue; }
     shown[i] = true;
     for (size_t k = i + 1; k < std::min(lines.size(), i + options.context + 1); ++k) { shown[k] = true; }
-    // Above, what a change is in or stands beside; the end of another nest says nothing of it.
+    // Lines above a change show the loops around it; the end of another nest does not help.
     size_t indent = indent_of(lines[i].text);
     for (size_t k = i; k-- > (i > options.context ? i - options.context : 0) && indent_of(lines[k].text) <= indent;) { shown[k] = true; }
   }
   if (!any) { return {}; }
-  // One line is no longer than what would be said of it.
+  // A single line is shown: a note that it is left out would be as long.
   auto is_left_out = [&](size_t i) { return i < lines.size() && !shown[i]; };
   for (size_t i = 0; i < lines.size(); ++i) {
     if (is_left_out(i) && (i == 0 || !is_left_out(i - 1) || lines[i - 1].shift != lines[i].shift) && (!is_left_out(i + 1) || lines[i + 1].shift != lines[i].shift)) { shown[i] = true; }

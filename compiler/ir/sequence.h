@@ -1,6 +1,6 @@
-// A sequence that a change leaves mostly as it was: long ones are trees of pieces that copies share, so that one item put in or replaced
-// among thousands copies its piece and the forks above it, not the thousands. What most sequences are, a few items, is one piece: one
-// pointer wide, one allocation, read like an array. (B-trees whose nodes say how much is below them.)
+// Immutable sequences whose versions share memory. A long one is a tree of pieces: replacing one item among thousands copies its piece
+// and the forks above, not the thousands. A short one, the usual case, is a single piece: one pointer wide, one allocation, read like an
+// array. (B-trees whose nodes know the number of items below them.)
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,7 @@ class Sequence {
     return of(root);
   }
 
-  /// Of a sorted sequence, how many items come before what is looked for, as `is_before(item)` tells.
+  /// The number of items of a sorted sequence for which `is_before(item)` is true.
   template <class F>
   [[nodiscard]] auto lower_bound(const F& is_before) const -> size_t {
     size_t passed = 0;
@@ -133,7 +133,7 @@ class Sequence {
     return !at ? 0 : passed + static_cast<size_t>(std::partition_point(items(at), items(at) + at->size, is_before) - items(at));
   }
 
-  /// How many items from `at` on are those of another sequence from `there` on. Pieces that both have are not looked into.
+  /// The number of items from `at` on that equal those of another sequence from `there` on. Shared pieces are not compared.
   [[nodiscard]] auto same_run(size_t at, const Sequence& other, size_t there) const -> size_t {
     size_t run = 0;
     while (at + run < size() && there + run < other.size()) {
@@ -163,7 +163,7 @@ class Sequence {
     return run;
   }
 
-  /// The sequence with f applied to each item; this very sequence when f returned every item unchanged (as `same(a, b)` tells).
+  /// The sequence with f applied to each item; this very sequence when f returned every item unchanged (`same(a, b)` decides).
   template <class F, class Same>
   [[nodiscard]] auto map_same(F&& f, Same&& same) const -> Sequence {
     std::vector<std::pair<size_t, T>> changes;
@@ -186,7 +186,7 @@ class Sequence {
  private:
   // A leaf's items follow its head; a fork's children do. Nodes of `most` pointers come from the free lists.
   struct Piece { mutable uint32_t refs; uint32_t size : 28; uint32_t height : 4; };
-  struct Child { const Piece* piece; uint32_t end; };        // `end`: how many items there are in it and in those before
+  struct Child { const Piece* piece; uint32_t end; };        // `end`: the number of items in it and in those before
   struct Fork : Piece { uint64_t count; };
   static constexpr size_t most = 30, usual = 20;
   static constexpr size_t head = sizeof(Piece) > alignof(T) ? sizeof(Piece) : alignof(T);
@@ -282,7 +282,7 @@ class Sequence {
     return all.front();
   }
 
-  // What a leaf holds after a splice, item by item.
+  // The items of a leaf after a splice.
   struct Spliced {
     const T* at;
     const T* from;
@@ -296,7 +296,7 @@ class Sequence {
     }
   };
 
-  // What is left of a piece and what comes into it, as pieces of the same height.
+  // The rest of a piece and its new items, as pieces of the same height.
   static void splice(const Piece* piece, size_t from, size_t to, std::span<const T> with, std::vector<const Piece*>& out) {
     if (piece->height == 0) {
       const T* all = items(piece);
@@ -353,8 +353,8 @@ class Sequence {
   const Piece* root_ = nullptr;
 };
 
-/// Where one sequence differs from another: what stands there instead of what, by numbers, in order. Between two such places are items that
-/// both have. What stands in another place than before may be told as gone and new. Costs what differs, where that is little.
+/// The differences of two sequences, in order, each as the item numbers in both. Items between two differences are the same. An item that
+/// moved may count as removed and added. The cost grows with the differences, where they are few.
 template <class T, class F>
 void difference(const Sequence<T>& before, const Sequence<T>& now, const F& differs) {
   constexpr size_t near = 8;
@@ -364,7 +364,7 @@ void difference(const Sequence<T>& before, const Sequence<T>& now, const F& diff
     k += run;
     size_t new_left = now.size() - i, old_left = before.size() - k;
     if (new_left == 0 && old_left == 0) { return; }
-    // The nearest items that are the same again; none: all that is left differs.
+    // The nearest items that are the same again; none: the rest differs.
     size_t skip_new = new_left, skip_old = old_left;
     for (size_t distance = 1; distance <= near && skip_new == new_left && skip_old == old_left; ++distance) {
       for (size_t a = 0; a <= distance; ++a) {

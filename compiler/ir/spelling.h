@@ -1,4 +1,4 @@
-// How TVM spells the names of data types since 0.21, which is how the newer dialect prints them.
+// The names of data types in TVM since 0.21, which the newer dialect prints.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
-// Which strides of a buffer count.
+// The strides of a buffer that describe its layout.
 #pragma once
 
 #include "ir/ir.h"
 
 namespace loopsmith {
 
-/// Has it a stride for every dimension? TVM's rewrites of shapes leave strides of another number behind: such are no layout, and
-/// the buffer is row-major.
+/// True when the buffer has a stride for every dimension. TVM's rewrites of shapes leave strides of another number behind: they are
+/// ignored, and the buffer is row-major.
 [[nodiscard]] inline auto is_strided(const Buffer& buffer) -> bool {
   return !buffer->strides.empty() && buffer->strides.size() == buffer->shape.size();
 }

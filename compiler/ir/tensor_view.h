@@ -1,4 +1,4 @@
-// A view of a tensor's memory, compact and row-major, as rooms hand it to each other: whoever owns the memory keeps it
+// A view of a tensor's memory, compact and row-major, that rooms pass to each other. The owner of the memory keeps it
 // alive. No allocation, no conversion here.
 #pragma once
 

@@ -71,14 +71,14 @@ void post_order(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stm
 
 using VarMap = std::unordered_map<const VarNode*, Expr>;
 [[nodiscard]] auto substitute(const Expr& expr, const VarMap& map) -> Expr;
-/// Does not rename what it passes under: keys are nodes, so capture cannot happen.
+/// Bound variables are not renamed: keys are nodes, so that capture cannot happen.
 [[nodiscard]] auto substitute(const Stmt& stmt, const VarMap& map) -> Stmt;
 [[nodiscard]] auto substitute(const Range& range, const VarMap& map) -> Range;
 using BufferMap = std::unordered_map<const BufferNode*, Buffer>;
-/// Replaces uses and declarations of buffers, and of their data variables by the new ones'.
+/// Replaces uses and declarations of buffers, and their data variables by those of the new buffers.
 [[nodiscard]] auto substitute_buffers(const Stmt& stmt, const BufferMap& map) -> Stmt;
 
-/// Is there a variable for which f holds?
+/// True when f holds for a variable of the tree.
 [[nodiscard]] auto uses_var(const Expr& expr, const std::function<bool(const VarNode&)>& f) -> bool;
 [[nodiscard]] auto uses_var(const Stmt& stmt, const std::function<bool(const VarNode&)>& f) -> bool;
 

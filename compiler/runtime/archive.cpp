@@ -1,4 +1,4 @@
-// Zip archives: see archive.h. From their end backwards: the end record says where the directory is, the directory where members are.
+// Zip archives: see archive.h. Read from the end backwards: the end record has the directory's offset, the directory the members' offsets.
 #include "runtime/archive.h"
 
 #include <zlib.h>
@@ -20,7 +20,7 @@ using File = std::unique_ptr<std::FILE, Close>;
 constexpr uint32_t directory_mark = 0x02014b50, member_mark = 0x04034b50, end_mark = 0x06054b50, end64_mark = 0x06064b50, locator_mark = 0x07064b50;
 constexpr uint64_t most_members = 65536, most_directory = 64U << 20U;
 
-// Little-endian numbers of a piece of the file; 0 beyond its end.
+// Little-endian numbers in a piece of the file; 0 beyond its end.
 struct Bytes {
   std::vector<unsigned char> data;
   [[nodiscard]] auto number(size_t at, int bytes) const -> uint64_t {
@@ -58,7 +58,7 @@ class Plain : public ByteSource {
   uint64_t left_;
 };
 
-// A member: its bytes as they are, or inflated; summed up on the way.
+// The bytes of a member, stored or inflated, with a running checksum.
 class MemberSource : public ByteSource {
  public:
   MemberSource(File file, uint64_t stored, uint64_t size, bool is_deflated, uint32_t checksum)
@@ -129,7 +129,7 @@ auto Archive::open(const std::string& path) -> Result<Archive> {
   Bytes tail = piece(file.get(), tail_at, total - tail_at);
   std::optional<size_t> end;
   for (size_t at = tail.data.size() < 22 ? 0 : tail.data.size() - 22 + 1; at-- > 0 && !end;) { if (tail.u32(at) == end_mark) { end = at; } }
-  if (!end) { return bad("it does not end as a zip archive, which .npz files are"); }
+  if (!end) { return bad("it does not end like a zip archive"); }
   uint64_t count = tail.u16(*end + 10), bytes = tail.u32(*end + 12), at = tail.u32(*end + 16);
   if (*end >= 20 && tail.u32(*end - 20) == locator_mark) {
     Bytes end64 = piece(file.get(), tail.number(*end - 20 + 8, 8), 56);
@@ -154,7 +154,7 @@ auto Archive::open(const std::string& path) -> Result<Archive> {
     size_t name = directory.u16(p + 28), extra = directory.u16(p + 30), comment = directory.u16(p + 32);
     if (p + 46 + name + extra + comment > directory.data.size()) { return bad("its zip directory is damaged"); }
     m.name.assign(directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46), directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46 + name));
-    // Numbers that do not fit into 32 bits stand in an extra field, in this order.
+    // An extra field holds the numbers that do not fit into 32 bits, in this order.
     for (size_t x = p + 46 + name, last = x + extra; x + 4 <= last; x += 4 + directory.u16(x + 2)) {
       if (directory.u16(x) != 1) { continue; }
       size_t field = x + 4;
@@ -185,10 +185,10 @@ auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<By
   File file(std::fopen(path_.c_str(), "rb"));
   if (!file) { return error(Code::CannotRead).arg("file", path_).arg("why", std::strerror(errno)); }
   Bytes header = piece(file.get(), found->header, 30);
-  if (header.u32(0) != member_mark) { return bad("is not where the directory says"); }
+  if (header.u32(0) != member_mark) { return bad("is not at its place in the directory"); }
   uint64_t begin = found->header + 30 + header.u16(26) + header.u16(28), total = size_of(file.get());
   if (begin > total || found->stored > total - begin || (found->method == 0 && found->stored != found->size)) { return bad("is cut off"); }
-  // Deflate makes no byte of more than 1032: what claims more is asked for no memory.
+  // Deflate expands a byte to 1032 at most. A member that claims more is damaged: no memory is allocated for it.
   if (found->size / 1032 > found->stored) { return bad("is damaged"); }
   ::fseeko(file.get(), static_cast<off_t>(begin), SEEK_SET);
   return std::unique_ptr<ByteSource>(std::make_unique<MemberSource>(std::move(file), found->stored, found->size, found->method == 8, found->checksum));

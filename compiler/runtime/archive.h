@@ -1,5 +1,5 @@
-// Zip archives to read, as far as NumPy's .npz needs them: members that are stored or deflated, of any size (zip64).
-// After PKWARE's APPNOTE.TXT, 6.3. Not encrypted, not in several parts; nothing is written.
+// Reading zip archives as NumPy's .npz files use them: stored or deflated members of any size (zip64). Encrypted archives and
+// archives in several parts are refused; nothing is written. After PKWARE's APPNOTE.TXT, 6.3.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace loopsmith::runtime {
 
-/// Bytes, one after the other.
+/// A stream of bytes.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// As many as wanted; fewer at the end, or where they cannot be read.
+  /// Reads up to `bytes` bytes and returns their number: fewer at the end, or after a read error.
   virtual auto read(void* to, uint64_t bytes) -> uint64_t = 0;
-  /// How many are left.
+  /// The number of bytes left.
   [[nodiscard]] virtual auto left() const -> uint64_t = 0;
-  /// Where all have been read: are they those that were written?
+  /// After the last byte: true when the checksum of the bytes is the stored one.
   [[nodiscard]] virtual auto is_intact() const -> bool { return true; }
 };
 [[nodiscard]] auto open_file(const std::string& path) -> Result<std::unique_ptr<ByteSource>>;
@@ -27,7 +27,7 @@ class ByteSource {
 class Archive {
  public:
   [[nodiscard]] static auto open(const std::string& path) -> Result<Archive>;
-  /// Of the members, in the order of the archive.
+  /// The names of the members, in the order of the archive.
   [[nodiscard]] auto names() const -> std::vector<std::string>;
   /// A member from its beginning; `name` is one of the names.
   [[nodiscard]] auto member(const std::string& name) const -> Result<std::unique_ptr<ByteSource>>;
@@ -36,7 +36,7 @@ class Archive {
   struct Member {
     std::string name;
     uint64_t stored = 0, size = 0;   // bytes in the archive, bytes of the member
-    uint64_t header = 0;             // where its own header begins
+    uint64_t header = 0;             // the offset of its own header
     uint32_t checksum = 0;
     uint16_t method = 0, flags = 0;
   };

@@ -19,14 +19,14 @@
 namespace loopsmith::runtime {
 namespace {
 
-/// Not adjusted by network time, so that a second is a second.
+/// Seconds of a clock that network time does not adjust.
 auto now() -> double {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC_RAW, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// How often the process has gone on after it was stopped (by a terminal, or by an editor's server while a key is answered).
+/// The number of times that the process continued after a stop (by a terminal, or by the language server while it answers a key).
 volatile std::sig_atomic_t continued = 0;
 
 void watch_stops() {
@@ -40,10 +40,10 @@ void watch_stops() {
   }();
 }
 
-// Samples of a block that a stop fell into are taken again, so many times at most.
+// Samples during which the process was stopped are taken again, at most so many times.
 constexpr int most_repeats = 100;
 
-// What is timed at once lasts at least this long: the clock costs some 30 ns.
+// The shortest sample: reading the clock costs about 30 ns.
 constexpr double min_sample_seconds = 20e-6;
 
 void flush_range(const void* data, uint64_t bytes) {
@@ -52,7 +52,7 @@ void flush_range(const void* data, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes; i += 64) { _mm_clflush(at + i); }
   _mm_mfence();
 #else
-  // Read something else through the caches.
+  // Reading 64 MiB of other memory evicts the arguments from the caches.
   static std::vector<char> other(64U << 20U, 1);
   volatile char sink = 0;
   for (size_t i = 0; i < other.size(); i += 64) { sink = sink + other[i]; }
@@ -61,7 +61,7 @@ void flush_range(const void* data, uint64_t bytes) {
 #endif
 }
 
-/// One function being measured.
+/// A function under measurement.
 class Subject {
  public:
   Subject(std::function<Status(int64_t)> call, std::function<void()> before_each) : call_(std::move(call)), before_each_(std::move(before_each)) {}
@@ -71,7 +71,7 @@ class Subject {
     if (options.cache == CacheState::Rotate) { calls = std::max(calls, std::min(sets, 8)); }
     for (int i = 0; i < calls - 1; ++i) { LOOPSMITH_CHECK(call_(next_++)); }
     for (double start = now(); now() - start < options.warm_up_seconds;) { LOOPSMITH_CHECK(call_(next_++)); }
-    // The last of them tells how many calls a sample needs, and whether it is worth going on.
+    // The last warm-up call decides how many calls a sample needs, and if measuring goes on at all.
     if (before_each_) { before_each_(); }
     LOOPSMITH_CHECK(call_(next_++));
     for (int repeats = 0;; ++repeats) {
@@ -160,7 +160,7 @@ class Subject {
   double spent_ = 0;
 };
 
-/// Puts the calling thread back where it was.
+/// Restores the processors of the calling thread.
 class PinScope {
  public:
   explicit PinScope(bool wanted) {
@@ -183,7 +183,7 @@ auto measure(std::vector<Subject>& subjects, const BenchOptions& options, int se
   watch_stops();
   for (Subject& s : subjects) { LOOPSMITH_CHECK(s.warm_up(options, sets)); }
   bool more = true;
-  // There and back: who comes first finds another machine than who comes after.
+  // The order alternates: the first function of a round finds the machine in another state than the last one.
   for (bool forward = true; more; forward = !forward) {
     more = false;
     for (size_t i = 0; i < subjects.size(); ++i) {
@@ -293,7 +293,7 @@ auto compare(const Measurement& first, const Measurement& second) -> Speeds {
   std::sort(sorted.begin(), sorted.end());
   size_t middle = sorted.size() / 2;
   out.ratio = std::exp(sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2);
-  // What is asked: is the difference larger than what the place of code and data in memory makes?
+  // The question is: does the difference exceed the effect of the placement of code and data in memory?
   const double jitter = std::max(first.threads, second.threads) > 1 ? thread_jitter / std::min(first.seconds, second.seconds) : 0;
   const double margin = std::log1p(least_difference + jitter);
   for (double& ratio : ratios) { ratio += out.ratio > 1 ? -margin : margin; }
@@ -317,7 +317,7 @@ auto compare(const Measurement& first, const Measurement& second) -> Speeds {
     sum += ranks[i];
     positive += ratios[i] > 0 ? ranks[i] : 0;
   }
-  // How many of all choices of signs give each sum.
+  // The number of choices of signs that result in each sum.
   std::vector<double> ways(sum + 1, 0);
   ways[0] = 1;
   size_t reached = 0;
@@ -350,7 +350,7 @@ auto count_events(const JitFunction& function, std::span<const int64_t> sizes, c
   ThreadsScope threads(function.threads);
   PinScope pinned(options.pin);
   auto call = [&](int64_t i) -> Status { return invoke(function, sets.slots[static_cast<size_t>(i) % sets.slots.size()]); };
-  // The first calls start the pool's threads, which must be there to be counted.
+  // The first calls start the pool's threads: counters attach only to running threads.
   const auto warm = static_cast<int64_t>(sets.slots.size() + 1);
   for (int64_t i = 0; i < warm; ++i) { LOOPSMITH_CHECK(call(i)); }
   Counters counters;

@@ -49,7 +49,7 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
   };
   std::vector<Argument> slots(interface.slots(), Argument{.integer = 0});
   std::vector<bool> known(interface.slots(), false);
-  // Scalars first: shapes may mention them.
+  // Scalars come first: shapes may use them.
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
     if (p.kind != Parameter::Kind::Scalar) { continue; }

@@ -1,6 +1,6 @@
-// What was counted while code ran, in all threads of this process: by the processor (cycles, instructions, misses), where the system
-// lets programs see its counters (Linux, perf_event_open), and by the system (page faults, threads put aside). Virtual machines mostly
-// have none of the processor's, and a system may refuse them: then the reason is said and the others are given.
+// Event counts while code runs, over all threads of this process: the processor's counters (cycles, instructions, misses), where the
+// system grants access to them (Linux, perf_event_open), and the system's counters (page faults, context switches). Most virtual machines
+// have no processor counters, and a system may refuse them: then the result holds the reason and the system's counters.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct Count {
 
 struct EventCounts {
   std::vector<Count> counts;       // those of the processor first; one that this processor lacks is left out
-  std::string missing;             // why there are none of the processor, and what could be done; empty: there are
+  std::string missing;             // the reason why processor counters are missing, and a remedy; empty where they are present
 };
 
-/// An event as Linux numbers it.
+/// An event with Linux's numbers for it.
 struct Event {
   const char* name;
   uint32_t type;
@@ -31,8 +31,8 @@ struct Event {
 /// Cycles, instructions, misses of branches, of the first-level and the last-level cache.
 [[nodiscard]] auto processor_events() -> std::span<const Event>;
 
-/// Counters of every thread that this process has now. A processor with fewer counters than events takes them in turns; what is read
-/// is scaled to the whole time.
+/// Counters of every thread that this process has now. A processor with fewer counters than events counts them in turns; the counts
+/// are scaled to the whole time.
 class Counters {
  public:
   explicit Counters(std::span<const Event> events = processor_events());
@@ -40,7 +40,7 @@ class Counters {
   Counters(const Counters&) = delete;
   auto operator=(const Counters&) -> Counters& = delete;
 
-  /// Counting is between these, as often as they are called; counts add up.
+  /// Counting runs between `start` and `stop`; counts of several such intervals add up.
   void start();
   void stop();
   [[nodiscard]] auto read() const -> EventCounts;
@@ -50,7 +50,7 @@ class Counters {
   std::unique_ptr<State> state_;
 };
 
-/// What an errno of perf_event_open means to a person.
+/// Explains an errno of perf_event_open to a user.
 [[nodiscard]] auto why_no_counters(int error) -> std::string;
 
 }  // namespace loopsmith::runtime

@@ -1,6 +1,6 @@
-// Linking objects into this process by ORC: see jit.h. The object is made by codegen; here it is given memory and
-// addresses. Symbols it may refer to are listed: the runtime's entries, libc's memory functions, libm. Nothing
-// else of this process can be reached by name.
+// Linking objects into this process with ORC: see jit.h. Codegen makes the object; here it gets memory and
+// addresses. An object may use only the symbols on a list: the runtime's entries, libc's memory functions, libm.
+// It cannot reach anything else of this process by name.
 #include "runtime/jit.h"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ auto symbols() -> const std::vector<Symbol>& {
   return table;
 }
 
-/// What code for the target may use and this machine has not; empty: nothing that we know of.
+/// A feature that code for the target may use and this machine lacks; empty where none is known.
 auto missing_here(const target::Target& target) -> std::string {
   target::Hardware wanted = target::hardware(target), here = target::hardware(target::host());
   std::vector<std::string_view> out;
@@ -98,7 +98,7 @@ struct JitModule::Loaded {
   std::unique_ptr<llvm::orc::ExecutionSession> session;
   std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer;
   std::vector<JitFunction> functions;
-  std::string report;   // what the session complained of
+  std::string report;   // errors that the session reported
 
   ~Loaded() {
     if (session) { llvm::consumeError(session->endSession()); }
@@ -183,7 +183,7 @@ auto JitModule::find(std::string_view name) const -> Result<const JitFunction*> 
   auto out = error(Code::NoSuchFunction).arg("function", name);
   std::vector<std::string> names;
   for (const JitFunction& function : code_->functions) { names.push_back(function.interface.name); }
-  return std::move(out).remedy(fmt::format("it has: {}", fmt::join(names, ", ")));
+  return std::move(out).remedy(fmt::format("choose one of its functions: {}", fmt::join(names, ", ")));
 }
 
 }  // namespace loopsmith::runtime

@@ -1,8 +1,8 @@
-// Compiled functions in this process: from flat TIR or an object's bytes to something that can be called with
+// Compiled functions in this process: flat TIR or the bytes of an object become functions that are called with
 // tensors. Arguments are checked before every call: number, type, shape, alignment, overlap.
 //
-// Code made from others' programs can crash or never end: run it in a process of its own (tune/measure does).
-// Functions stay callable as long as their module lives. No LLVM header is seen from here.
+// Code of unknown programs can crash or run forever: run it in a process of its own, as tune/measure does.
+// Functions stay callable as long as their module lives. This header includes nothing of LLVM.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@
 
 namespace loopsmith::runtime {
 
-/// What a kernel is called with, one for every parameter: a tensor of ours, somebody's memory, a number.
+/// An argument of a kernel: a tensor, a view of the caller's memory, or a number.
 using Value = std::variant<const Tensor*, TensorView, int64_t, double>;
 
 struct JitFunction {
   codegen::Interface interface;
   codegen::Entry entry = nullptr;
-  int threads = 1;               // its parallel loops use so many; from the target
+  int threads = 1;               // the threads of its parallel loops, from the target
 };
 
-/// Can this machine execute code for the target? Says what is in the way: another architecture, or units that it lacks.
+/// Checks that this machine can execute code for the target. The diagnostic names the obstacle: another architecture, or missing units.
 [[nodiscard]] auto runs_here(const target::Target& target) -> Status;
 
 class JitModule {
@@ -44,7 +44,7 @@ class JitModule {
   [[nodiscard]] static auto load(std::string_view object, std::vector<codegen::Interface> interfaces, int threads) -> Result<JitModule>;
 
   [[nodiscard]] auto functions() const -> const std::vector<JitFunction>&;
-  /// The function of that symbol; the only one, where the name is empty.
+  /// The function of that symbol; for an empty name the only function.
   [[nodiscard]] auto find(std::string_view name) const -> Result<const JitFunction*>;
 
  private:
@@ -53,17 +53,17 @@ class JitModule {
   std::unique_ptr<Loaded> code_;
 };
 
-/// The slots of a call, checked: what `entry` takes.
+/// Checks the arguments of a call and returns them as the slots that `entry` takes.
 [[nodiscard]] auto bind_arguments(const codegen::Interface& interface, std::span<const Value> arguments) -> Result<std::vector<codegen::Argument>>;
 
-/// Runs it, on the threads it asks for; a failing assertion in it is a KernelFailed.
+/// Runs a function with its own number of threads. A failed assertion in it becomes KernelFailed.
 [[nodiscard]] auto invoke(const JitFunction& function, const std::vector<codegen::Argument>& slots) -> Status;
 
 /// bind_arguments and invoke.
 [[nodiscard]] auto call(const JitFunction& function, std::span<const Value> arguments) -> Status;
 
-/// Tensors for every buffer of an interface: random where they are read only, by `seed`; those written are
-/// random as well, since a kernel may read them first. `sizes` gives the shape variables, in their order; scalars are 1.
+/// Random tensors by `seed` for every buffer of an interface, outputs included, since a kernel may read them first.
+/// `sizes` has the values of the shape variables, in their order; scalars are 1.
 struct Arguments {
   std::vector<Tensor> tensors;                 // for buffers, in order
   std::vector<Value> values;                   // for all parameters

@@ -1,5 +1,5 @@
-// Debuggers and profilers: see jit_tools.h. LLVM has the interface of gdb as a plugin. Its own of perf's dump
-// leaves part of the header unwritten (19.1.7), and perf refuses the file: what is here writes it.
+// Debuggers and profilers: see jit_tools.h. LLVM has a plugin for gdb's interface. Its plugin for perf's dump
+// leaves a part of the header unwritten (19.1.7), and perf refuses the file; the one here writes the whole header.
 #include "runtime/jit_tools.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 
 using llvm::orc::ExecutorAddr;
 
-/// Names of functions that nothing calls by name (bodies, shares of parallel loops) are dropped from objects as they are linked.
+/// Keeps symbols that the linker would drop because nothing refers to them by name: bodies and shares of parallel loops.
 void keep_names(llvm::jitlink::PassConfiguration& config) {
   config.PrePrunePasses.push_back([](llvm::jitlink::LinkGraph& graph) {
     for (llvm::jitlink::Symbol* symbol : graph.defined_symbols()) {
@@ -58,8 +58,8 @@ class PerfMap : public llvm::orc::ObjectLinkingLayer::Plugin {
   void notifyTransferringResources(llvm::orc::JITDylib&, llvm::orc::ResourceKey, llvm::orc::ResourceKey) override {}
 };
 
-/// A file of perf's jitdump, version 1 (tools/perf/Documentation/jitdump-specification.txt in Linux): code and lines of each function,
-/// in the order in which they are made. One for the process; perf finds it because it is mapped executable.
+/// A file in perf's jitdump format, version 1 (tools/perf/Documentation/jitdump-specification.txt in Linux): code and lines of each
+/// function, in the order of their compilation. The process has one such file; perf finds it because it is mapped executable.
 class Dump {
  public:
   static auto of_process() -> Dump& {
@@ -126,7 +126,7 @@ class Dump {
     put(header, uint64_t{0});
     std::fwrite(header.data(), 1, header.size(), file_);
     std::fflush(file_);
-    // What perf looks for; stays mapped while the process lives.
+    // perf looks for this mapping; it stays until the process ends.
     (void)mmap(nullptr, static_cast<size_t>(sysconf(_SC_PAGESIZE)), PROT_READ | PROT_EXEC, MAP_PRIVATE, descriptor, 0);
   }
   template <class T> static void put(std::string& out, T value) { out.append(reinterpret_cast<const char*>(&value), sizeof(value)); }

@@ -73,9 +73,9 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
   std::string_view descr = header_value(header, "descr");
   std::string_view order = header_value(header, "fortran_order");
   std::string_view dims = header_value(header, "shape");
-  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header says no type, order or shape"); }
+  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header lacks the type, the order or the shape"); }
   std::string_view type = descr.substr(1, descr.find(descr[0], 1) - 1);
-  if (type.size() < 2) { return bad("its header says no type, order or shape"); }
+  if (type.size() < 2) { return bad("its header lacks the type, the order or the shape"); }
   DataType dtype;
   for (DataType t : {DataType::bool_(), DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::int_(16),
                      DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
@@ -97,7 +97,7 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
     shape.push_back(value);
     dims.remove_prefix(static_cast<size_t>(end - dims.data()));
   }
-  // Before memory is asked for: does the file hold what its header says?
+  // Before memory is allocated: the file must hold as many bytes as its header claims.
   uint64_t held = source.left();
   std::optional<uint64_t> needed = byte_count(dtype, shape);
   if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }
@@ -137,7 +137,7 @@ auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
                                    tensor.shape().size() == 1 ? "," : "");
   header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  // Beside, so that nobody ever sees half of it.
+  // Written under another name first, so that no reader sees half of it.
   std::string beside = path + ".new";
   File file(std::fopen(beside.c_str(), "wb"));
   auto cannot = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };

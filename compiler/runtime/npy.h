@@ -1,6 +1,6 @@
-// NumPy's files: .npy, one array, and .npz, a zip archive of them. NumPy has no names for bfloat16 and float8: their elements are
-// bytes to it (`V2`, `V1`), as ml_dtypes writes them too. A file of such bytes is read as `expected` where that is a type of their
-// size that NumPy has no name for. Arrays in column order (`fortran_order`) come out in row order, as all tensors are.
+// NumPy's files: .npy holds an array, .npz is a zip archive of arrays. NumPy has no names for bfloat16 and float8: it calls their
+// elements bytes (`V2`, `V1`), and so does ml_dtypes. A file of such bytes is read as the type `expected`, if that type has their
+// size and no name in NumPy. Arrays in column order (`fortran_order`) become tensors in row order.
 // After NumPy's numpy.lib.format.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace loopsmith::runtime {
 [[nodiscard]] auto read_npy(const std::string& path, DataType expected = {}) -> Result<Tensor>;
 [[nodiscard]] auto write_npy(const std::string& path, const Tensor& tensor) -> Status;
 
-/// What numpy.savez and numpy.savez_compressed write.
+/// A file that numpy.savez or numpy.savez_compressed wrote.
 class NpzFile {
  public:
   [[nodiscard]] static auto open(const std::string& path) -> Result<NpzFile>;
-  /// Of the arrays, in the order of the file.
+  /// The names of the arrays, in the order of the file.
   [[nodiscard]] auto names() const -> const std::vector<std::string>& { return names_; }
   [[nodiscard]] auto read(const std::string& name, DataType expected = {}) const -> Result<Tensor>;
 

@@ -29,7 +29,7 @@ auto function_of(std::vector<Buffer> buffers, Stmt body) -> IRModule {
 
 constexpr int fma_rounds = 20000;
 
-/// Chains of multiply-adds in registers, as many as hide their latency; every part of the parallel loop does the same.
+/// Chains of multiply-adds in registers, enough of them to hide the latency; every part of the parallel loop does the same work.
 auto fma_kernel(int lanes, int chains, int parts) -> IRModule {
   const DataType f32 = DataType::float_(32);
   const DataType vector = f32.with_lanes(lanes);

@@ -1,5 +1,5 @@
-// What this machine reaches: multiply-adds per second and copy bandwidth by footprint, on one thread and on all.
-// Measured once with kernels of our own making (a second or two), then kept on disk (target/peaks.h).
+// Peaks of this machine: multiply-adds per second and copy bandwidth by footprint, on one thread and on all.
+// Measured once, in a second or two, with kernels that are compiled for it, then kept on disk (target/peaks.h).
 #pragma once
 
 #include "support/diagnostic.h"
@@ -10,9 +10,9 @@ namespace loopsmith::runtime {
 using target::CopyRate;
 using target::Peaks;
 
-/// Of this machine: from disk where it was measured before.
+/// The peaks of this machine: from disk if they were measured before.
 [[nodiscard]] auto peaks() -> Result<Peaks>;
-/// Now, and to disk.
+/// Measures the peaks now and writes them to disk.
 [[nodiscard]] auto measure_peaks() -> Result<Peaks>;
 
 }  // namespace loopsmith::runtime

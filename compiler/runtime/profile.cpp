@@ -18,7 +18,7 @@ struct Slot {
 std::array<Slot, most_loops> slots;
 
 using Clock = std::chrono::steady_clock;
-// Where the calling thread's loops began, outermost first.
+// The start times of the calling thread's running loops, outermost first.
 struct Begun {
   std::array<Clock::time_point, most_nested> at;
   size_t count = 0;
@@ -54,7 +54,7 @@ void loopsmith_profile_start(int64_t) {
 
 void loopsmith_profile_end(int64_t number) {
   using namespace loopsmith::runtime;
-  // A loop that was left by an error never ends: what began inside of it is forgotten with the next reset.
+  // A loop that an error left has no end: its entry, and those of loops inside of it, go with the next reset.
   if (begun.count == 0) { return; }
   --begun.count;
   if (begun.count >= most_nested || number < 0 || number >= most_loops) { return; }

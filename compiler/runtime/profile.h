@@ -1,5 +1,5 @@
-// Times of loops in compiled code that calls the profiler (transform/instrument_loops.h): how often each numbered loop
-// ran, and for how long, over all threads. For a person's question, one program at a time: the counts are the process's.
+// Times of loops in compiled code that calls the profiler (transform/instrument_loops.h): the number of runs of each
+// numbered loop and their seconds, over all threads. The counts belong to the process: profile one program at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ struct LoopTime {
   double seconds = 0;       // of all threads together
 };
 
-/// Loops that ran since the last `reset_profile`, by number. Not while kernels run.
+/// Loops that ran since the last `reset_profile`, by number. Must not be called while kernels run.
 [[nodiscard]] auto profile() -> std::vector<LoopTime>;
 void reset_profile();
 
 }  // namespace loopsmith::runtime
 
-// What kernels call. Numbers beyond the first 4096 are not counted.
+// Functions that kernels call. Loops with numbers of 4096 and above are not counted.
 extern "C" {
 void loopsmith_profile_start(int64_t number);
 void loopsmith_profile_end(int64_t number);

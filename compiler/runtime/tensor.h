@@ -1,5 +1,5 @@
-// Tensors: memory of a kernel's arguments, compact and row-major, aligned to 64 bytes, in DLPack's layout.
-// Seeded random contents, comparison. No arithmetic; NumPy's files are in npy.h.
+// Tensors: memory for a kernel's arguments, compact and row-major, aligned to 64 bytes, in DLPack's layout; with
+// seeded random contents and comparison. No arithmetic. NumPy's files are in npy.h.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace loopsmith::runtime {
 
-// DLPack 0.8, as far as a CPU needs it: https://dmlc.github.io/dlpack
+// The parts of DLPack 0.8 that a CPU needs: https://dmlc.github.io/dlpack
 struct DLDevice { int32_t device_type; int32_t device_id; };           // 1: CPU
 struct DLDataType { uint8_t code; uint8_t bits; uint16_t lanes; };      // see `dlpack_code`
 struct DLTensor {
@@ -27,18 +27,18 @@ struct DLTensor {
   uint64_t byte_offset;
 };
 
-/// What random contents are made of. Either way all of them, never only zeros.
+/// The distribution of random contents. Every element is drawn.
 enum class Fill : uint8_t {
   Normal,          // reals: mean 0, deviation 1; integers: as SmallIntegers
   SmallIntegers,   // -8 to 8 (0 to 8 unsigned; bools both): sums of products of reals are then exact, in any order
 };
 
-/// Are there tensors of these elements? Single numbers, of whole bytes.
+/// True for types that tensors may have: single numbers of whole bytes.
 [[nodiscard]] auto has_tensors(DataType dtype) -> bool;
-/// Of such a tensor; none where the shape is negative, or beyond any memory.
+/// The bytes of a tensor; none for negative shapes and for sizes beyond any memory.
 [[nodiscard]] auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t>;
 
-/// Owns its memory; moved, and copied on request only.
+/// A tensor that owns its memory. It can be moved; copies are made by an explicit call.
 class Tensor {
  public:
   Tensor() = default;
@@ -46,7 +46,7 @@ class Tensor {
   auto operator=(Tensor&& other) noexcept -> Tensor&;
   ~Tensor();
 
-  /// Zeros. Large ones are asked for in huge pages.
+  /// A tensor of zeros. Large ones request huge pages.
   [[nodiscard]] static auto zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>;
   [[nodiscard]] static auto random(DataType dtype, std::vector<int64_t> shape, uint64_t seed, Fill fill = Fill::Normal) -> Result<Tensor>;
   [[nodiscard]] auto copy() const -> Result<Tensor>;
@@ -60,14 +60,14 @@ class Tensor {
 
   void fill_random(uint64_t seed, Fill fill = Fill::Normal);
   void fill_zero();
-  /// An element by its place in row-major order, as a number: exact for all types but 64-bit integers beyond 2^53.
+  /// An element by its row-major index, as a double: exact for all types, except for 64-bit integers beyond 2^53.
   [[nodiscard]] auto get(int64_t index) const -> double;
   void set(int64_t index, double value);
 
-  /// Views, valid as long as the tensor: for other rooms, and for C interfaces.
+  /// Views for other rooms and for C interfaces, valid as long as the tensor.
   [[nodiscard]] auto view() const -> TensorView { return {data_, dtype_, shape_}; }
   [[nodiscard]] auto dlpack() const -> DLTensor;
-  /// "float32 (16, 32)"
+  /// Type and shape, as "float32 (16, 32)".
   [[nodiscard]] auto describe() const -> std::string;
 
  private:
@@ -76,14 +76,14 @@ class Tensor {
   void* data_ = nullptr;
 };
 
-/// How far two tensors of the same type and shape are apart. An element agrees when both are NaN, or equal, or
-/// |a - b| <= absolute + relative * |b|.
+/// The difference between two tensors of the same type and shape. Two elements agree when both are NaN, when they
+/// are equal, or when |a - b| <= absolute + relative * |b|.
 struct Comparison {
   int64_t different = 0;          // elements that do not agree
   int64_t first = -1;             // the first of them, in row-major order
   double largest_absolute = 0;
-  double largest_relative = 0;    // against max(|b|, 1e-30), where b is not 0
-  std::string problem = {};       // why they cannot be compared at all
+  double largest_relative = 0;    // relative to max(|b|, 1e-30), over elements where b is not 0
+  std::string problem = {};       // the reason why the tensors cannot be compared
   [[nodiscard]] auto agrees() const -> bool { return different == 0 && problem.empty(); }
 };
 [[nodiscard]] auto compare(const Tensor& a, const Tensor& b, double relative, double absolute) -> Comparison;

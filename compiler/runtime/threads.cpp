@@ -1,10 +1,10 @@
 // The pool, the workspace cache, error texts: see threads.h.
 //
-// Who owns what: a Job lives in Pool and is written by the thread that holds `busy_` while no worker is inside;
-// workers read it after seeing `epoch_` move and entering through `gate_`. The thread that holds `busy_` closes the
-// gate when no work is left, and waits for those inside only: a worker that sleeps, or that the system runs later,
-// keeps nobody waiting. A Slot's `next` is shared, its `end` is part of the job. Error texts are per thread; a
-// worker's is copied into the job under `mutex_`.
+// Ownership: a Job lives in Pool. The thread that holds `busy_` writes it while no worker is inside; workers read
+// it after they have seen `epoch_` change and entered through `gate_`. The thread that holds `busy_` closes the
+// gate when no work is left, and waits only for the workers inside: a worker that sleeps, or that the system runs
+// later, delays no one. A Slot's `next` is shared, its `end` is part of the job. Error texts are per thread; a
+// worker's text is copied into the job under `mutex_`.
 #include "runtime/threads.h"
 
 #include <sched.h>
@@ -55,7 +55,7 @@ auto pin(int cpu) -> bool {
   return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
-// Spinning pays while loops follow each other within this time; then a sleeping thread costs others nothing.
+// Spinning is worth it while loops follow each other within this time; a sleeping thread costs other programs nothing.
 constexpr int spins_before_sleep = 4000;
 constexpr int max_threads = 256;
 constexpr uint64_t max_parts = 1024;   // more than max_threads: the low digits of an epoch
@@ -89,15 +89,15 @@ class Pool {
     captured_ = captured;
     failure_.store(0, std::memory_order_relaxed);
     parts_ = threads;
-    // Taken in pieces, so that a thread that was held up leaves little behind; not too small, for the sake of
-    // the loops inside.
+    // Threads take the range in pieces, so that a delayed thread leaves little work; large enough pieces keep the
+    // loops inside efficient.
     grain_ = std::max<int64_t>(1, extent / (int64_t(threads) * 16));
     for (int i = 0; i < threads; ++i) {
       slots_[i].end = begin + extent * (i + 1) / threads;
       slots_[i].next.store(begin + extent * i / threads, std::memory_order_relaxed);
     }
-    // One word says that there is a job and for how many: a worker that is late for one it has no part in
-    // cannot take the next one's number for it.
+    // A single word holds the number of the job and the number of its threads, so a worker that wakes late for a job
+    // without a part for it cannot confuse the two.
     const uint64_t job = epoch_.load(std::memory_order_relaxed) / max_parts + 1;
     gate_.store(job * gate_places + gate_open, std::memory_order_release);
     epoch_.store(job * max_parts + static_cast<uint64_t>(threads), std::memory_order_seq_cst);
@@ -120,7 +120,7 @@ class Pool {
   }
 
  private:
-  /// Is there still work of that job? Then the worker counts as inside until it leaves.
+  /// True while that job has work. The worker then counts as inside until it leaves.
   auto enter(uint64_t job) -> bool {
     uint64_t gate = gate_.load(std::memory_order_acquire);
     while (gate / gate_places == job && (gate & gate_open) != 0) {
@@ -155,7 +155,7 @@ class Pool {
       try {
         workers_.emplace_back([this, index, seen] { loop(index, seen); });
       } catch (...) {
-        return;   // no more threads to be had: those that are do the work
+        return;   // the system starts no more threads: the existing ones do the work
       }
       workers_.back().detach();
     }
@@ -189,7 +189,7 @@ class Pool {
 
   std::atomic<bool> busy_{false};
   alignas(128) std::atomic<uint64_t> epoch_{0};
-  alignas(128) std::atomic<uint64_t> gate_{0};   // the job's number, whether it can be entered, how many are inside
+  alignas(128) std::atomic<uint64_t> gate_{0};   // the job's number, a bit for "open", the number of workers inside
   std::atomic<int> sleeping_{0};
   std::atomic<int32_t> failure_{0};
   loopsmith_share share_ = nullptr;
@@ -203,8 +203,8 @@ class Pool {
   Slot slots_[max_threads];
 };
 
-// Workspace: kernels ask for the same sizes again and again, and fresh memory costs a fault for every page.
-// Each thread keeps what it gave back, up to a bound.
+// Workspace: kernels request the same sizes again and again, and fresh memory costs a page fault for every page.
+// Each thread keeps released blocks, up to a bound.
 struct Header { uint64_t bytes; uint64_t magic; };
 constexpr uint64_t header_bytes = 64;
 constexpr uint64_t huge_page = 2U << 20U;
@@ -254,7 +254,7 @@ auto loopsmith_workspace(int64_t bytes) -> void* {
     cache.free.pop_back();
     cache.bytes -= block->bytes;
   } else {
-    // Large blocks are left to start off the page boundary, so that several do not fall on the same cache sets.
+    // Large blocks do not start at a page boundary, so that several of them use different cache sets.
     uint64_t align = wanted >= huge_page ? huge_page : 64;
     uint64_t size = wanted + header_bytes;
     size = (size + align - 1) / align * align;

@@ -1,9 +1,9 @@
-// The thread pool behind `parallel` loops, and what else compiled kernels call: workspace memory, error texts.
+// The thread pool behind `parallel` loops, and the other functions that compiled kernels call: workspace memory, error texts.
 //
-// Work is shared: every thread begins with a contiguous part of the range of its own (the same part in every
-// call, so that its caches hold it) and then takes from what others have left. Threads spin for a little while
-// between loops, then sleep. A parallel loop within a parallel loop, or while another thread's loop runs, is
-// run by its caller alone.
+// Every thread begins with its own contiguous part of the range (the same part in every call, so that its caches
+// hold it) and then takes work that other threads have left. Threads spin for a short time between loops, then
+// sleep. A parallel loop inside a parallel loop, or during another thread's parallel loop, runs on its caller's
+// thread alone.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace loopsmith::runtime {
 
-/// How many threads loops started by the calling thread may use, itself included. The processor's cores at first.
+/// Sets the number of threads for loops that the calling thread starts, itself included. The default is the number of cores.
 void set_threads(int count);
 [[nodiscard]] auto threads() -> int;
 
-/// Sets and restores.
+/// Sets the number of threads and restores it at the end of the scope.
 class ThreadsScope {
  public:
   explicit ThreadsScope(int count) : before_(threads()) { set_threads(count); }
@@ -27,26 +27,26 @@ class ThreadsScope {
   int before_;
 };
 
-/// Binds the calling thread to the first processor it may use, where the pool's first thread is not; for
-/// measuring. False where the system has no such thing.
+/// Binds the calling thread to the first processor that it may use; the pool's threads use the others. For
+/// measuring. False where the system cannot bind threads.
 auto pin_calling_thread() -> bool;
 
 /// The text of the calling thread's last kernel failure.
 [[nodiscard]] auto last_error() -> const std::string&;
 void clear_error();
 
-/// Gives cached workspace memory of the calling thread back to the system.
+/// Returns the calling thread's cached workspace memory to the system.
 void trim_workspaces();
 
 }  // namespace loopsmith::runtime
 
-// What kernels call. Symbols of the C language; the JIT is told their addresses.
+// Functions that kernels call, as C symbols. The JIT maps their names to these addresses.
 extern "C" {
 using loopsmith_share = int32_t (*)(void* captured, int64_t begin, int64_t end);
 auto loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, int64_t end) -> int32_t;
 auto loopsmith_workspace(int64_t bytes) -> void*;
 void loopsmith_workspace_release(void* memory);
 void loopsmith_set_error(const char* text);
-/// The same with "{index}" and "{extent}" in the text replaced; what transform/check_bounds.h calls.
+/// The same for texts with "{index}" and "{extent}", which are replaced; transform/check_bounds.h inserts the calls.
 auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t;
 }

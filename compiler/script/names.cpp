@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "eval/evaluator.h"
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 #include "frontend/objects.h"
 #include "schedule/moves.h"
 #include "script/objects.h"

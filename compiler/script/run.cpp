@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 #include "frontend/objects.h"
 #include "ir/equal.h"
 #include "script/objects.h"

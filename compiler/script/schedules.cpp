@@ -526,9 +526,10 @@ void Schedules::update(frontend::File& file) {
       else if (auto named = gone.find(s.name); named != gone.end()) { last = std::exchange(named->second, nullptr); }
       if (!function.form.made) { find_program(file, function, s); }
       else {
-        file.look_from(place);
-        bool is_found = find_made_program(file, function, last, s);
-        file.look_from(SIZE_MAX);
+        bool is_found = [&] {
+          auto place_of_names = file.seen_from(place);
+          return find_made_program(file, function, last, s);
+        }();
         if (!is_found) {
           const syntax::Expr* program = function.program ? function.program : function.form.made;
           left_alone_.push_back({s.name, program->origin(), why_unknown(file, function)});
@@ -610,12 +611,13 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.steps = steps;
   request.watch = watch;
   const ScheduleRun* before = schedule.interrupted ? schedule.interrupted.get() : schedule.run.get();
-  file.look_from(schedule.place);
-  auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
-  file.look_from(SIZE_MAX);
-  file.bring_home(run->diagnostics, schedule.where);
+  auto run = [&] {
+    auto place_of_names = file.seen_from(schedule.place);
+    return std::make_shared<ScheduleRun>(run_schedule(request, before));
+  }();
+  file.move_to_call(run->diagnostics, schedule.where);
   for (Step& step : run->steps) {
-    file.bring_home(step.diagnostics, step.where);
+    file.move_to_call(step.diagnostics, step.where);
     // What is wrong there says why it is not followed.
     std::erase_if(step.diagnostics, [&](const Diagnostic& d) {
       const Origin& at = d.notes.empty() ? d.where : d.notes[0].where;

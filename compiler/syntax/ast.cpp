@@ -1,4 +1,4 @@
-// The tree's arena, its children by kind, and how it prints.
+// The tree's arena, the children of each kind of node, and the tree as text.
 #include "syntax/ast.h"
 
 #include <algorithm>
@@ -156,8 +156,8 @@ auto literal(std::string_view text) -> std::string {
   return out + "\"";
 }
 
-/// Says what a node consists of, in the order of the text: `child(label, node)` and `text(label, words)`. Children may
-/// be null (absent). The label tells apart what the position does not.
+/// Lists the parts of a node in the order of the text: `child(label, node)` and `text(label, words)`. Children may be null (absent). The
+/// label distinguishes parts whose position does not.
 template <class Child, class Text>
 void describe(const Node& node, Child&& child, Text&& text) {
   auto each = [&](std::string_view label, const auto& list) {
@@ -421,7 +421,7 @@ auto children(const Node& node) -> std::vector<const Node*> {
 }
 
 auto to_sexpr(const Node& root, bool with_spans) -> std::string {
-  // A chain may be thousands deep: an explicit stack of what is still to be written.
+  // A chain may be thousands deep: an explicit stack holds the parts that are still to be written.
   struct Work {
     const Node* node;
     std::string text;

@@ -1,11 +1,11 @@
-// The syntax tree of TIRScript: the part of Python that programs, schedules and scripts are written in. Anything
-// else that is valid Python is kept as `Opaque` (never an error, and contagious: whoever meets it knows nothing of
-// its value), and what is not valid as `Broken`. No types, no names resolved, no tree-sitter here.
+// The syntax tree of TIRScript: the part of Python in which programs, schedules and scripts are written. Other valid
+// Python becomes an `Opaque` node, which is never an error and whose value is unknown, as are all values that depend on
+// it. Invalid text becomes a `Broken` node. No types, no names resolved, no tree-sitter here.
 //
 // Nodes are plain structs in an arena owned by an Item, immutable once made, shared between versions of a document.
 // A node's position is relative to the first byte of the *declaration* that contains it: a top-level statement, or a
-// function directly inside a top-level class, which is a declaration of its own. So text inserted above a function
-// leaves its tree as it is. `node.origin()` is that position in the form the IR and diagnostics use; never pair a
+// function directly inside a top-level class, which is a separate declaration. So text inserted above a function
+// leaves its tree unchanged. `node.origin()` is that position in the form the IR and diagnostics use; never pair a
 // node's span with another declaration's id.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace loopsmith::syntax {
 
-/// Deepest nesting of statements and expressions that is built; what is deeper is a diagnostic and a Broken node.
+/// The deepest nesting of statements and expressions that is built; a deeper one is a diagnostic and a Broken node.
 /// Chains (`a + b + c`, `x.y.z[0](1)`, `if/elif`) count as one level, to kMaxChain links.
 inline constexpr uint32_t kMaxDepth = 200;
 /// Longest left-nested chain that is built as nested nodes.
@@ -82,7 +82,7 @@ enum class Kind : uint8_t {
 
 struct Node {
   Kind kind{};
-  /// Something below (or this) was broken: do not report what follows from it.
+  /// This node or one below is broken: mistakes that follow from it are not reported.
   bool has_error = false;
   DeclId decl = 0;
   /// Bytes from the first byte of `decl`.
@@ -107,7 +107,7 @@ struct Identifier {
 };
 
 // ---- expressions -------------------------------------------------------------------------------------------------
-// Parentheses leave no node; `span` of what they enclose is without them, except for tuples, whose parentheses belong.
+// Parentheses leave no node, and the `span` of the expression inside excludes them, except for tuples.
 
 struct NameExpr : Expr {
   static constexpr Kind kKind = Kind::Name;
@@ -141,7 +141,7 @@ struct FStringPart {
   std::string_view text;        // literal text, decoded; used where `value` is null
   ExprPtr value = nullptr;      // null for literal text
   char conversion = 0;          // 'r', 's', 'a', or 0
-  bool is_debug = false;        // `{x=}`: `text` is what is printed before the value
+  bool is_debug = false;        // `{x=}`: `text` is printed before the value
   List<FStringPart> format;     // after ":", may nest
   Span span;
 };
@@ -297,13 +297,13 @@ struct NamedExpr : Expr {
   ExprPtr value = nullptr;
 };
 
-/// Valid Python that TIRScript does not have: `what` says which ("await", "yield").
+/// Valid Python that TIRScript does not have. `what`: its name ("await", "yield").
 struct OpaqueExpr : Expr {
   static constexpr Kind kKind = Kind::OpaqueExpr;
   std::string_view what;
 };
 
-/// Not valid Python; a diagnostic of the item tells why. `parts` are the expressions that could be made out in it.
+/// Not valid Python; a diagnostic of the item gives the reason. `parts`: the valid expressions in it.
 struct BrokenExpr : Expr {
   static constexpr Kind kKind = Kind::BrokenExpr;
   List<ExprPtr> parts;
@@ -315,7 +315,7 @@ struct FunctionDef : Stmt {
   static constexpr Kind kKind = Kind::FunctionDef;
   List<ExprPtr> decorators;
   Identifier name;
-  List<Param> type_params;    // `def f[n: T.int32, *Ts]`: what stands behind the colon is the annotation
+  List<Param> type_params;    // `def f[n: T.int32, *Ts]`: the annotation is behind the colon
   List<Param> params;
   ExprPtr returns = nullptr;  // null: none
   Block body;
@@ -331,8 +331,8 @@ struct ClassDef : Stmt {
   Identifier name;
   List<ExprPtr> bases;
   List<Keyword> keywords;
-  /// Functions in it are declarations of their own when the class is at the top level: their `decl` differs. So does that
-  /// of the statements of a long program (FunctionDef::body).
+  /// Functions in a class at the top level are separate declarations: their `decl` differs. So does that of the statements
+  /// of a long program (FunctionDef::body).
   Block body;
   Span header_span;
 };
@@ -442,7 +442,7 @@ struct OpaqueStmt : Stmt {
   List<Identifier> binds;
 };
 /// A line that is not valid Python, and the block below it, if it is the head of one. `parts` are the expressions
-/// that could be made out in the line; names in them are to be taken as bound to something unknown.
+/// that could be read in the line; names in them count as bound to an unknown value.
 struct BrokenStmt : Stmt {
   static constexpr Kind kKind = Kind::BrokenStmt;
   List<ExprPtr> parts;
@@ -451,14 +451,14 @@ struct BrokenStmt : Stmt {
 
 // ---- items -------------------------------------------------------------------------------------------------------
 
-/// "# text", from the "#" to the end of the line. `own_line`: nothing stands before it on its line.
+/// "# text", from the "#" to the end of the line. `own_line`: nothing is before it on its line.
 struct Comment {
   Span span;
   std::string_view text;
   bool own_line = false;
 };
 
-/// Comments: a run of comments outside declarations. Broken: text that nothing could be made of. Part: statements of a
+/// Comments: a run of comments outside declarations. Broken: text that could not be parsed. Part: statements of a
 /// long program.
 enum class ItemKind : uint8_t { Function, Class, Assign, Import, Expr, Compound, Comments, Opaque, Broken, Part };
 
@@ -475,7 +475,7 @@ struct Item : std::enable_shared_from_this<Item> {
   uint64_t hash = 0;  // of `text`
   Block statements;   // usually one; none for Comments
   std::vector<Comment> comments;
-  Diagnostics diagnostics;  // its own; members have theirs
+  Diagnostics diagnostics;  // without those of members
   bool has_error = false;   // its own or a member's
   /// A class's functions, or a long program's parts, in order, with their places in this item.
   struct Member {
@@ -497,7 +497,7 @@ using ItemPtr = std::shared_ptr<const Item>;
 /// The direct children of a node, expressions and statements, in the order of the text.
 [[nodiscard]] auto children(const Node& node) -> std::vector<const Node*>;
 
-/// Visits a node and all below it, parents first. `f(const Node&) -> bool`: false leaves out what is below.
+/// Visits a node and all below it, parents first. `f(const Node&) -> bool`: false leaves out the nodes below.
 template <class F>
 void walk(const Node& root, F&& f) {
   std::vector<const Node*> stack{&root};

@@ -1,8 +1,7 @@
 // From the text of one declaration to its Item: parse, repair, build. A function of the text alone.
 //
-// Repair: a line that cannot be parsed is replaced, in a copy, by a placeholder of the same length, until the rest
-// parses. So a mistake damages its own line and nothing else, and the tree says where the line was (BrokenStmt), with
-// what could be made out of it.
+// Repair: a line that cannot be parsed is replaced, in a copy, by a placeholder of the same length, until the rest parses. So a mistake
+// damages its own line only, and the tree has a BrokenStmt in its place, with the expressions that could be read.
 #pragma once
 
 #include <functional>
@@ -15,8 +14,8 @@
 
 namespace loopsmith::syntax {
 
-/// The trees of the last texts that were parsed without errors. A text that resembles one of them is parsed as an edit
-/// of it. Only trees without errors are used so: those are the same however they came to be.
+/// The trees of the last texts that were parsed without errors. A text that resembles one of them is parsed as an edit of it. Only trees
+/// without errors are used so: those do not depend on the edits that led to them.
 class ParseMemory {
  public:
   ParseMemory();
@@ -24,13 +23,13 @@ class ParseMemory {
   struct Entry;
   std::vector<Entry> entries;
   size_t bytes = 0;   // that tree-sitter holds for them
-  /// With the texts.
+  /// The same with the texts.
   [[nodiscard]] auto bytes_in_all() const -> size_t;
 };
 
 enum class Role : uint8_t { TopLevel, Member, Part };
 
-/// A text to make an item of: a piece of another one, whose lines are known, or null.
+/// A text to make an item of: a piece of a text whose lines are known, `around`; null: of none.
 struct Piece {
   std::string_view text;
   uint32_t indent = 0;           // the column of its first byte
@@ -38,23 +37,22 @@ struct Piece {
   uint32_t offset = 0;           // in the text around
 };
 
-/// Where what is inside of a declaration comes from.
+/// Finds or builds the items inside of a declaration.
 struct Sources {
-  /// Finds or makes the item of a class's function.
+  /// The item of a class's function.
   std::function<ItemPtr(const Piece& piece)> member;
-  /// Finds or makes the items of a program's parts; `decl` becomes that of the program which had this head and is no more,
-  /// if there is one.
+  /// The items of a program's parts. `decl` becomes the id of the former program with this head, where the new one replaces it.
   std::function<std::vector<ItemPtr>(std::string_view head, const std::vector<Piece>& pieces, DeclId& decl)> parts;
 };
 
 [[nodiscard]] auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr;
 /// A run of comments.
 [[nodiscard]] auto build_comments(std::string_view text) -> ItemPtr;
-/// A text that is not looked into, with the reason.
+/// A text that is not parsed, with the reason.
 [[nodiscard]] auto build_broken(std::string_view text, Diagnostic reason) -> ItemPtr;
-/// Sorts from `first` on by what `place` says of each; equals keep their order.
+/// Sorts the diagnostics from `first` on by their `place`; equals keep their order.
 void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32_t(const Diagnostic&)>& place);
-/// What items are found again by.
+/// The hash by which old items are found.
 [[nodiscard]] auto item_hash(std::string_view text, uint32_t indent) -> uint64_t;
 
 }  // namespace loopsmith::syntax

@@ -1,8 +1,10 @@
-// From a tree-sitter tree without errors to the syntax tree. Private to this room; build.cpp decides what is parsed
-// and what stands for the lines that could not be.
+// From a tree-sitter tree without errors to the syntax tree. Private to this room; build.cpp decides which text is parsed, with placeholders
+// for lines that could not be.
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -11,12 +13,10 @@
 
 namespace loopsmith::syntax {
 
-[[nodiscard]] auto is_keyword(std::string_view word) -> bool;
-
-/// From places in a text with parts cut out to places in the whole. Nothing was cut out: the same places.
+/// Maps places in a text with parts cut out to places in the whole text.
 class Shifts {
  public:
-  /// From `at` on, what follows is at `real`.
+  /// The text from `at` on is at `real` in the whole.
   void add(uint32_t at, uint32_t real) { shifts_.push_back({at, real - at}); }
   auto operator()(uint32_t at) const -> uint32_t {
     if (shifts_.empty() || at < shifts_.front().at) { return at; }
@@ -31,27 +31,27 @@ class Shifts {
 
 class Builder {
  public:
-  /// `source` is the text that was parsed; its byte 0 is `shift` bytes into the declaration (may be negative), in which
-  /// `shifts` tells what was cut out.
+  /// `source`: the text that was parsed. Its byte 0 is `shift` bytes into the declaration (may be negative), from which parts were cut out
+  /// (`shifts`).
   Builder(Item& item, std::string_view source, int64_t shift, const Shifts& shifts)
       : item_(item), source_(source), shift_(shift), shifts_(shifts) {}
   ~Builder();
   Builder(const Builder&) = delete;
   auto operator=(const Builder&) -> Builder& = delete;
 
-  /// What stands in the parsed text for something else: a broken line, or a function of a class.
+  /// A placeholder in the parsed text: for a broken line, a function of a class, or the parts of a program.
   struct Placeholder {
     uint32_t begin = 0;               // where its code begins in the parsed text
     const Item* member = nullptr;     // a class's function
     bool is_body = false;             // the statements of all parts of the item
-    Span line;                        // else a broken line
+    Span line;                        // otherwise a broken line
     List<ExprPtr> parts;
   };
   std::vector<Placeholder> placeholders;
   /// Decorators that could not be read, in order.
   std::vector<Span> broken_decorators;
 
-  /// Keywords that were taken for names, as places in the parsed text: the tree is not to be used.
+  /// Keywords that the parser took for names, as places in the parsed text. The tree must not be used where there are any.
   std::vector<Span> misplaced_keywords;
 
   /// The statements of a module node.
@@ -65,7 +65,7 @@ class Builder {
     Cst symbol;
     TSFieldId field;
   };
-  // The children of a node, on a stack that all share.
+  // The children of a node, on a stack that all nodes share.
   class Children {
    public:
     Children(Builder& builder, TSNode node);
@@ -74,7 +74,7 @@ class Builder {
     auto operator=(const Children&) -> Children& = delete;
     [[nodiscard]] auto size() const -> size_t { return count_; }
     auto operator[](size_t i) const -> Child { return builder_.pool_[first_ + i]; }
-    /// The first child in a field; a null node when there is none.
+    /// The first child in a field; a null node where the field is empty.
     [[nodiscard]] auto find(TSFieldId field) const -> TSNode;
 
    private:
@@ -88,7 +88,7 @@ class Builder {
     Builder& builder;
   };
 
-  // Before and after what was cut out is accounted for.
+  // In the parsed text, and in the whole text.
   [[nodiscard]] auto raw_span(TSNode node) const -> Span;
   [[nodiscard]] auto span(TSNode node) const -> Span;
   [[nodiscard]] auto text(TSNode node) const -> std::string_view;
@@ -133,7 +133,12 @@ class Builder {
   auto assignment(TSNode node) -> StmtPtr;
   auto augmented(TSNode node) -> StmtPtr;
   auto if_statement(TSNode node) -> StmtPtr;
+  auto with_statement(TSNode node, const Children& children) -> StmtPtr;
+  /// The block of `else`, empty where the statement has none.
+  auto else_clause(const Children& children) -> Block;
   auto definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorators) -> StmtPtr;
+  auto decorated(TSNode node, const Children& children) -> StmtPtr;
+  auto import_from(TSNode node, const Children& children) -> StmtPtr;
   auto imports(const Children& children) -> List<ImportName>;
   auto path(TSNode node) -> List<Identifier>;
   auto opaque_statement(TSNode node, std::string_view what) -> StmtPtr;
@@ -151,5 +156,31 @@ class Builder {
   TSTreeCursor cursor_{};
   bool has_cursor_ = false;
 };
+
+/// A compound statement ends with its last statement: comments below it do not belong to it.
+void end_with(Stmt& statement, Span header, std::initializer_list<const Block*> blocks);
+
+template <class T>
+auto Builder::make(Span where) -> T* {
+  T* node = item_.arena.make<T>();
+  node->kind = T::kKind;
+  node->decl = item_.decl;
+  node->span = where;
+  return node;
+}
+
+template <class T>
+auto Builder::make(TSNode node) -> T* {
+  return make<T>(span(node));
+}
+
+template <class T>
+auto Builder::list(const std::vector<T>& elements) -> List<T> {
+  if (elements.empty()) { return {}; }
+  static_assert(std::is_trivially_copyable_v<T>);
+  auto* data = static_cast<T*>(item_.arena.allocate(sizeof(T) * elements.size()));
+  std::uninitialized_copy(elements.begin(), elements.end(), data);
+  return {data, static_cast<uint32_t>(elements.size())};
+}
 
 }  // namespace loopsmith::syntax

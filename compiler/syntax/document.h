@@ -1,9 +1,9 @@
-// A document: a text, its declarations and what is wrong with its syntax. An edit parses again only the declarations
-// whose text changed; all others, their trees and their ids stay the same objects. The result is always what a parse
-// of the whole text would give. One thread at a time.
+// A document: a text, its declarations and their syntax errors. An edit parses again only the declarations whose text
+// changed; all others, their trees and their ids stay the same objects. The result always equals that of a parse of
+// the whole text. One thread at a time.
 //
 // The text is cut into declarations by a scan of lines, strings and brackets, and each is parsed on its own with
-// tree-sitter. So a mistake cannot harm more than the declaration it is in, and what is parsed is a function of the
+// tree-sitter. So a mistake cannot harm more than the declaration that it is in, and the tree depends on the
 // declaration's text alone.
 #pragma once
 
@@ -20,11 +20,11 @@ namespace loopsmith::syntax {
 /// A fresh id, unique in the process. Safe from any thread.
 [[nodiscard]] auto next_decl_id() -> DeclId;
 
-/// Trees of what was parsed last, for the next key (build.h).
+/// The trees of the last parses, for the next edit (build.h).
 class ParseMemory;
 struct Lines;
 
-/// A declaration where it stands in a version of a document.
+/// A declaration with its place in a version of a document.
 struct PlacedItem {
   ItemPtr item;
   uint32_t offset = 0;  // of its first byte in the text
@@ -41,7 +41,7 @@ class Document {
   Document(Document&&) noexcept = default;
   auto operator=(Document&&) noexcept -> Document& = default;
 
-  /// Puts another text in place; items whose text is the same as before are kept.
+  /// Replaces the text; items whose text is unchanged are kept.
   void set_text(std::string text);
   /// Replaces bytes; a span past the end is cut to the text.
   void edit(Span span, std::string_view replacement);
@@ -53,16 +53,16 @@ class Document {
   [[nodiscard]] auto diagnostics() const -> Diagnostics;
   /// The item at or around an offset (its end counts as in it); none in blank space.
   [[nodiscard]] auto item_at(uint32_t offset) const -> const PlacedItem*;
-  /// Bytes of the text; none when the declaration is not in this document (any more).
+  /// The bytes of the text; none when the declaration is not (or no longer) in this document.
   [[nodiscard]] auto resolve(const Origin& origin) const -> std::optional<Span>;
   /// The innermost declaration around an offset and the place in it; unknown in blank space.
   [[nodiscard]] auto origin_at(uint32_t offset) const -> Origin;
   /// The declaration (item or member) of an id; none when it is not in this document.
   [[nodiscard]] auto declaration(DeclId decl) const -> ItemPtr;
-  /// The declaration whose part it is; of what is no part, the same.
+  /// The declaration that a part belongs to; for others, the same declaration.
   [[nodiscard]] auto whole(DeclId decl) const -> DeclId;
 
-  /// What the last `set_text` or `edit` did: for tests and timing tables.
+  /// The work of the last `set_text` or `edit`, for tests and timing tables.
   struct Work {
     uint32_t parsed = 0;  // declarations parsed
     uint32_t reused = 0;
@@ -80,6 +80,8 @@ class Document {
     const Item* item;
     DeclId whole;
   };
+  /// An item for a text that is too large, or no text; null: it is read.
+  [[nodiscard]] auto refused() const -> ItemPtr;
   /// `before`: the text that `lines_` are of.
   void update(std::string_view before);
   void index();

@@ -1,32 +1,25 @@
-// The scan of logical lines, and how a text is cut into declarations.
+// The scan of logical lines, and tokens of a line. How a text is cut into declarations is in split.cpp.
 #include "syntax/lines.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 
-#include "support/hash.h"
+#include "support/text.h"
 #include "syntax/ast.h"
 
 namespace loopsmith::syntax {
 namespace {
 
-auto is_name_start(char c) -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
-auto is_digit(char c) -> bool { return c >= '0' && c <= '9'; }
-auto is_name_char(char c) -> bool { return is_name_start(c) || is_digit(c); }
-
 // Letters, digits and "_" of ASCII, which most of a text is.
 constexpr auto kPlain = [] {
   std::array<bool, 256> plain{};
   for (int c = 0; c < 128; ++c) {
-    plain[static_cast<size_t>(c)] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    plain[static_cast<size_t>(c)] = is_name_part(static_cast<char>(c));
   }
   return plain;
 }();
-// Operators that mean nothing to where a line ends. "." may belong to a number.
+// Operators that never end a line or a number. "." may belong to a number.
 constexpr auto kOperator = [] {
   std::array<bool, 256> found{};
   for (char c : std::string_view("+-*/%@&|^~<>=,:;")) { found[static_cast<unsigned char>(c)] = true; }
@@ -39,7 +32,7 @@ auto is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Words that cannot stand inside brackets: a line that begins with one begins a statement.
+// Words that cannot be inside of brackets: a line that begins with one begins a statement.
 constexpr std::array<std::string_view, 16> kStatementWords = {
     "def", "class", "return", "while", "with", "assert", "import", "pass",
     "break", "raise", "try", "global", "nonlocal", "del", "continue", "except"};
@@ -96,7 +89,7 @@ class LineScanner {
     return run_from(0, base_indent_, [](size_t, uint32_t) { return false; });
   }
 
-  // From the beginning of a line on, until `is_known` says so of the beginning of another.
+  // Scans from the beginning of a line on, until `is_known` is true at the beginning of another.
   template <class F>
   auto run_from(size_t at, uint32_t indent, F&& is_known) -> bool {
     while (at < text_.size()) {
@@ -122,7 +115,7 @@ class LineScanner {
         out_.lines.push_back(line);
         at = std::max(end, at + 1);
         indent = 0;
-        // Code after `end` on the same physical line does not exist: a line ends at a line's end.
+        // No code follows on the same physical line: a logical line ends at the end of one.
       }
     }
     return true;
@@ -143,7 +136,7 @@ class LineScanner {
     line.fault_at = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   }
 
-  // Does a statement begin at `at`, the first code of a physical line? Only what valid code cannot have in brackets.
+  // True when a statement begins at `at`, the first code of a physical line: text that valid code cannot have in brackets.
   [[nodiscard]] auto begins_statement(size_t at, uint32_t indent) const -> bool {
     char c = text_[at];
     if (c == '@') { return indent == 0 && is_name_start(at_or_zero(at + 1)); }
@@ -194,7 +187,7 @@ class LineScanner {
     return std::min(i, text_.size());
   }
 
-  // Past the "}" of a replacement field whose code begins at `at`; 0 when it does not look like one.
+  // The place behind the "}" of a replacement field whose code begins at `at`; 0 when it does not look like a field.
   auto scan_field(size_t at, char quote, bool is_triple, bool is_lenient, int depth) -> size_t {
     int open = 0;
     for (size_t i = at; i < text_.size() && field_budget_ > 0;) {
@@ -292,30 +285,8 @@ class LineScanner {
       }
       if (c == '#') { i = comment(i, indent, false); continue; }
       if (c == '\n' || c == '\r') {
-        if (brackets_.empty()) { return finish(i); }
-        // Inside brackets: on with the next line that has code, unless it begins a statement.
-        size_t next = i;
-        uint32_t width = 0;
-        size_t comments = out_.comments.size();
-        while (next < text_.size()) {
-          char n = text_[next];
-          if (n == '\n' || n == '\r' || n == '\f') { width = 0; ++next; }
-          else if (n == ' ') { ++width; ++next; }
-          else if (n == '\t') { width += 8 - width % 8; ++next; }
-          else if (n == '#' && !(is_lenient && width <= indent)) { next = comment(next, width, true); width = 0; }
-          else { break; }
-        }
-        if (next >= text_.size()) {
-          out_.comments.resize(comments);
-          return finish(i);
-        }
-        bool is_head_end = is_lenient && ends_head(at, code_end);
-        bool is_close = text_[next] == ')' || text_[next] == ']' || text_[next] == '}';
-        if (is_head_end || begins_statement(next, width) || (is_lenient && width <= indent && !is_close)) {
-          // The comments passed are found again, between the lines.
-          out_.comments.resize(comments);
-          return finish(i);
-        }
+        size_t next = brackets_.empty() ? i : next_line(i, at, code_end, indent, is_lenient);
+        if (next == i) { return finish(i); }
         i = next;
         continue;
       }
@@ -329,10 +300,7 @@ class LineScanner {
       last_begin = i;
       if (c == '"' || c == '\'') {
         bool unclosed = false;
-        bool is_format = false;
-        for (size_t k = i; k > at && k + 3 > i && is_name_char(text_[k - 1]); --k) {
-          if (text_[k - 1] == 'f' || text_[k - 1] == 'F') { is_format = true; }
-        }
+        bool is_format = has_format_prefix(at, i);
         size_t quotes = at_or_zero(i + 1) == c && at_or_zero(i + 2) == c ? 3 : 1;
         size_t end = scan_string(i, is_format, is_lenient && gave_up_triple_at(i), unclosed, 0);
         if (unclosed) {
@@ -347,17 +315,13 @@ class LineScanner {
         i = code_end = end;
         continue;
       }
-      if (is_name_char(c)) {
+      if (is_name_part(c)) {
         if (size_t bad = is_bad_character(text_, i); bad != 0) {
           fault(line, LineFault::BadCharacter, i, i + bad);
           code_end = i += bad;
           continue;
         }
-        for (;;) {
-          while (i < text_.size() && is_plain(text_[i])) { ++i; }
-          if (i >= text_.size() || !is_name_char(text_[i]) || is_bad_character(text_, i) != 0) { break; }
-          i += utf8_step(i);
-        }
+        i = past_name(i);
         code_end = i;
         continue;
       }
@@ -382,7 +346,49 @@ class LineScanner {
     return finish(i);
   }
 
-  // In a line whose bracket is never closed: is this line's end that of a head? What is below is its block then.
+  // The next line with code of a logical line that goes on inside brackets at the end of this one, at `i`; `i` itself where it does not go on:
+  // the text ends there, or the next line begins a statement. `at`, `code_end`: the logical line so far.
+  auto next_line(size_t i, size_t at, size_t code_end, uint32_t indent, bool is_lenient) -> size_t {
+    size_t next = i;
+    uint32_t width = 0;
+    size_t comments = out_.comments.size();
+    while (next < text_.size()) {
+      char n = text_[next];
+      if (n == '\n' || n == '\r' || n == '\f') { width = 0; ++next; }
+      else if (n == ' ') { ++width; ++next; }
+      else if (n == '\t') { width += 8 - width % 8; ++next; }
+      else if (n == '#' && !(is_lenient && width <= indent)) { next = comment(next, width, true); width = 0; }
+      else { break; }
+    }
+    bool is_end = next >= text_.size();
+    if (!is_end) {
+      bool is_head_end = is_lenient && ends_head(at, code_end);
+      bool is_close = text_[next] == ')' || text_[next] == ']' || text_[next] == '}';
+      is_end = is_head_end || begins_statement(next, width) || (is_lenient && width <= indent && !is_close);
+    }
+    if (!is_end) { return next; }
+    // The comments passed are found again, between the lines.
+    out_.comments.resize(comments);
+    return i;
+  }
+
+  // True for `f"` and `rf"`. `at`: where the logical line begins, `quote`: where the string does.
+  [[nodiscard]] auto has_format_prefix(size_t at, size_t quote) const -> bool {
+    for (size_t k = quote; k > at && k + 3 > quote && is_name_part(text_[k - 1]); --k) {
+      if (text_[k - 1] == 'f' || text_[k - 1] == 'F') { return true; }
+    }
+    return false;
+  }
+
+  [[nodiscard]] auto past_name(size_t i) const -> size_t {
+    for (;;) {
+      while (i < text_.size() && is_plain(text_[i])) { ++i; }
+      if (i >= text_.size() || !is_name_part(text_[i]) || is_bad_character(text_, i) != 0) { return i; }
+      i += utf8_step(i);
+    }
+  }
+
+  // In a logical line whose bracket is never closed: true when this end of a line ends a head, whose block is below.
   [[nodiscard]] auto ends_head(size_t at, size_t code_end) const -> bool {
     std::string_view word = first_word(text_.substr(at, 16));
     if (!is_head_word(word)) { return false; }
@@ -434,7 +440,7 @@ class LineScanner {
       fault(line, LineFault::MismatchedClose, at, at + 1);
       line.fault_other = {static_cast<uint32_t>(brackets_.back()), static_cast<uint32_t>(brackets_.back() + 1)};
     }
-    // The one it would close, if there is one, closes all that is open inside it.
+    // It closes the bracket of its kind, and with it all brackets that are open inside.
     for (size_t k = brackets_.size(); k > 0; --k) {
       if (text_[brackets_[k - 1]] == wanted) {
         brackets_.resize(k - 1);
@@ -456,19 +462,6 @@ class LineScanner {
   size_t triple_at_ = static_cast<size_t>(-1);
 };
 
-// Shorter programs are parsed as a whole: it takes a millisecond.
-constexpr size_t kLongBody = 60;
-// Most simple statements in a part, and how many there are from cut to cut.
-constexpr size_t kTogether = 16;
-constexpr uint64_t kCutOneIn = 6;
-
-constexpr std::array<std::string_view, 4> kClauseWords = {"else", "elif", "except", "finally"};
-
-auto is_definition_start(std::string_view word, std::string_view line) -> bool {
-  return word == "def" || word == "class" || (word == "async" && line.find("def") != std::string_view::npos) ||
-         (!line.empty() && line[0] == '@');
-}
-
 }  // namespace
 
 auto is_head_word(std::string_view word) -> bool {
@@ -479,7 +472,7 @@ auto is_head_word(std::string_view word) -> bool {
 auto first_word(std::string_view text) -> std::string_view {
   size_t end = 0;
   if (text.empty() || !is_name_start(text[0])) { return {}; }
-  while (end < text.size() && is_name_char(text[end])) { ++end; }
+  while (end < text.size() && is_name_part(text[end])) { ++end; }
   return text.substr(0, end);
 }
 
@@ -593,14 +586,14 @@ auto tokenize(std::string_view line) -> std::vector<Token> {
       continue;
     }
     if (is_digit(c) || (c == '.' && i + 1 < line.size() && is_digit(line[i + 1]))) {
-      while (i < line.size() && (is_name_char(line[i]) || line[i] == '.' ||
+      while (i < line.size() && (is_name_part(line[i]) || line[i] == '.' ||
                                  ((line[i] == '+' || line[i] == '-') && (line[i - 1] == 'e' || line[i - 1] == 'E') &&
                                   line.substr(begin, 2) != "0x"))) { ++i; }
       push(TokenKind::Number, begin, i);
       continue;
     }
     if (is_name_start(c)) {
-      while (i < line.size() && is_name_char(line[i])) { ++i; }
+      while (i < line.size() && is_name_part(line[i])) { ++i; }
       push(TokenKind::Name, begin, i);
       continue;
     }
@@ -618,217 +611,6 @@ auto tokenize(std::string_view line) -> std::vector<Token> {
     i += length;
   }
   return tokens;
-}
-
-namespace {
-
-/// The variable of `sch = tir.Schedule(...)`, of any of TVM's namespaces; empty: the line is another one.
-auto schedule_made(std::string_view code) -> std::string_view {
-  auto name_at = [&](size_t at) {
-    size_t end = at;
-    while (end < code.size() && is_name_char(code[end])) { ++end; }
-    return code.substr(at, end - at);
-  };
-  auto skip_blanks = [&](size_t at) { return std::min(code.find_first_not_of(" \t", at), code.size()); };
-  if (code.empty() || !is_name_start(code[0])) { return {}; }
-  std::string_view variable = name_at(0);
-  size_t at = skip_blanks(variable.size());
-  if (at >= code.size() || code[at] != '=') { return {}; }
-  at = skip_blanks(at + 1);
-  for (std::string_view space, word;; ++at) {
-    if (at >= code.size() || !is_name_start(code[at])) { return {}; }
-    space = std::exchange(word, name_at(at));
-    at += word.size();
-    if (at >= code.size()) { return {}; }
-    if (code[at] == '.') { continue; }
-    bool is_ours = space.empty() || space == "tir" || space == "s_tir" || space == "schedule";
-    return word == "Schedule" && is_ours && code[at] == '(' ? variable : std::string_view{};
-  }
-}
-
-auto has_word(std::string_view text, std::string_view word) -> bool {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    size_t end = at + word.size();
-    if ((at == 0 || !is_name_char(text[at - 1])) && (end == text.size() || !is_name_char(text[end]))) { return true; }
-  }
-  return false;
-}
-
-/// Schedules at the top of the file become one declaration each.
-auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::vector<Chunk> {
-  auto code = [&](size_t k) { return chunks[k].is_comments ? std::string_view{} : text.substr(chunks[k].span.begin, chunks[k].span.end - chunks[k].span.begin); };
-  auto is_at_margin = [&](size_t k) { return chunks[k].span.begin == 0 || text[chunks[k].span.begin - 1] == '\n' || text[chunks[k].span.begin - 1] == '\r'; };
-  std::vector<Chunk> joined;
-  joined.reserve(chunks.size());
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    joined.push_back(chunks[i]);
-    std::string_view variable = is_at_margin(i) ? schedule_made(code(i)) : std::string_view{};
-    if (variable.empty()) { continue; }
-    size_t last = i;
-    std::vector<std::string_view> variables = {variable};
-    auto speaks_of_them = [&](std::string_view part) { return std::any_of(variables.begin(), variables.end(), [&](std::string_view one) { return has_word(part, one); }); };
-    for (size_t k = i + 1; k < chunks.size(); ++k) {
-      std::string_view next = code(k);
-      std::string_view word = first_word(next);
-      bool is_function = word == "def" || word == "async";
-      bool is_main = word == "if" && next.substr(0, next.find('\n')).find("__name__") != std::string_view::npos;
-      if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos)) { break; }
-      if (std::string_view another = schedule_made(next); !another.empty()) {
-        // `tir.Schedule(sch.mod)` goes on with it.
-        if (!speaks_of_them(next.substr(next.find('=')))) { break; }
-        variables.push_back(another);
-      }
-      if (!is_function && speaks_of_them(next)) { last = k; }
-    }
-    joined.back().span.end = chunks[last].span.end;
-    i = last;
-  }
-  return joined;
-}
-
-}  // namespace
-
-auto split_declarations(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
-  std::vector<Chunk> chunks;
-  const auto& lines = scanned.lines;
-  const auto& comments = scanned.comments;
-  size_t comment = 0;
-  bool awaits_definition = false;
-  bool is_compound = false;
-  auto is_open = [&] { return !chunks.empty() && !chunks.back().is_comments; };
-  // Comments on lines of their own before `limit`, after what is already placed. They join the declaration at hand
-  // when it goes on after them, or when they are indented.
-  auto place_comments = [&](uint32_t limit, bool goes_on) {
-    bool may_join = is_open();
-    for (; comment < comments.size() && comments[comment].span.begin < limit; ++comment) {
-      const CommentSpan& c = comments[comment];
-      if (!chunks.empty() && c.span.end <= chunks.back().span.end) { continue; }
-      if (!c.own_line && is_open()) {
-        chunks.back().span.end = c.span.end;
-      } else if (goes_on) {
-        continue;
-      } else if (may_join && c.indent > 0) {
-        chunks.back().span.end = c.span.end;
-      } else {
-        may_join = false;
-        // A blank line between comments ends a run.
-        if (!chunks.empty() && chunks.back().is_comments) {
-          std::string_view between = text.substr(chunks.back().span.end, c.span.begin - chunks.back().span.end);
-          if (std::count(between.begin(), between.end(), '\n') <= 1) {
-            chunks.back().span.end = c.span.end;
-            continue;
-          }
-        }
-        chunks.push_back({c.span, true});
-      }
-    }
-  };
-  for (const LogicalLine& line : lines) {
-    std::string_view code = text.substr(line.span.begin, line.span.end - line.span.begin);
-    std::string_view word = first_word(code);
-    bool goes_on = false;
-    if (is_open()) {
-      if (line.indent > 0) { goes_on = true; }
-      else if (awaits_definition) { goes_on = is_definition_start(word, code); }
-      else if (is_compound) { goes_on = is_one_of(word, kClauseWords); }
-    }
-    place_comments(line.span.begin, goes_on);
-    if (goes_on && is_open()) {
-      chunks.back().span.end = line.span.end;
-    } else {
-      chunks.push_back({line.span, false});
-      is_compound = word == "if" || word == "for" || word == "while" || word == "try" || word == "async";
-    }
-    awaits_definition = line.indent == 0 && !code.empty() && code[0] == '@';
-  }
-  place_comments(static_cast<uint32_t>(text.size()) + 1, false);
-  return join_schedules(text, std::move(chunks));
-}
-
-auto split_members(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
-  std::vector<Chunk> members;
-  const auto& lines = scanned.lines;
-  size_t i = 0;
-  while (i < lines.size() && text[lines[i].span.begin] == '@') { ++i; }
-  if (i >= lines.size() || first_word(text.substr(lines[i].span.begin)) != "class" || i + 1 >= lines.size()) { return members; }
-  if (!lines[i].ends_with_colon || lines[i].fault != LineFault::None) { return members; }
-  ++i;
-  uint32_t body = lines[i].indent;
-  if (body == 0) { return members; }
-  while (i < lines.size()) {
-    size_t start = i;
-    auto code = [&](size_t k) { return text.substr(lines[k].span.begin, lines[k].span.end - lines[k].span.begin); };
-    while (i < lines.size() && lines[i].indent == body && code(i).starts_with('@')) { ++i; }
-    std::string_view word = i < lines.size() && lines[i].indent == body ? first_word(code(i)) : std::string_view{};
-    bool is_function = word == "def" || (word == "async" && code(i).find("def") != std::string_view::npos);
-    if (i < lines.size()) { ++i; }
-    if (!is_function) { continue; }
-    while (i < lines.size() && lines[i].indent > body) { ++i; }
-    uint32_t end = lines[i - 1].span.end;
-    uint32_t limit = i < lines.size() ? lines[i].span.begin : static_cast<uint32_t>(text.size()) + 1;
-    for (const CommentSpan& comment : scanned.comments) {
-      if (comment.span.begin < end || comment.span.begin >= limit) { continue; }
-      if (comment.own_line && comment.indent <= body) { break; }
-      end = comment.span.end;
-    }
-    members.push_back({{lines[start].span.begin, end}, false});
-  }
-  return members;
-}
-
-auto least_lines_in_parts() -> size_t& {
-  static size_t lines = [] {
-    const char* set = std::getenv("LOOPSMITH_TEST_PARTS");
-    return set != nullptr ? static_cast<size_t>(std::max(1L, std::strtol(set, nullptr, 10))) : kLongBody;
-  }();
-  return lines;
-}
-
-auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
-  const auto& lines = scanned.lines;
-  auto code = [&](size_t k) { return text.substr(lines[k].span.begin, lines[k].span.end - lines[k].span.begin); };
-  size_t i = 0;
-  bool is_program = false;
-  while (i < lines.size() && code(i).starts_with('@') && lines[i].indent == lines[0].indent && lines[i].fault == LineFault::None) {
-    is_program = is_program || code(i).find("prim_func") != std::string_view::npos || code(i).find("T.function") != std::string_view::npos;
-    ++i;
-  }
-  if (!is_program || i + 1 >= lines.size() || lines.size() - i - 1 < least_lines_in_parts()) { return {}; }
-  if (first_word(code(i)) != "def" || !lines[i].ends_with_colon || lines[i].fault != LineFault::None || lines[i].indent != lines[0].indent) { return {}; }
-  uint32_t body = lines[++i].indent;
-  if (body <= lines[0].indent) { return {}; }
-  for (size_t k = i; k < lines.size(); ++k) {
-    if (lines[k].indent < body) { return {}; }
-  }
-  std::vector<Chunk> parts;
-  auto comment = scanned.comments.begin();
-  size_t together = 0;          // simple statements in the part at hand; 0: it is a statement with a body
-  bool awaits_definition = false;
-  for (; i < lines.size(); ++i) {
-    std::string_view word = first_word(code(i));
-    bool goes_on = !parts.empty() && (lines[i].indent > body || awaits_definition || is_one_of(word, kClauseWords));
-    awaits_definition = lines[i].indent == body && code(i).starts_with('@');
-    bool is_simple = lines[i].indent == body && !goes_on && !awaits_definition && !is_head_word(word) && word != "match" && !lines[i].ends_with_colon &&
-                     lines[i].fault == LineFault::None && (i + 1 == lines.size() || lines[i + 1].indent <= body);
-    // Where a run of simple statements is cut depends on their text, not on how many are above.
-    bool joins = is_simple && together > 0 && together < kTogether && hash_bytes(code(i)) % kCutOneIn != 0;
-    if (goes_on || joins) {
-      parts.back().span.end = lines[i].span.end;
-    } else {
-      parts.push_back({lines[i].span, false});
-    }
-    together = is_simple ? joins ? together + 1 : 1 : 0;
-    // Comments behind it on its line, and those that are indented like what is in it.
-    uint32_t limit = i + 1 < lines.size() ? lines[i + 1].span.begin : static_cast<uint32_t>(text.size()) + 1;
-    while (comment != scanned.comments.end() && comment->span.begin < lines[i].span.end) { ++comment; }
-    for (; comment != scanned.comments.end() && comment->span.begin < limit; ++comment) {
-      bool is_inside = !comment->own_line || (comment->indent > body && together == 0);
-      if (!is_inside) { break; }
-      parts.back().span.end = comment->span.end;
-    }
-    // The next line goes on with this part whatever stands between.
-  }
-  return parts;
 }
 
 }  // namespace loopsmith::syntax

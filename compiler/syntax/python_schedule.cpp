@@ -1,4 +1,5 @@
 // Imports of a file, and the other form of a schedule: see python_schedule.h.
+#include "support/text.h"
 #include "syntax/python_schedule.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace loopsmith::syntax {
 namespace {
 
-/// A name that a file binds by an import, and what it stands for: "tvm.tir". Other bindings have no `path`.
+/// A name that a file binds. `path`: the imported module or member, "tvm.tir"; empty for other bindings.
 struct Bound { std::string name; std::string path; };
 
 auto dotted(const List<Identifier>& path) -> std::string {
@@ -34,7 +35,7 @@ auto bound_in(const Document& document) -> std::vector<Bound> {
   };
   for (const PlacedItem& placed : document.items()) {
     if (placed.item->kind == ItemKind::Opaque) {
-      // `try:` and the like are no part of the language; what they import is.
+      // `try:` and the like are not part of the language; their imports count.
       std::string_view text = placed.item->text;
       for (size_t at = 0; at < text.size(); at = behind_line(text, at)) {
         std::string_view line = text.substr(at, behind_line(text, at) - at);
@@ -62,7 +63,7 @@ auto binds(const std::vector<Bound>& bound, std::string_view name) -> bool {
   return std::any_of(bound.begin(), bound.end(), [&](const Bound& one) { return one.name == name; });
 }
 
-/// Behind the imports at the top, before anything is declared; where there are none, behind the comments and the docstring that come first.
+/// The place behind the imports at the top of the file; without imports, behind the first comments and the docstring.
 auto place_of_imports(const Document& document, bool& is_first) -> uint32_t {
   const std::string& text = document.text();
   uint32_t place = 0;
@@ -96,7 +97,7 @@ auto lines_at(const Document& document, std::string lines) -> MissingImports {
 
 auto has_word(std::string_view text, std::string_view word) -> bool {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    if (at == 0 || (std::isalnum(static_cast<unsigned char>(text[at - 1])) == 0 && text[at - 1] != '_' && text[at - 1] != '.')) { return true; }
+    if (at == 0 || (!is_name_part(text[at - 1]) && text[at - 1] != '.')) { return true; }
   }
   return false;
 }

@@ -1,5 +1,5 @@
-// Schedules as files of Python have them. `@ls.schedule(program)` is for readers of TIRScript: no module of Python gives `ls`, so what is written
-// into a `.py` file makes its schedule itself, as users of TVM write it, and the file imports what that needs.
+// Schedules in Python files. Python has no module for the `ls` of `@ls.schedule(program)`, so a schedule that Loopsmith writes into a `.py` file
+// makes its own `tir.Schedule`, as users of TVM do, and the file gets the imports for that.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace loopsmith::syntax {
 
-/// What a file of Python lacks of what is used in it: lines, and where they go: behind its imports, else behind what has to stand first.
+/// The imports that a Python file lacks for the names that it uses: the lines, and their place behind its imports or its first comments.
 struct MissingImports {
-  std::string lines;      // with blank lines behind, where nothing was imported; empty: nothing lacks
+  std::string lines;      // with blank lines behind, where the file has no imports; empty: nothing is missing
   uint32_t offset = 0;
 };
 
-/// How a schedule is made in a file.
+/// The way a file makes its schedules.
 struct PythonForm {
   std::string maker = "tir.Schedule";
-  std::string looks_up = "get_block";   // what a schedule looks blocks up with, as TVM calls it whose words the file has
+  std::string looks_up = "get_block";   // the method that looks blocks up, by the name of the TVM that the file is written for
   MissingImports missing;
 };
 [[nodiscard]] auto python_form(const Document& document) -> PythonForm;
-/// Has the file an `ls` of its own, so that a decorator does?
+/// True when the file binds an `ls` of its own, so that a decorator works.
 [[nodiscard]] auto has_ls(const Document& document) -> bool;
 
-/// The same for programs too: `from tvm.script import tir as T` where the file says `T.` and binds none, and so for `I`.
+/// The same for programs: `from tvm.script import tir as T` where the file uses `T.` without binding `T`, and the same for `I`.
 [[nodiscard]] auto missing_imports(const Document& document, const PythonForm& form) -> MissingImports;
 
-/// A function `@ls.schedule(PROGRAM, ...)`, `def NAME(sch: tir.Schedule) -> None:`, as one that makes its schedule and gives it back.
+/// A function `@ls.schedule(PROGRAM, ...)`, `def NAME(sch: tir.Schedule) -> None:`, rewritten to make its schedule and return it.
 [[nodiscard]] auto python_schedule(std::string_view function, const PythonForm& form) -> std::string;
 
 }  // namespace loopsmith::syntax

@@ -60,7 +60,7 @@ auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
   return name && call && makes_schedule(*call) ? name : nullptr;
 }
 
-// `with Target("..."):` and the like, which do not catch what their statements raise.
+// `with Target("..."):` and the like, which catch no exceptions of their statements.
 auto is_transparent(const WithStmt& with) -> bool {
   return std::none_of(with.items.begin(), with.items.end(), [](const WithItem& item) {
     const auto* call = item.context->as<CallExpr>();
@@ -107,7 +107,7 @@ void put_contexts(const Statements& body, std::vector<const Expr*>& around, std:
   }
 }
 
-// The first schedule that a statement makes and names where it stands, not in functions and classes inside it.
+// The first schedule that a statement makes and names in its own scope, not in functions and classes inside of it.
 auto made_in(const Stmt& stmt) -> const NameExpr* {
   const NameExpr* found = nullptr;
   walk(stmt, [&](const Node& node) {

@@ -1,7 +1,6 @@
-// Which functions are schedules, by their text: `def tiled(sch: tir.Schedule)`, `@ls.schedule(program) def tiled(sch)`, and
-// functions of Python that make a schedule themselves, `sch = tir.Schedule(program)`, as tests and libraries do. At the top of a file such
-// statements are a declaration of their own (lines.h), which is looked at as a function without a head; so is `if __name__ == "__main__":` with such
-// statements in it.
+// The forms of schedules in a text: `def tiled(sch: tir.Schedule)`, `@ls.schedule(program) def tiled(sch)`, and Python functions that make a
+// schedule themselves, `sch = tir.Schedule(program)`, as tests and libraries do. At the top of a file such statements are one declaration
+// (lines.h), which counts as a function without a head. So does `if __name__ == "__main__":` with such statements inside.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +14,40 @@
 namespace loopsmith::syntax {
 
 struct ScheduleForm {
-  Name variable;                         // what holds the schedule: `sch`
-  Span variable_span;                    // where it is made; empty: it is the parameter
-  const CallExpr* decorator = nullptr;   // `@ls.schedule(...)`; null: there is none
+  Name variable;                         // the variable of the schedule: `sch`
+  Span variable_span;                    // the variable where the schedule is made; empty: it is the parameter
+  const CallExpr* decorator = nullptr;   // `@ls.schedule(...)`; null: none
   const CallExpr* made = nullptr;        // `tir.Schedule(PROGRAM)`; null: the first parameter is the schedule
   size_t made_at = 0;                    // the statement of the body that makes it
-  bool is_nested = false;                // made somewhere in that statement: in a loop, a branch, a function of its own
-  bool is_call = false;                  // `made` calls a function of the file that gives back the schedule it makes
+  bool is_nested = false;                // made inside of that statement: in a loop, a branch, an inner function
+  bool is_call = false;                  // `made` calls a function of the file that makes a schedule and returns it
 };
 
-/// Empty where the function is no schedule; of several, the first. Looks at the statements of the body itself, not at those in their blocks.
+/// The first schedule of a function; none where it has none. Looks at the statements of the body itself, not at those in their blocks.
 [[nodiscard]] auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm>;
 
-/// All schedules that a function makes and names, in the order of the text, those in blocks and inner functions too. `gives`: the functions of the
-/// file that give back a schedule they make.
+/// All schedules that a function makes and names, in the order of the text, also in blocks and inner functions. `gives`: true for functions of the
+/// file that make a schedule and return it.
 [[nodiscard]] auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& gives = {}) -> std::vector<ScheduleForm>;
-/// `tir.Schedule(PROGRAM)`, by its text.
+/// True for `tir.Schedule(PROGRAM)`, by its text.
 [[nodiscard]] auto is_schedule_made(const CallExpr& call) -> bool;
-/// Of each statement of `function_of(item)`, what the `with` statements that were looked through have around it, the outermost first. Empty: nothing
-/// was looked through.
+/// For each statement of `function_of(item)`: the contexts of the `with` statements around it that were unwrapped, outermost first. Empty: none was
+/// unwrapped.
 [[nodiscard]] auto contexts_of(const ItemPtr& item) -> std::vector<std::vector<const Expr*>>;
 
-/// The parameter of a function that is handed a schedule (`def halves(sch, loop)`): by its annotation, or since it is called `sch`. Empty: it
-/// has none.
+/// The parameter of a function that takes a schedule (`def halves(sch, loop)`): by its annotation, or by the name `sch`. Empty: the function has
+/// none.
 [[nodiscard]] auto schedule_parameter(const FunctionDef& def) -> Name;
 
-/// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
-/// neither. It keeps the declaration. Statements of a `with` or an `if __name__ == "__main__":` around `sch = tir.Schedule(PROGRAM)` are statements of
-/// the function; `contexts_of` has what stood around them.
+/// The function of a declaration; of a schedule at the top of a file, a function with its statements, named after its variable. Null for other
+/// declarations. The function keeps the declaration alive. Statements of a `with` or an `if __name__ == "__main__":` around
+/// `sch = tir.Schedule(PROGRAM)` become statements of the function; `contexts_of` has the contexts around them.
 [[nodiscard]] auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef>;
-/// A schedule at the top of the file: statements from `sch = tir.Schedule(PROGRAM)` on, or a statement that has others in it, and such a one among
-/// them.
+/// True for a schedule at the top of the file: statements from `sch = tir.Schedule(PROGRAM)` on, or a compound statement that contains such
+/// statements.
 [[nodiscard]] auto is_script(const Item& item) -> bool;
 
-/// `if __name__ == "__main__":` and nothing behind it: what a file does that is run by itself.
+/// True for `if __name__ == "__main__":` without an `else`: code that runs when the file is run.
 [[nodiscard]] auto is_main(const Stmt& stmt) -> bool;
 
 /// The PROGRAM of `tir.Schedule(PROGRAM, ...)`; null: the call has none.

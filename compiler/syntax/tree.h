@@ -53,9 +53,9 @@ using Tree = std::unique_ptr<TSTree, TreeDeleter>;
 
 /// Parses a text; `old` as in ts_parser_parse.
 [[nodiscard]] auto parse_text(std::string_view text, const TSTree* old = nullptr) -> Tree;
-/// Bytes that tree-sitter holds on this thread, its own reserves included; of trees that another thread frees they are not taken off.
+/// Bytes that tree-sitter has allocated on this thread, reserves included. Trees that another thread frees stay counted.
 [[nodiscard]] auto tree_bytes() -> size_t;
-/// Parses a text as an edit of `before`, whose tree is `old`: what is between their common beginning and end changed.
+/// Parses a text as an edit of `before`, whose tree is `old`: the text between their common beginning and end changed.
 [[nodiscard]] auto parse_edited(std::string_view text, std::string_view before, const TSTree* old) -> Tree;
 
 }  // namespace loopsmith::syntax

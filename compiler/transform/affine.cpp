@@ -20,7 +20,7 @@ auto floor_div(int64_t a, int64_t b) -> int64_t {
 }
 auto floor_mod(int64_t a, int64_t b) -> int64_t { return a - floor_div(a, b) * b; }
 
-// (sum) // c as far as terms are multiples of c; the rest must be constant.
+// sum // c, for a sum whose terms are multiples of c, apart from a constant; else none.
 auto divide(const Affine& sum, int64_t c) -> std::optional<Affine> {
   Affine out;
   for (const auto& term : sum.terms) {
@@ -76,7 +76,7 @@ class Ranges {
       a.constant = *value;
       return Interval{a, a};
     }
-    // Anything else must not depend on what is relaxed, nor on memory.
+    // Other expressions must depend neither on relaxed variables nor on memory.
     bool free = true;
     post_order(e, [&](const Expr& x) {
       const auto* v = x.as<VarNode>();
@@ -90,7 +90,7 @@ class Ranges {
 
  private:
   auto is_relaxed(const VarNode* v) const -> bool { return relaxed_.count(v) != 0; }
-  // The lower or upper end of a sum whose variables may be relaxed themselves.
+  // The lower or upper end of a sum that may contain relaxed variables.
   auto end(const Affine& sum, bool upper) -> std::optional<Affine> {
     Affine out;
     out.constant = sum.constant;
@@ -160,7 +160,7 @@ class Ranges {
     };
     auto low = pick(a->low, b->low);
     auto high = pick(a->high, b->high);
-    // min(x, y) <= y: a bound above by either side will do; below, both are needed.
+    // min(x, y) <= y: either operand gives an upper bound; a lower bound needs both.
     if (least && !high) { high = b->high; }
     if (!least && !low) { low = b->low; }
     if (!low || !high) { return {}; }
@@ -173,7 +173,7 @@ class Ranges {
 
 auto constant_end(const Affine& sum, const Domains& domains, bool upper, int depth) -> std::optional<int64_t> {
   if (depth > 16) { return {}; }
-  // Variables furthest in are replaced first: their ends may cancel against variables further out.
+  // Innermost variables are replaced first: their ends may cancel against outer variables.
   Affine rest = sum;
   for (size_t i = domains.order.size(); i-- > 0 && !rest.is_constant();) {
     const VarNode* var = domains.order[i];
@@ -186,7 +186,7 @@ auto constant_end(const Affine& sum, const Domains& domains, bool upper, int dep
   }
   int64_t total = rest.constant;
   for (const auto& term : rest.terms) {
-    // Quotients and remainders of constants have ends even where their operand is not linear.
+    // Quotients and remainders by constants have bounds even if their operand is not linear.
     if (const auto* mod = term.atom.as<FloorMod>()) {
       auto c = as_int(mod->b);
       if (!c || *c <= 0) { return {}; }
@@ -223,7 +223,7 @@ void Affine::add(const Expr& atom, int64_t coefficient) {
   terms.push_back({atom, coefficient});
 }
 void Affine::add(const Affine& other, int64_t factor) {
-  // `other` may be this.
+  // `other` may be `*this`.
   std::vector<Term> items = other.terms;
   int64_t c = other.constant;
   for (const Term& t : items) { add(t.atom, t.coefficient * factor); }

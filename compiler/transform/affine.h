@@ -1,5 +1,5 @@
-// Sums of products with constants, and their ranges: the small part of integer reasoning that lowering does for
-// every access of a program, where a prover would be too slow. Terms that are not linear stand as atoms.
+// Affine sums and their ranges: the small part of integer reasoning that lowering needs for every access of a
+// program, where a prover would be too slow. Nonlinear terms are atoms.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace loopsmith::transform {
 
-/// constant + sum of coefficient * atom. Atoms are variables or other expressions, told apart structurally.
+/// constant + sum of coefficient * atom. Atoms are variables or other expressions, compared structurally.
 struct Affine {
   struct Term {
     Expr atom;
@@ -28,7 +28,7 @@ struct Affine {
 
 [[nodiscard]] auto affine_of(const Expr& expr) -> Affine;
 
-/// What variables run over: inclusive ends, themselves affine in variables further out.
+/// The domain of a variable: inclusive ends, themselves affine in outer variables.
 struct Interval {
   Affine low, high;
 };
@@ -40,12 +40,12 @@ struct Domains {
   void pop();
 };
 
-/// The range of an expression while the variables for which `relaxed` says so run over their domains, in terms of the
-/// other variables; none where it cannot be bounded. A superset.
+/// A range that contains all values of an expression while the variables in `relaxed` run over their domains, in terms of
+/// the other variables; none where no bound is found.
 [[nodiscard]] auto interval_of(const Expr& expr, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed)
     -> std::optional<Interval>;
 
-/// Constant ends of an affine sum when all variables run over their domains; none where there are none.
+/// Constant ends of an affine sum when all variables run over their domains; none where an end is not constant.
 [[nodiscard]] auto constant_min(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
 [[nodiscard]] auto constant_max(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
 

@@ -38,7 +38,7 @@ class Blend : public Mutator {
   }
   auto on(const BufferStore& n) -> Stmt override {
     if (!n.predicate || !is_whole(n.buffer, n.indices)) { return Mutator::on(n); }
-    // What is computed for lanes that are then not chosen does not matter: loads of own memory need no mask of their own.
+    // The select discards the values of unmasked lanes, so loads of local memory in the value need no mask.
     Expr outer = std::exchange(discarded_, n.predicate);
     Expr value = mutate(n.value);
     discarded_ = std::move(outer);
@@ -59,7 +59,7 @@ class Blend : public Mutator {
   }
 
  private:
-  // Neighbouring elements, all of them in memory of our own.
+  // True for accesses to neighbouring elements that all lie in local memory.
   auto is_whole(const Buffer& buffer, const Array<Expr>& indices) const -> bool {
     auto own = own_.find(buffer->data.get());
     if (own == own_.end() || indices.size() != 1 || buffer->elem_offset || !buffer->strides.empty() || buffer->dtype.is_vector()) { return false; }
@@ -72,8 +72,8 @@ class Blend : public Mutator {
   }
 
   Domains domains_;
-  std::unordered_map<const VarNode*, int64_t> own_;   // bytes of buffers that this thread alone sees
-  Expr discarded_;                                    // lanes where it is false are thrown away by the store around
+  std::unordered_map<const VarNode*, int64_t> own_;   // bytes of buffers that only this thread accesses
+  Expr discarded_;                                    // the mask of the store around: lanes where it is false are discarded
 };
 
 }  // namespace

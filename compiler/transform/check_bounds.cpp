@@ -36,7 +36,7 @@ class Check : public Mutator {
   auto on(const While& n) -> Stmt override {
     std::vector<Stmt> tests = of(n.condition);
     if (tests.empty()) { return Mutator::on(n); }
-    // Before the first time, and before every further one.
+    // The tests run before the first evaluation of the condition and before every further one.
     Stmt body = seq({mutate(n.body), seq(tests)});
     return before(std::move(tests), make<While>(n.condition, std::move(body), n.origin));
   }
@@ -53,8 +53,8 @@ class Check : public Mutator {
     of(e, {}, out);
     return out;
   }
-  /// Tests of the loads in an expression that is evaluated where all of `reached` hold, each being evaluated where those before it do;
-  /// innermost first.
+  /// Adds the tests for the loads in an expression, innermost first. The expression is evaluated only if all conditions in `reached`
+  /// hold; each of them is evaluated only if the ones before it hold.
   void of(const Expr& e, const std::vector<Expr>& reached, std::vector<Stmt>& out) {
     if (const auto* call = e.as<Call>(); call && call->op == "if_then_else" && call->args.size() == 3 && call->args[0].dtype().is_scalar()) {
       of(call->args[0], reached, out);
@@ -67,7 +67,7 @@ class Check : public Mutator {
       of(call->args[2], under(logical_not(call->args[0])), out);
       return;
     }
-    // An address is no access.
+    // Taking an address is no access.
     if (const auto* call = e.as<Call>(); call && call->op == "address_of" && !call->args.empty()) {
       if (const auto* place = call->args[0].as<BufferLoad>()) {
         for (const Expr& index : place->indices) { of(index, reached, out); }
@@ -90,7 +90,7 @@ class Check : public Mutator {
     if (indices.size() != buffer->shape.size()) { return; }
     std::string line = context_.where ? context_.where(origin) : "";
     for (size_t d = 0; d < indices.size(); ++d) {
-      // Vectors as written: the first lane and the last.
+      // Of a vector, the first and the last lane are tested.
       std::vector<Expr> ends = {indices[d]};
       if (const auto* ramp = indices[d].as<Ramp>()) { ends = {ramp->base, add(ramp->base, mul(ramp->stride, int_imm(ramp->dtype.lanes - 1, ramp->stride.dtype())))}; }
       if (!ends[0].dtype().is_scalar()) { continue; }
@@ -105,7 +105,7 @@ class Check : public Mutator {
                                               Array<Expr>{make<StringImm>("loopsmith_out_of_bounds"), make<StringImm>(text), cast(i64, index), cast(i64, extent)}, origin), origin);
         Stmt stop = make<AssertStmt>(bool_imm(false), make<StringImm>(""), no_op(), origin);
         Stmt test = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(tell), std::move(stop)}), Stmt(), origin);
-        // One in the other: of `a and b` both are evaluated.
+        // Nested branches, because `a and b` evaluates both operands.
         for (auto it = reached.rbegin(); it != reached.rend(); ++it) { test = make<IfThenElse>(*it, std::move(test)); }
         out.push_back(std::move(test));
       }

@@ -5,14 +5,14 @@
 //                                    assert False, ""
 //                                B[i] = A[P[i]]
 //
-// The runtime puts index and extent into the text, which names the dimension and the line as well; the assertion stops the kernel.
-// An access that only some conditions reach is tested under them.
+// The text names the dimension and the line, and the runtime inserts index and extent; the assertion stops the kernel.
+// The test of a conditional access is under the same conditions.
 //
 // Needs   loops, and no blocks; accesses with an index for every dimension.
-// Gives   no access beyond an extent that nothing stopped. What only pointers reach is not seen.
+// Gives   a test for every access outside of an extent. Accesses through pointers have no test.
 // Keeps   values.
-// Place   before simplify, which drops the tests that always hold; what came before, compacted buffers above all, changed
-//         extents that a program did not write.
+// Place   before simplify, which drops the tests that always hold. So tests use the extents of compacted buffers, not those
+//         of the source.
 #pragma once
 
 #include "transform/context.h"

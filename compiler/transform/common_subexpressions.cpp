@@ -20,7 +20,7 @@ auto nodes_of(const Expr& e) -> int64_t {
   return count;
 }
 
-// Arithmetic that may be done anywhere, and is worth a name.
+// True for arithmetic that cannot fail and is worth a variable.
 auto is_shareable(const Expr& e) -> bool {
   if (!e.dtype().is_scalar() || e.dtype().is_handle() || e.as<VarNode>() || e.as<IntImm>() || e.as<FloatImm>() || e.as<Cast>()) { return false; }
   bool fine = true;
@@ -52,7 +52,7 @@ struct Candidate {
   int64_t size = 0;
 };
 
-// All values of a body that could be bound in front of it.
+// Collects the values of a body that could be bound in front of it.
 class Collect : public Visitor {
  public:
   using Visitor::on;
@@ -146,7 +146,7 @@ class Share : public Mutator {
     Stmt body = at_place(n.body);
     return body.same_as(n.body) ? self(n) : Stmt(make<LetStmt>(n.var, n.value, std::move(body), n.origin));
   }
-  // Buffers are declared around what uses them: the place is inside.
+  // The variables go inside of allocations and declarations of buffers, which their values may use.
   auto on(const Allocate& n) -> Stmt override { return Mutator::on(n); }
 };
 

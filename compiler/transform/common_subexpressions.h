@@ -1,16 +1,16 @@
-// common_subexpressions: what is computed in several places is computed once, where that is asked for.
+// common_subexpressions: binds values that are computed in several places to a variable, on demand.
 //
 //     B[i * 64 + j] = A[i * 64 + j] + C[i * 64 + j]      ==>      cse: T.int32 = i * 64 + j
 //                                                                 B[cse] = A[cse] + C[cse]
 //
-// Arithmetic on scalars only: no loads, no calls, no divisions by what may be zero. A value is bound in front of the outermost
-// body (of the function, a loop, a branch) in which all of its variables are known and which has it twice; larger values first.
-// LLVM does the same later on; this makes printed programs shorter to read.
+// Only arithmetic on scalars: no loads, no calls, no divisions by a possible zero. A value is bound in front of the outermost
+// body (of the function, a loop, a branch) that has all of its variables and uses it twice; larger values first. LLVM does the
+// same later; the purpose here is shorter printed programs.
 //
-// Needs   `share_subexpressions`; else nothing happens. Lowered form.
+// Needs   `share_subexpressions`, else it does nothing; lowered form.
 // Gives   lets, named `cse`.
 // Keeps   values.
-// Place   last: before, ranges are read out of whole expressions.
+// Place   last: earlier passes compute ranges from whole expressions.
 #pragma once
 
 #include "transform/context.h"

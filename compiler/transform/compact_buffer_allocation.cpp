@@ -11,12 +11,12 @@
 namespace loopsmith::transform {
 namespace {
 
-// What is known of one allocated buffer.
+// The known facts about an allocated buffer.
 struct Usage {
   size_t depth = 0;                                // loops around the allocation
-  std::vector<std::optional<Interval>> ranges;     // per dimension; none: unknown
+  std::vector<std::optional<Interval>> ranges;     // accessed indices per dimension; none: unknown
   bool touched = false;
-  bool fixed = false;                              // reached in ways not understood
+  bool fixed = false;                              // accessed in ways that this pass does not understand
 };
 
 class Collect : public Visitor {
@@ -35,7 +35,7 @@ class Collect : public Visitor {
     domains_.pop();
   }
   void on(const Block& n) override {
-    // The regions in a block's signature say no more than its body does; visiting them would only lose precision.
+    // The regions in a block's signature are skipped: its body has the same accesses, with more precise ranges.
     for (const Buffer& b : n.alloc_buffers) {
       Usage u;
       u.depth = domains_.order.size();
@@ -72,13 +72,13 @@ class Collect : public Visitor {
     static const Name address_of("address_of");
     const auto* place = n.op == address_of && n.args.size() == 1 ? n.args[0].as<BufferLoad>() : nullptr;
     if (!place) { return Visitor::on(n); }
-    // How far one goes from there is not known.
+    // Accesses through the address have no known range.
     auto found = usage.find(place->buffer.get());
     if (found != usage.end()) { found->second.fixed = true; } else { on(*place->buffer->data); }
     for (const Expr& i : place->indices) { visit(i); }
   }
   void on(const LetStmt& n) override {
-    // A let's value is not looked into: indices that use it have no known range.
+    // Indices that use a let's variable have no known range.
     visit(n.value);
     domains_.of.erase(n.var.get());
     opaque_.insert(n.var.get());
@@ -167,7 +167,7 @@ class Collect : public Visitor {
 
 struct Compacted {
   Buffer buffer;
-  std::vector<Expr> base;   // subtracted from indices; none: nothing
+  std::vector<Expr> base;   // subtracted from indices; null: nothing is subtracted
 };
 
 class Rewrite : public Mutator {

@@ -1,4 +1,4 @@
-// compact_buffer_allocation: shrinks every allocated buffer to what is touched of it where it is alive.
+// compact_buffer_allocation: shrinks every allocated buffer to the region that is accessed during its lifetime.
 //
 //     for i in range(16):                              for i in range(16):
 //         B = T.alloc_buffer((16, 64))                     B = T.alloc_buffer((1, 64))
@@ -7,11 +7,11 @@
 //
 // Dimension by dimension: the range of all accesses, with the loops inside the allocation relaxed over their
 // domains, gives a lower end (subtracted from the indices) and a constant extent. Conditions around an access are
-// not used; they only make its range smaller.
+// not used, because they can only make its range smaller.
 //
 // Needs   blocks are opaque; buffers are allocated where plan_buffer_location puts them.
-// Gives   small buffers. A dimension whose range has no constant bound, and a buffer whose memory is also reached in
-//         other ways (its data variable, a second view), stay as they are.
+// Gives   small buffers. A dimension whose range has no constant bound stays as it is; so does a buffer whose memory is
+//         also accessed in other ways (through its data variable, through a second view).
 // Keeps   values; accesses; origins.
 // Place   before lower_match_buffer: regions of views are accesses.
 #pragma once

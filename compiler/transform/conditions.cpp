@@ -8,7 +8,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// Conditions known to hold, by node.
+// Replaces conditions that are known to hold, by identity of nodes.
 class Assume : public Mutator {
  public:
   explicit Assume(const std::unordered_set<const ExprNode*>& holds) : holds_(holds) {}

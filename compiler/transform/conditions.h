@@ -1,4 +1,4 @@
-// Conditions on indices, found under loops: what the passes share that make code without them where they hold.
+// Conditions on indices under loops, for the passes that specialize code for the case that the conditions hold.
 #pragma once
 
 #include <unordered_set>
@@ -15,10 +15,10 @@ void conjuncts(const Expr& condition, std::vector<Expr>& out);
 struct FoundCondition {
   Expr condition;                            // a comparison, one of a conjunction
   Domains domains;                           // of all loops around its place
-  std::unordered_set<const VarNode*> inner;  // loops between the body that was looked at and its place
+  std::unordered_set<const VarNode*> inner;  // loops between the searched body and the condition
 };
 
-/// Comparisons by < <= > >= that statements and `if_then_else` of a body depend on, and what the body is made of.
+/// Finds the comparisons by < <= > >= that statements and `if_then_else` of a body depend on, and facts about the body.
 class FindConditions : public Visitor {
  public:
   explicit FindConditions(const Domains& around) : domains_(around) {}
@@ -26,7 +26,7 @@ class FindConditions : public Visitor {
   using Visitor::visit;
   std::vector<FoundCondition> found;
   int64_t statements = 0;
-  int64_t written_out = 0;                      // statements when unrolled loops are written out
+  int64_t written_out = 0;                      // the number of statements after unrolling
   std::unordered_set<const VarNode*> defined;   // variables of the body: loops and lets
   bool leaves = false;                          // there is a `break` or a `continue`
 
@@ -47,7 +47,7 @@ class FindConditions : public Visitor {
   int64_t repeated_ = 1;
 };
 
-/// The statement with the comparisons in `holds`, told by node, as true.
+/// The statement with the comparisons in `holds` (by identity of nodes) replaced by true.
 [[nodiscard]] auto assuming(const Stmt& stmt, const std::unordered_set<const ExprNode*>& holds) -> Stmt;
 
 }  // namespace loopsmith::transform

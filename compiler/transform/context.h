@@ -1,4 +1,4 @@
-// What every lowering pass is given besides the module, and the little that passes share.
+// The context of lowering passes: options of the target, and helpers that passes share.
 #pragma once
 
 #include <functional>
@@ -9,47 +9,47 @@
 
 namespace loopsmith::transform {
 
-/// What a target asks of lowering. Filled from a target by those who know one.
+/// Options of lowering. The caller fills them in from a target.
 struct LowerOptions {
-  /// Vectorized loops become vector code; off: serial loops.
+  /// Vectorized loops become vector code; if false, serial loops.
   bool vectorize = true;
-  /// Conditions on a vector's lanes become masks of loads and stores; off: such loops become serial.
+  /// Conditions on a vector's lanes become masks of loads and stores; if false, such loops become serial.
   bool masked_memory = true;
-  /// A vectorized loop longer than this stays a loop of chunks of a divisor of its extent, at most this many lanes.
+  /// A vectorized loop with more lanes becomes a loop over chunks; the lanes of a chunk divide the extent.
   int max_lanes = 64;
-  /// Statements that unrolling without an explicit mark may make of one loop (`pragma_auto_unroll_max_step` says so too).
+  /// The limit of statements for automatic unrolling of a loop (as `pragma_auto_unroll_max_step`).
   int64_t unroll_steps = 0;
-  /// Statements that loops marked `unroll` may make of one function; beyond it they stay loops.
+  /// The limit of statements in a function for unrolling loops that are marked `unroll`; beyond it they stay loops.
   int64_t unroll_limit = 16384;
-  /// Statements that may be written twice so that whole tiles need no conditions.
+  /// The limit of statements that may be duplicated so that whole tiles need no conditions.
   int64_t unswitch_limit = 256;
-  /// Statements that taking loops apart where a condition changes may add to a function.
+  /// The limit of statements that loop partitioning may add to a function.
   int64_t partition_limit = 64;
-  /// Bytes of one allocation, and of all of a function, that may lie on the stack.
+  /// The limits of stack memory, for a single allocation and for a function.
   int64_t stack_bytes_each = 64 << 10;
   int64_t stack_bytes_all = 256 << 10;
-  /// Loops over int64 stay as they are.
+  /// Keeps loops over int64.
   bool stay_wide = false;
-  /// Scalar arithmetic that occurs several times gets a name.
+  /// Binds repeated scalar arithmetic to variables.
   bool share_subexpressions = false;
-  /// Loops down to this depth call the profiler; 0: none.
+  /// Loops down to this depth call the profiler; 0: no loops.
   int profile_depth = 0;
-  /// Every access is tested before it is made.
+  /// Tests every access against the buffer's extents.
   bool check_bounds = false;
 };
 
 struct LowerContext {
   LowerOptions options = {};
   CancelToken cancel = {};
-  /// Where a node stands in the person's text ("softmax.tir:7"), for messages of the running program; none: not said.
+  /// The source place of a node ("softmax.tir:7"), for messages of the running program; may be empty.
   std::function<std::string(const Origin&)> where = {};
 };
 
-/// The module with f applied to every function; the same module where f changed none. Diagnostics of all
-/// functions are collected.
+/// Applies f to every function of a module; returns the same module where f changed none. Collects the
+/// diagnostics of all functions.
 [[nodiscard]] auto map_functions(const IRModule& module, const std::function<Result<PrimFunc>(const PrimFunc&)>& f) -> Result<IRModule>;
 
-/// What messages call a function: its symbol, where it has one, else its name in the module.
+/// The name of a function in messages: its symbol, else its name in the module.
 [[nodiscard]] auto called(Name name, const PrimFunc& func) -> std::string;
 
 }  // namespace loopsmith::transform

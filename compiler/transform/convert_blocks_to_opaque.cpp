@@ -36,7 +36,7 @@ class ToOpaque : public Mutator {
   }
 
  protected:
-  // Views of match_buffer may be shaped by iter vars.
+  // The shapes of match_buffer's views may use iter vars.
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }

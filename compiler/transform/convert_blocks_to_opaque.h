@@ -7,7 +7,7 @@
 // Needs   no block has an init.
 // Gives   no block has iter vars.
 // Keeps   values; predicates; regions, in terms of loops; ids of blocks.
-// Place   after what reasons per block instance, before what reasons about loops.
+// Place   after the passes that reason about block instances, before those that reason about loops.
 #pragma once
 
 #include "transform/context.h"

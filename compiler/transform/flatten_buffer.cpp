@@ -25,7 +25,7 @@ class Flatten : public Mutator {
   using Mutator::mutate;
   using Mutator::on;
 
-  std::vector<Buffer> undeclared;   // flat views in use without a declaration, in the order of first use
+  std::vector<Buffer> undeclared;   // used flat views without a declaration, in the order of first use
 
   auto on(const BufferLoad& n) -> Expr override {
     Array<Expr> indices = mutate(n.indices);
@@ -67,7 +67,7 @@ class Flatten : public Mutator {
   }
 
  private:
-  // Views of memory that begins here are declared here.
+  // Declares the views of memory that is allocated here.
   auto with_views(const Var& data, Stmt body) -> Stmt {
     for (size_t i = undeclared.size(); i-- > 0;) {
       if (!(undeclared[i]->data == data)) { continue; }

@@ -5,8 +5,8 @@
 // Needs   no blocks.
 // Gives   each BufferLoad and BufferStore has exactly one index, into a buffer of one dimension without strides
 //         and offset. Views of parameters are declared at the top of the body, those of allocations where they were.
-// Keeps   values; origins; the parameters' own buffers, whose shapes callers are checked against; a buffer that
-//         is flat already, as the same node.
+// Keeps   values; origins; the parameters' own buffers, because calls are checked against their shapes; flat
+//         buffers, as the same nodes.
 // Place   before vectorize_loop, which turns the one index into a ramp.
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// x + c, for adding constants up: the rest and the constant.
+// Splits x + c into x and c, for adding up constants.
 auto split_constant(const Expr& e) -> std::pair<Expr, int64_t> {
   if (const auto* sum = e.as<Add>()) {
     if (const auto* c = sum->b.as<IntImm>()) { return {sum->a, c->value}; }
@@ -131,7 +131,7 @@ class Folder : public Mutator {
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
-    // A part of a program uses buffers that are declared around it: only what is replaced makes others of them.
+    // Buffers declared outside of the statement stay the same, unless a replaced variable occurs in them.
     auto is_replaced = [&](const VarNode& v) { return map_.contains(&v) || renamed_.contains(&v); };
     auto changes = [&](const Expr& e) { return e && uses_var(e, is_replaced); };
     if (!is_replaced(*buffer->data) && !changes(buffer->elem_offset) && std::none_of(buffer->shape.begin(), buffer->shape.end(), changes) &&
@@ -153,7 +153,7 @@ class Folder : public Mutator {
     kept_.push_back(buffer);
     return out;
   }
-  // A copy declares variables of its own: those of another copy are other variables.
+  // Each copy declares its own variables.
   auto declare(const Var& var) -> Var override {
     if (!copy_) {
       auto found = map_.find(var.get());

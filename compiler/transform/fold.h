@@ -1,13 +1,13 @@
-// Substitution that folds integer constants as it goes: what unrolling and unit loops need, where a whole
-// simplifier would be too slow. Real arithmetic is left as it is.
+// Substitution with constant folding, for unrolling and unit loops, where a whole simplifier would be too slow.
+// Real arithmetic stays as it is.
 #pragma once
 
 #include "ir/visitor.h"
 
 namespace loopsmith::transform {
 
-/// Replaces variables, folds integer arithmetic and conditions on constants, drops what a constant condition
-/// excludes. Loops get fresh ids where `copy` says that this is one of several copies.
+/// Replaces variables, folds integer arithmetic and conditions on constants, and drops code under conditions that are
+/// false. `copy`: the result is one of several copies, so its loops get fresh ids.
 [[nodiscard]] auto fold(const Expr& expr, const VarMap& map = {}) -> Expr;
 [[nodiscard]] auto fold(const Stmt& stmt, const VarMap& map = {}, bool copy = false) -> Stmt;
 

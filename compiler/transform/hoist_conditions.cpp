@@ -16,7 +16,7 @@ class Hoist : public Mutator {
 
   auto on(const For& n) -> Stmt override {
     Stmt body = mutate(n.body);
-    // Threads wait for each other in loops bound to them: those stay outermost.
+    // Loops over threads stay outermost, because threads wait for each other inside.
     const auto* branch = n.for_kind == ForKind::ThreadBinding ? nullptr : body.as<IfThenElse>();
     if (!branch) { return loop(n, std::move(body)); }
     if (branch->else_case) {
@@ -63,7 +63,7 @@ class Hoist : public Mutator {
     bool found = false;
     post_order(
         body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { found = found || read.contains(store->buffer->data.get()); } },
-        // Memory whose address is taken may be written by whoever gets it.
+        // A function that gets the address of a buffer may write to it.
         [&](const Expr& e) { found = found || e.as<Call>() != nullptr; });
     return found;
   }

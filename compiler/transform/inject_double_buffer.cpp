@@ -11,7 +11,7 @@
 namespace loopsmith::transform {
 namespace {
 
-/// Memory that a statement touches, by data variable; whether it does more than load and store.
+/// The memory that a statement accesses, by data variable; and a flag for other effects than loads and stores.
 struct Touches : Visitor {
   std::set<const VarNode*> read, written;
   bool is_plain = true;
@@ -41,7 +41,7 @@ struct Touches : Visitor {
   }
 };
 
-/// Accesses to a buffer in a place of their own: B[i] is B[i + offset].
+/// Redirects the accesses to a buffer to one of its two copies: B[i] becomes B[i + offset].
 class InPlace : public Mutator {
  public:
   InPlace(const Buffer& old, const Buffer& fresh, Expr offset) : old_(old), fresh_(fresh), offset_(std::move(offset)) {}
@@ -97,7 +97,7 @@ class Inject : public Mutator {
     std::vector<Stmt> rest(sequence->seq.begin() + 1, sequence->seq.end());
     for (const Stmt& s : rest) { consumer.visit(s); }
     bool is_early = producer.is_plain && consumer.is_plain && !consumer.written.contains(data);
-    // It runs an iteration earlier than it did.
+    // The producer now runs an iteration earlier.
     for (const VarNode* v : producer.written) { is_early = is_early && v == data; }
     for (const VarNode* v : producer.read) { is_early = is_early && !consumer.written.contains(v); }
     if (!is_early) { return {}; }

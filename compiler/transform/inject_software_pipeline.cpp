@@ -32,10 +32,10 @@ auto integers(const Attr& attr) -> std::optional<std::vector<int64_t>> {
   return out;
 }
 
-// Memory that a statement touches, by data variable.
+// The memory that a statement accesses, by data variable.
 struct Touched : Visitor {
   std::set<const VarNode*> read, written;
-  std::vector<const VarNode*> raw;   // pointers that are handed out as they are
+  std::vector<const VarNode*> raw;   // data variables that are used as plain pointers
   using Visitor::on;
   void on(const BufferLoad& n) override {
     read.insert(n.buffer->data.get());
@@ -63,7 +63,7 @@ struct Touched : Visitor {
   [[nodiscard]] auto touches(const VarNode* v) const -> bool { return read.contains(v) || written.contains(v); }
 };
 
-// Buffers of the body in a place of the iteration's own: B[...] is B[place, ...].
+// Redirects the accesses to buffers of the body to the copy of their iteration: B[...] becomes B[copy, ...].
 class InPlaces : public Mutator {
  public:
   InPlaces(const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places) : places_(places) {}
@@ -114,7 +114,7 @@ class InPlaces : public Mutator {
   const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places_;
 };
 
-// Buffers that blocks inside allocate, and the first variables that lets bind: copies have their own.
+// Gives a copy of a statement its own buffers and let variables.
 auto with_own_buffers(const Stmt& stmt) -> Stmt {
   BufferMap map;
   std::vector<Buffer> kept;
@@ -140,7 +140,7 @@ struct Part {
   Touched touched;
 };
 
-// The statements, and the buffers they share.
+// Finds the statements of the pipeline, and the buffers that they share.
 void take(const Stmt& body, std::vector<Buffer>& buffers, std::vector<Part>& parts) {
   Stmt inner = body;
   while (const auto* realize = inner.as<BlockRealize>()) {
@@ -208,7 +208,7 @@ class Inject : public Mutator {
       return fail(loop, fmt::format("it has no `{}`", (stages ? order_key() : stage_key()).str()), "give both, a number for each statement");
     }
     auto stage = integers(*stages), order = integers(*orders);
-    if (!stage || !order) { return fail(loop, "stages and order are lists of integers"); }
+    if (!stage || !order) { return fail(loop, "`software_pipeline_stage` and `software_pipeline_order` must be lists of integers"); }
     if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, "its iterations run in any order"); }
     std::vector<Buffer> buffers;
     std::vector<Part> parts;
@@ -226,7 +226,7 @@ class Inject : public Mutator {
       if (!seen.insert(parts[i].order).second) { return fail(loop, fmt::format("two statements have place {} in `software_pipeline_order`", parts[i].order)); }
       parts[i].touched.visit(parts[i].stmt);
     }
-    // Buffers are allocated in front of the loop, where nothing of an iteration is known.
+    // Buffers are allocated in front of the loop, so their shapes must not use variables of an iteration.
     std::set<const VarNode*> inside{loop.var.get()};
     post_order(
         loop.body,
@@ -238,21 +238,21 @@ class Inject : public Mutator {
     for (const Buffer& b : buffers) {
       auto depends = [&](const Expr& e) { return e && uses_var(e, [&](const VarNode& v) { return inside.contains(&v); }); };
       if (std::any_of(b->shape.begin(), b->shape.end(), depends) || std::any_of(b->strides.begin(), b->strides.end(), depends)) {
-        return fail(loop, fmt::format("the size of `{}` is another one in every iteration", b->name.str()));
+        return fail(loop, fmt::format("the size of `{}` differs between iterations", b->name.str()));
       }
     }
     if (!check(loop, parts, buffers)) { return {}; }
     return build(loop, parts, buffers, last);
   }
 
-  // Is every pair of statements that meet in memory done in the order of the text?
+  // Checks that the pipeline keeps the order of all pairs of statements that depend on each other.
   auto check(const For& loop, const std::vector<Part>& parts, const std::vector<Buffer>& buffers) -> bool {
     std::unordered_map<const VarNode*, Name> own;
     for (const Buffer& b : buffers) { own.emplace(b->data.get(), b->name); }
     for (size_t i = 0; i < parts.size(); ++i) {
       for (const VarNode* v : parts[i].touched.raw) {
         if (own.contains(v)) {
-          fail(loop, fmt::format("the address of `{}`, of which it needs several, is used as it is", own.at(v).str()));
+          fail(loop, fmt::format("the address of `{}` is used, and the pipeline needs several copies of that buffer", own.at(v).str()));
           return false;
         }
       }
@@ -311,7 +311,7 @@ class Inject : public Mutator {
     std::sort(sorted.begin(), sorted.end(), [](const Part* a, const Part* b) { return a->order < b->order; });
 
     const DataType t = loop.var->dtype;
-    // What is done at a time, counted from the loop's beginning; null where nothing is.
+    // The statements of a time step, counted from the loop's beginning; null where none run.
     auto at = [&](const Expr& base, int64_t offset, bool whole) -> Stmt {
       std::vector<Stmt> out;
       for (const Part* p : sorted) {
@@ -333,7 +333,7 @@ class Inject : public Mutator {
     };
     std::vector<Stmt> all;
     auto extent = as_int(loop.extent);
-    // Times are [0, extent + last): the pipeline fills in the first `last` of them and empties in the last ones.
+    // Time steps are [0, extent + last): the first `last` of them fill the pipeline, the last ones empty it.
     const int64_t filling = extent ? std::min(*extent + last, last) : last;
     for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, false)); }
     if (!extent || *extent > last) {
@@ -343,7 +343,7 @@ class Inject : public Mutator {
       all.push_back(make<For>(var, zero(t), sub(loop.extent, constant_int(t, last)), loop.for_kind, std::move(body), loop.thread, std::move(annotations), loop.origin, loop.id));
     }
     for (int64_t i = 0; i < last && !(FAULT(pipeline_not_emptied) && i + 1 == last); ++i) {
-      // Short loops have begun to empty while they filled.
+      // In short loops the pipeline begins to empty while it fills.
       if (extent && *extent + i < last) { continue; }
       Stmt step = at(loop.extent, i, false);
       if (!extent && !is_no_op(step)) {
@@ -358,7 +358,7 @@ class Inject : public Mutator {
     return make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), loop.origin), loop.origin);
   }
 
-  // How many iterations' contents are alive at a time.
+  // The number of copies of a buffer, one for each iteration whose contents are alive at the same time.
   auto places(const Buffer& buffer, const std::vector<Part>& parts) const -> int64_t {
     const VarNode* data = buffer->data.get();
     int64_t first = INT64_MAX, last = -1;
@@ -368,7 +368,7 @@ class Inject : public Mutator {
       last = std::max(last, p.stage);
     }
     if (last < 0) { return 1; }
-    // A newer iteration begins in the last one's place: only where that is done with by then.
+    // A newer iteration may reuse the oldest copy only if its readers have finished.
     int64_t last_use = INT64_MIN, first_use = INT64_MAX;
     for (const Part& p : parts) {
       if (!p.touched.touches(data)) { continue; }

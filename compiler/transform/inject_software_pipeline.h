@@ -1,4 +1,4 @@
-// inject_software_pipeline: statements of a loop's body work on different iterations at the same time.
+// inject_software_pipeline: overlaps iterations of a loop: its statements work on different iterations at the same time.
 //
 //     for i in T.serial(16, annotations={                  B = T.alloc_buffer((2, 8))
 //             "software_pipeline_stage": [0, 1],           B[0, :] = load(0)
@@ -7,21 +7,21 @@
 //         B[:] = load(i)                                       C[i] = use(B[i % 2, :])
 //         C[i] = use(B[:])                                 C[15] = use(B[1, :])
 //
-// A statement of stage s works on iteration i - s while the newest one is i; `order` says which comes first among
-// those that are done together. A body of one block stands for what is in it, and a block among the statements
-// without a predicate for its own statements (all of this as in TVM). What iterations hand from one stage to the next
-// needs a place for each iteration that is under way: buffers of the body get a dimension in front, of (stages
-// between its first and last use) places, one more where it is written before its last reader is done. A block in
-// the body with `double_buffer_scope` = w asks for two at least for its w-th written buffer.
+// A statement of stage s works on iteration i - s while the newest iteration is i; `order` is the order of the statements
+// that run together. If the body is a single block, its statements count; a block without a predicate among the statements
+// also counts as its statements (all of this as in TVM). A buffer that passes data between stages needs a copy for each
+// overlapping iteration: it gets another leading dimension, with as many copies as there are stages between its first and
+// last use, and one more if it is written before its last reader has finished. A block in the body with
+// `double_buffer_scope` = w requests at least two copies of its w-th written buffer.
 //
-// Needs   opaque blocks; the annotations count the statements. A buffer from outside of the loop that one statement writes
-//         and another touches keeps them in one stage, in the order of the text; so do buffers of the body, forwards.
-//         Else: a diagnostic that names the buffer and both statements.
-// Gives   no loop has `software_pipeline_*`; what fills the pipeline and what empties it stands before and behind.
-//         `software_pipeline_async_stages` asks for copies in the background, which this pipeline does at once.
+// Needs   opaque blocks; annotations with an entry per statement. If a statement writes a buffer from outside of the loop and
+//         another statement accesses it, both are in the same stage, in the order of the text; a buffer of the body may
+//         only pass data to later stages. Otherwise a diagnostic names the buffer and both statements.
+// Gives   no loop has `software_pipeline_*`; a prologue fills the pipeline, an epilogue empties it. Copies of
+//         `software_pipeline_async_stages` run synchronously.
 // Keeps   values.
-// Place   after compact_buffer_allocation and lower_match_buffer, so that buffers are as small as an iteration needs and views are
-//         gone; before lower_opaque_block, where allocations lose their blocks.
+// Place   after compact_buffer_allocation and lower_match_buffer, so that buffers have the size of an iteration and no views;
+//         before lower_opaque_block, which separates allocations from blocks.
 #pragma once
 
 #include "transform/context.h"
@@ -30,7 +30,7 @@ namespace loopsmith::transform {
 
 [[nodiscard]] auto inject_software_pipeline(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
-/// How many statements the annotations of a loop count, once blocks are opaque.
+/// The number of statements that the annotations of a loop must have entries for, after blocks became opaque.
 [[nodiscard]] auto pipeline_statements(const For& loop) -> size_t;
 
 }  // namespace loopsmith::transform

@@ -46,8 +46,8 @@ auto always_returns(const Stmt& s) -> bool {
   return false;
 }
 
-// A body without its `return`s, and what comes after it, without returns already, which is only reached where it does not
-// return: what follows `if c: return` is the other branch. None where a loop is left.
+// A body without `return`s, followed by `rest`, which has none and runs only if the body does not return: the statements
+// behind `if c: return` become its other branch. None for a `return` in a loop.
 auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt> {
   if (count_returns(s) == 0) { return joined(s, rest); }
   if (as_return(s)) { return no_op(); }
@@ -69,7 +69,7 @@ auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt>
     return seq(std::move(kept), all->origin);
   }
   if (const auto* branch = s.as<IfThenElse>()) {
-    // The rest is written once.
+    // `rest` must not be duplicated.
     bool first_goes_on = !always_returns(branch->then_case);
     bool second_goes_on = !branch->else_case || !always_returns(branch->else_case);
     if (rest && first_goes_on && second_goes_on) { return std::nullopt; }
@@ -79,7 +79,7 @@ auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt>
     if (!then_case || !else_case) { return std::nullopt; }
     return Stmt(make<IfThenElse>(branch->condition, std::move(*then_case), std::move(*else_case), branch->origin));
   }
-  // What stands around the rest of a body.
+  // Rebuilds the statements around the rest of a body.
   auto around = [&](const auto* n, auto&& make_again) -> std::optional<Stmt> {
     auto body = without_return(n->body, rest);
     return body ? std::optional<Stmt>(make_again(*n, std::move(*body))) : std::nullopt;
@@ -93,7 +93,7 @@ auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt>
   return std::nullopt;
 }
 
-// `return`s of nothing, where nobody wants the value.
+// Drops the values of `return`s, for calls whose value is unused.
 auto without_values(const Stmt& s) -> Stmt {
   static const Name ret("ret");
   struct Drop : Mutator {
@@ -107,8 +107,8 @@ auto without_values(const Stmt& s) -> Stmt {
   return Drop().mutate(s);
 }
 
-// `return` where a loop is left, too: it notes in a cell that the rest is over, and its value in another, and breaks off the loops
-// around it. None where a loop cannot be left: its iterations have no order, or are those of a block.
+// Lowers `return` in loops: it sets a flag in a cell, stores its value in another one, and breaks out of the loops around it. None for
+// loops that cannot be left: their iterations have no order, or belong to a block.
 class Leaver {
  public:
   explicit Leaver(DataType type, Origin origin) : done_(make_cell("returned", DataType::bool_(), origin)) {
@@ -120,7 +120,7 @@ class Leaver {
     return seq({put(done_, bool_imm(false)), std::move(*out)}, body.origin());
   }
   [[nodiscard]] auto value() const -> const Buffer& { return value_; }
-  /// The cells, around what uses them.
+  /// Allocates the cells around their uses.
   [[nodiscard]] auto around(Stmt body) const -> Stmt {
     for (const Buffer& cell : {done_, value_}) {
       if (!cell) { continue; }
@@ -161,7 +161,7 @@ class Leaver {
         auto own = leave(all->seq[i], in_loop);
         if (!own) { return std::nullopt; }
         kept.push_back(std::move(*own));
-        // In a loop that one has been broken off. Below it the rest runs where nothing was returned.
+        // In a loop, `break` skips the statements behind it. Outside, they run only if the flag is not set.
         if (in_loop || count_returns(all->seq[i]) == 0 || i + 1 == all->seq.size()) { continue; }
         auto rest = leave(seq(std::vector<Stmt>(all->seq.begin() + static_cast<std::ptrdiff_t>(i) + 1, all->seq.end()), all->origin), in_loop);
         if (!rest) { return std::nullopt; }
@@ -177,7 +177,7 @@ class Leaver {
       return Stmt(make<IfThenElse>(n->condition, std::move(*then_case), std::move(*else_case), n->origin));
     }
     auto inner = [&](const Stmt& body) -> std::optional<Stmt> { return leave(body, in_loop); };
-    // A loop that may have been broken off, and then the one around it.
+    // Behind a loop that `return` may have left: breaks out of the loop around it, too.
     auto left = [&](Stmt loop) -> Stmt {
       return in_loop ? seq({std::move(loop), Stmt(make<IfThenElse>(is_done(), Stmt(make<Break>(s.origin())), Stmt(), s.origin()))}, s.origin()) : loop;
     };
@@ -206,13 +206,13 @@ class Leaver {
   Buffer done_, value_;
 };
 
-// The last statement returns: no end is reached without a value.
+// True when every path through the statement ends in a `return`.
 auto always_ends_in_return(const Stmt& s) -> bool {
   const auto* all = s.as<SeqStmt>();
   return always_returns(all && !all->seq.empty() ? all->seq[all->seq.size() - 1] : s);
 }
 
-// Stores to memory of its own at most, and calls nothing that may do more.
+// True for functions that write only local memory and call no function with other effects.
 auto only_reads(const PrimFunc& func) -> bool {
   static const Name ret("ret");
   std::set<const VarNode*> own;
@@ -235,7 +235,7 @@ auto only_reads(const PrimFunc& func) -> bool {
   return good;
 }
 
-// The value that a body returns; none where it does more than find one.
+// The value that a body returns, as an expression; null for bodies with other effects.
 auto value_of(const Stmt& s) -> Expr {
   static const Name if_then_else("if_then_else");
   if (const Call* ret = as_return(s)) { return ret->args.size() == 1 ? ret->args[0] : Expr(); }
@@ -250,10 +250,10 @@ auto value_of(const Stmt& s) -> Expr {
   };
   if (const auto* branch = s.as<IfThenElse>()) { return choice(*branch, branch->else_case ? value_of(branch->else_case) : Expr()); }
   if (const auto* all = s.as<SeqStmt>()) {
-    // `if c: return a`, then the rest.
+    // `if c: return a`, followed by other statements.
     const auto* branch = all->seq[0].as<IfThenElse>();
     if (!branch || branch->else_case) {
-      // What follows a `return` is not reached.
+      // Statements behind a `return` are never reached.
       return branch || as_return(all->seq[0]) ? value_of(all->seq[0]) : Expr();
     }
     std::vector<Stmt> rest(all->seq.begin() + 1, all->seq.end());
@@ -262,7 +262,7 @@ auto value_of(const Stmt& s) -> Expr {
   return {};
 }
 
-// Are both for one machine? A call of what another runs is a launch, and stays one.
+// True for functions with the same target. A call of a function for another target is a launch, and stays.
 auto same_target(const PrimFunc& a, const PrimFunc& b) -> bool {
   static const Name target("target");
   const Attr* of_a = find_attr(a->attrs, target);
@@ -270,7 +270,7 @@ auto same_target(const PrimFunc& a, const PrimFunc& b) -> bool {
   return !of_a || !of_b || structural_equal(*of_a, *of_b);
 }
 
-// May it be written several times?
+// True for expressions that are cheap enough to duplicate.
 auto is_plain(const Expr& e) -> bool { return e.as<VarNode>() || e.as<IntImm>() || e.as<FloatImm>(); }
 
 class Inliner : public Mutator {
@@ -279,7 +279,7 @@ class Inliner : public Mutator {
   using Mutator::mutate;
   using Mutator::on;
 
-  // Literals have the type of the parameter that they are for.
+  // Converts literals to the types of their parameters.
   auto fitted(const PrimFunc& func, const Array<Expr>& args) -> Array<Expr> {
     std::vector<Expr> out;
     for (size_t i = 0; i < args.size(); ++i) {
@@ -312,7 +312,7 @@ class Inliner : public Mutator {
     return value ? value : changed;
   }
 
-  // A call whose value takes more than an expression to find: that is done before the statement.
+  // Calls whose value is no plain expression are evaluated before the statement.
   auto on(const BufferStore& n) -> Stmt override {
     Stmt changed = Mutator::on(n);
     const auto& store = *changed.as<BufferStore>();
@@ -341,7 +341,7 @@ class Inliner : public Mutator {
     for (size_t i = lift.cells.size(); i-- > 0;) { out = lift.cells[i].around(std::move(out)); }
     return out;
   }
-  // Calls that are evaluated whatever else is. Functions that only read may be called earlier.
+  // Moves calls that are evaluated unconditionally in front of the statement. Functions that only read may be called earlier.
   struct Lift : Mutator {
     using Mutator::on;
     Inliner& inliner;
@@ -407,14 +407,14 @@ class Inliner : public Mutator {
     PrimFunc func = callee(call, given_args);
     if (!func) { return {}; }
     if (std::optional<Stmt> inner = without_return(func->body)) { return placed(call, func, std::move(*inner), given_args, sizes); }
-    // It returns in a loop.
+    // The function returns in a loop.
     Leaver leaver(DataType::void_(), call.origin);
     std::optional<Stmt> inner = leaver.run(without_values(func->body));
     Stmt body = inner ? placed(call, func, std::move(*inner), given_args, sizes) : Stmt();
     return body ? leaver.around(std::move(body)) : Stmt();
   }
 
-  // A body of the function with the call's arguments in place of its parameters.
+  // The body of the function, with the call's arguments in place of its parameters.
   auto placed(const Call& call, const PrimFunc& func, Stmt body, const Array<Expr>& given_args, const std::vector<std::pair<Var, Expr>>& sizes) -> Stmt {
     static const Name address_of("address_of");
     Array<Expr> args = fitted(func, given_args);
@@ -446,7 +446,7 @@ class Inliner : public Mutator {
       map[size.get()] = own;
       lets.emplace_back(own, value);
     }
-    // Sizes that only the caller's buffer would tell are not known here.
+    // Sizes that depend on the caller's buffer are unknown here.
     auto is_open = [&](const VarNode& v) { return !known.contains(&v); };
     for (const Buffer& view : views) {
       for (const Expr& e : view->shape) { if (uses_var(e, is_open)) { return {}; } }
@@ -463,7 +463,7 @@ class Inliner : public Mutator {
   }
 
   const IRModule& module_;
-  std::vector<Name> open_;   // functions whose bodies stand around, the one that is changed first
+  std::vector<Name> open_;   // the functions whose bodies are around this place, outermost first
   int made_ = 0;
 };
 

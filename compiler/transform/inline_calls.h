@@ -1,4 +1,4 @@
-// inline_calls: what a function of the module does, in place of its call.
+// inline_calls: replaces calls of the module's functions by their bodies.
 //
 //     A[i] = Module.half(A[i]) + 1                    ==>   A[i] = A[i] * 0.5 + 1
 //
@@ -6,23 +6,24 @@
 //                                                               data = T.address_of(A[i, 0])
 //                                                               for j in range(16): B[j] = 0     (B: at data)
 //
-// A call as a statement becomes the body of the function, a call in an expression the value that is returned: of `let`s,
-// conditions and `return`s; or, where it takes loops to find it and nothing else is written, a cell that is filled before the statement.
-// `return` in a loop notes that in a cell and breaks off. A call of a packed function that the module has is one of it. Left as they are:
-// calls of functions that call themselves, that return in loops whose iterations have no order, that are for another target, or whose
-// parameters do not fit; and those beyond `inline_limit` in one function. Private functions of which no call is left are dropped.
+// A call as a statement becomes the body of the function. A call in an expression becomes the returned value, built from `let`s,
+// conditions and `return`s; if the value needs loops, and the function writes nothing else, it becomes a cell that is filled before
+// the statement. A `return` in a loop sets a flag in a cell and breaks out of the loop. Calls of packed functions that the module
+// defines are inlined, too. Not inlined are calls of recursive functions, of functions that return in loops whose iterations have no
+// order, of functions for another target, calls with unsuitable arguments, and calls beyond `inline_limit` in a function. Private
+// functions without remaining calls are dropped.
 //
 // Needs   nothing.
-// Gives   no calls between functions, but those above.
-// Keeps   values; origins; the order of effects, as what is evaluated twice has none.
-// Place   first: all others look at one function at a time.
+// Gives   no calls between functions, except for those above.
+// Keeps   values; origins; the order of effects: only expressions without effects are evaluated twice.
+// Place   first: all other passes work on one function at a time.
 #pragma once
 
 #include "transform/context.h"
 
 namespace loopsmith::transform {
 
-/// Calls that become bodies in one function, at most.
+/// The limit of inlined calls in a function.
 constexpr int inline_limit = 1000;
 
 [[nodiscard]] auto inline_calls(const IRModule& module, const LowerContext& context) -> Result<IRModule>;

@@ -1,17 +1,17 @@
-// instrument_loops: calls of a profiler around loops, where that is asked for.
+// instrument_loops: puts calls of the profiler around loops, on demand.
 //
 //     for i in range(64): <body>      ==>      T.evaluate(T.start_profile_intrinsic(0))
 //                                              for i in range(64): <body>
 //                                              T.evaluate(T.end_profile_intrinsic(0))
 //
-// Loops are numbered from 0 in the order of the text, over all functions; those at a depth of `profile_depth` at most (1: the
-// outermost), and of them all but those that are written out, vectors, or without a loop or several statements inside, whose time the
-// calls themselves would be.
+// Loops are numbered from 0 in the order of the text, over all functions. Instrumented are the loops down to the depth
+// `profile_depth` (1: the outermost), except for unrolled and vectorized loops, and loops with a single simple statement, where the
+// calls themselves would take most of the time.
 //
-// Needs   lowered form; else the code has no loops to time.
-// Gives   pairs of calls; nothing where `profile_depth` is 0.
+// Needs   lowered form; code of an earlier form has other loops.
+// Gives   pairs of calls; none where `profile_depth` is 0.
 // Keeps   values.
-// Place   after everything that makes, splits or drops loops.
+// Place   after all passes that create, split or drop loops.
 #pragma once
 
 #include "transform/context.h"
@@ -20,7 +20,7 @@ namespace loopsmith::transform {
 
 [[nodiscard]] auto instrument_loops(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
-/// A loop that was numbered, as it stands in an instrumented module.
+/// A numbered loop of an instrumented module.
 struct TimedLoop {
   int64_t number = 0;
   int depth = 0;            // 1: outermost

@@ -11,9 +11,9 @@
 namespace loopsmith::transform {
 namespace {
 
-// Where a condition holds for all iterations inside: from `begin` on, or before `end`; in terms of what is outside of the loop.
+// The iterations where a condition holds for all inner iterations: from `begin` on, or before `end`, in terms of outer variables.
 struct Part {
-  Expr begin, end;   // one of the two
+  Expr begin, end;   // exactly one of the two is set
 };
 
 class Partition : public Mutator {
@@ -65,7 +65,7 @@ class Partition : public Mutator {
     for (const FoundCondition& f : find.found) {
       auto part = solve(f, n.var.get(), find.defined);
       if (!part) { continue; }
-      // What would leave nothing in the middle is no condition to split at.
+      // A condition that would leave the middle part empty is not used.
       Expr b = part->begin ? max_of(begin, part->begin) : begin;
       Expr e = part->end ? min_of(end, part->end) : end;
       auto constant_b = as_int(b), constant_e = as_int(e);
@@ -76,7 +76,7 @@ class Partition : public Mutator {
     }
     if (holds.empty() || (begin.same_as(first) && end.same_as(last))) { return {}; }
     budget_ -= 2 * find.written_out;
-    // Ends that are computed may lie beyond the loop, or the wrong way round.
+    // Computed ends may lie outside of the loop, or in the wrong order.
     if (!begin.same_as(first)) { begin = min_of(begin, last); }
     if (!end.same_as(last)) { end = max_of(end, begin); }
     if (FAULT(partition_late)) { end = min_of(add(end, one(end.dtype())), last); }
@@ -100,11 +100,11 @@ class Partition : public Mutator {
       return;
     }
     Var var = loopsmith::var(n.var->name, n.var->dtype, n.var->origin);
-    // From 0, as loops are written: the beginning goes into the indices.
+    // The new loop starts at 0; its beginning is added to the indices.
     VarMap map{{n.var.get(), add(Expr(var), begin)}};
     parts.push_back(make<For>(var, zero(n.var->dtype), extent, n.for_kind, fold(body, map, /*copy=*/true), n.thread, n.annotations, n.origin));
   }
-  // Folding alone would keep `max(max(0, 1), 1)`.
+  // Folding does not simplify `max(max(0, 1), 1)`.
   static auto max_of(const Expr& a, const Expr& b) -> Expr { return extreme(a, b, false); }
   static auto min_of(const Expr& a, const Expr& b) -> Expr { return extreme(a, b, true); }
   static auto extreme(const Expr& a, const Expr& b, bool least) -> Expr {
@@ -114,7 +114,7 @@ class Partition : public Mutator {
     return least ? min(a, b) : max(a, b);
   }
 
-  // D < 0 for all iterations inside, D = c * var + rest: a bound of var.
+  // Solves D < 0 for all inner iterations, where D = c * var + rest, for a bound of var.
   auto solve(const FoundCondition& f, const VarNode* var, const std::unordered_set<const VarNode*>& defined) const -> std::optional<Part> {
     const auto& cmp = *static_cast<const BinaryNode*>(f.condition.get());
     DataType t = cmp.a.dtype();
@@ -137,7 +137,7 @@ class Partition : public Mutator {
     int64_t c = d.coefficient_of(var);
     if (c == 0 || c == std::numeric_limits<int64_t>::min()) { return {}; }
     d.add(Expr(Ref<ExprNode>(var)), -c);
-    // The rest is known where the loop begins.
+    // All variables of the rest must be defined in front of the loop.
     for (const Affine::Term& term : d.terms) {
       if (uses_var(term.atom, [&](const VarNode& v) { return &v == var || defined.contains(&v); })) { return {}; }
     }

@@ -1,21 +1,21 @@
-// loop_partition: a loop becomes several where a condition in it begins or ceases to hold.
+// loop_partition: splits a loop into several at the iterations where a condition in it changes.
 //
 //     for w in range(58):                                              for w in range(1): <as before>
 //         P[w] = T.if_then_else(1 <= w and w < 57, A[w - 1], 0)   ==>  for w in range(56): P[w + 1] = A[w]
 //                                                                      for w in range(1): <as before>
 //
-// A comparison of sums in which the loop's variable occurs, and otherwise variables further out or those of loops
-// inside, holds on an interval of the loop: for all iterations inside. Where several conditions are found, the middle
-// part is where all of them hold, and has none. Parts that are known to be empty are left out; ends that are not constants are computed.
-// `T.ignore_loop_partition(c)` keeps a condition where it is; `pragma_loop_partition_hint` on a loop takes it apart
-// whatever its size (both as in TVM).
+// A comparison of sums over the loop's variable, outer variables and variables of loops inside holds on an interval of the
+// loop, for all iterations of the loops inside. With several conditions, the middle part is the intersection of their
+// intervals, and has no conditions. Parts that are known to be empty are left out; ends that are not constant are computed.
+// `T.ignore_loop_partition(c)` excludes a condition; `pragma_loop_partition_hint` on a loop splits it regardless of its size
+// (both as in TVM).
 //
 // Needs   no blocks; flat or not.
-// Gives   the longest part of a serial loop without conditions. Parallel and vectorized loops, loops over threads, and loops that
-//         are left by `break` or `continue` stay as they are.
-// Keeps   values and the order of iterations; a function grows at most by `partition_limit` statements.
-// Place   after simplification, which decides what holds everywhere; before unswitch_predicates, which tests at run
-//         time what varies with two loops at once.
+// Gives   serial loops whose longest part has no conditions. Parallel and vectorized loops, loops over threads, and loops with
+//         `break` or `continue` stay as they are.
+// Keeps   values and the order of iterations; a function grows by at most `partition_limit` statements.
+// Place   after simplification, which removes conditions that always hold; before unswitch_predicates, which tests at run
+//         time the conditions on two loops at once.
 #pragma once
 
 #include "transform/context.h"

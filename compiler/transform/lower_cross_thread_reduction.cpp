@@ -31,7 +31,7 @@ class Lower : public Mutator {
       const Reduce* outer = std::exchange(reducer_, subject ? subject->as<Reduce>() : nullptr);
       Stmt body = mutate(n.body);
       reducer_ = outer;
-      // Gone with the reductions it was for.
+      // The combiner's attribute goes together with its reductions.
       if (!has_reduction(body)) { return body; }
       return body.same_as(n.body) ? self(n) : make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
     }
@@ -57,7 +57,7 @@ class Lower : public Mutator {
     return found;
   }
 
-  /// A dimension's index is known within; memory is asked for around the whole block of threads.
+  /// Enters a loop over threads: its index is known inside, and the shared memory is allocated around the whole thread block.
   template <class F>
   auto within(const Stmt& stmt, const ThreadLoop& loop, F&& walk) -> Stmt {
     const bool is_outermost = !block_;
@@ -81,7 +81,7 @@ class Lower : public Mutator {
     shared_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_->count()}, "shared"));
     return shared_.back();
   }
-  /// The number of this thread, with 0 for the index in some dimensions; none where an index is not known here.
+  /// The number of this thread, with index 0 in the dimensions `without`; null where an index is unknown here.
   auto thread(const std::vector<size_t>& without = {}) -> Expr {
     Expr out = int_imm(0);
     for (size_t d = 0; d < block_->dimensions.size(); ++d) {
@@ -126,7 +126,7 @@ class Lower : public Mutator {
       out.push_back(put(cross[i], if_then_else(condition, value, combiner.identity[i]), here));
     }
     out.push_back(barrier());
-    // The first thread of those that differ in these dimensions only takes the others' values, in order.
+    // The first thread of each group reduces the values of the other threads, in order.
     Expr others = int_imm(-1);
     Expr group = int_imm(1);
     Expr is_first = bool_imm(true);
@@ -160,12 +160,12 @@ class Lower : public Mutator {
     out.push_back(make<IfThenElse>(is_first, make<For>(r, int_imm(0), others, ForKind::Serial, std::move(combine))));
     out.push_back(barrier());
     for (size_t i = 0; i < size; ++i) { out.push_back(make<BufferStore>(results[i]->buffer, element(cross[i], first), results[i]->indices, n.origin)); }
-    // Nobody puts out the next value before all have read this one.
+    // No thread stores its next value before all have read this one.
     out.push_back(barrier());
     return seq(std::move(out), n.origin);
   }
 
-  /// A statement whose value takes part in exchanges: each value is put out and read before the statement.
+  /// A statement with exchanges in its value: each value is stored and read before the statement.
   template <class F>
   auto exchange(const Stmt& stmt, F&& rebuild, const Expr& value) -> Stmt {
     Expr here = block_ ? thread() : Expr();
@@ -196,7 +196,7 @@ class Lower : public Mutator {
       Expr begin = mul(floordiv(place, width), width);
       Expr distance = number(2);
       Expr from = call->op == "tvm_warp_shuffle" ? add(begin, floormod(distance, width)) : call->op == "tvm_warp_shuffle_up" ? sub(place, distance) : add(place, distance);
-      // Beyond its part of the warp, and of the block, each keeps its own.
+      // Outside of its part of the warp and of the block, each thread keeps its own value.
       Expr sender = add(sub(here, place), from);
       Expr is_there = logical_and(logical_and(greater_equal(from, begin), less(from, add(begin, width))), less(sender, block_->count()));
       step.from = select(std::move(is_there), sender, here);

@@ -1,4 +1,4 @@
-// lower_cross_thread_reduction: what threads tell each other, as memory that they share and barriers.
+// lower_cross_thread_reduction: lowers communication between threads to shared memory and barriers.
 //
 //     T.tvm_thread_allreduce(1, A[tx], True, C[0], tx)     ==>     cross[tx] = A[tx]
 //                                                                  barrier
@@ -9,12 +9,12 @@
 //                                                                  C[0] = cross[0]
 //                                                                  barrier
 //
-// Exchanges within a warp (`tvm_warp_shuffle` and its kin) become a store, a barrier and a load from another thread's place.
+// Exchanges within a warp (`tvm_warp_shuffle` and its variants) become a store, a barrier and a load of another thread's value.
 //
-// Needs   flat accesses; all threads of a block come to its reductions and exchanges together.
-// Gives   no `tvm_thread_allreduce` and no shuffle but where the indices of the threads are not those of loops around.
+// Needs   flat accesses; all threads of a block reach its reductions and exchanges together.
+// Gives   no `tvm_thread_allreduce` and no shuffle, except for those over indices of other threads than the loops around have.
 // Keeps   the order of the reduction: threads one after the other, the first dimension of the block fastest.
-// Place   after flatten_buffer; before lower_thread_binding, which takes barriers apart.
+// Place   after flatten_buffer; before lower_thread_binding, which splits loops at barriers.
 #pragma once
 
 #include "transform/context.h"

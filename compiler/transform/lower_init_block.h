@@ -6,7 +6,7 @@
 // Needs   schedule level.
 // Gives   no block has an init.
 // Keeps   values; origins; ids of blocks.
-// Place   first: the reduction iter vars that the condition speaks of go away with convert_blocks_to_opaque.
+// Place   first: the condition uses reduction iter vars, which convert_blocks_to_opaque removes.
 #pragma once
 
 #include "transform/context.h"

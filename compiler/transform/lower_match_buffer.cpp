@@ -33,13 +33,13 @@ class LowerViews : public Mutator {
     auto found = values_.find(&n);
     return found == values_.end() ? self(n) : found->second;
   }
-  // A vector access that runs over the end of a tile's row, where the tile does not go on in memory: none is known so far.
+  // The first vector access that runs over the end of a tile's row while rows are not contiguous in memory.
   std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
     block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
-      // The source may be a view itself: it is resolved first.
+      // The source may itself be a view: it is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
       bind(m.buffer, source);
       views_[m.buffer.get()] = source;
@@ -74,7 +74,7 @@ class LowerViews : public Mutator {
   }
 
  private:
-  // `B[0, 0:64]` of a (16, 4) view is the whole of it, if its rows follow each other.
+  // `B[0, 0:64]` of a (16, 4) view accesses the whole view, if its rows are contiguous.
   void require_whole(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices, Origin where) {
     const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
     auto base = ramp ? as_int(ramp->base) : std::nullopt;
@@ -91,7 +91,7 @@ class LowerViews : public Mutator {
       if (!size || !here || *here != step) {
         if (!refused) {
           refused = error(Code::TileNotContiguous, where).arg("block", block_.view()).arg("view", view->name.view()).arg("buffer", source.buffer->name.view())
-                        .remedy("give `" + source.buffer->name.str() + "` a layout in which tiles are whole, before `tensorize`");
+                        .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
         }
         return;
       }

@@ -1,10 +1,10 @@
-// lower_match_buffer: replaces views of regions by the buffers they look into.
+// lower_match_buffer: replaces views of regions by the viewed buffers.
 //
 //     B = T.match_buffer(A[i * 4:i * 4 + 4, j], (4,))
 //     B[k] = 0                                            ==>     A[i * 4 + k, j] = 0
 //
-// Needs   blocks are opaque; a vector that runs over the end of a view's row finds the next row behind it in memory.
-// Gives   no block has match_buffers; the view's symbolic strides, offset and shape are given their values.
+// Needs   blocks are opaque; rows of a view are contiguous in memory if a vector runs over the end of a row.
+// Gives   no block has match_buffers; the view's symbolic strides, offset and shape are replaced by their values.
 // Keeps   values; origins.
 // Place   after compact_buffer_allocation, which reads the regions of views and shifts them.
 #pragma once

@@ -13,7 +13,7 @@ namespace {
 
 auto is_pragma(Name key) -> bool { return key.view().starts_with("pragma_"); }
 
-// The pragmas among annotations as attributes around a statement, in the order of their names from outside in.
+// Wraps a statement in attributes for the pragmas among the annotations, sorted by name from outside in.
 auto with_pragmas(const AttrMap& annotations, Stmt body, Origin origin) -> Stmt {
   for (size_t i = annotations.size(); i-- > 0;) {
     const auto& [key, value] = annotations[i];
@@ -32,7 +32,7 @@ auto without_pragmas(const AttrMap& annotations) -> AttrMap {
   return out;
 }
 
-// Extents that an allocation needs so that strided rows fit.
+// The extents of an allocation, large enough for strided rows.
 auto allocation_extents(const Buffer& buffer) -> Array<Expr> {
   if (!is_strided(buffer)) { return buffer->shape; }
   std::vector<Expr> out;
@@ -84,7 +84,7 @@ class LowerBlocks : public Mutator {
   }
 
  protected:
-  // Shapes may mention the variable of a loop that goes away.
+  // Shapes may use the variable of a removed loop.
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }

@@ -9,7 +9,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// Takes the reductions out of an expression that is evaluated once, where it stands.
+// Takes reductions out of an expression.
 class Pull : public Mutator {
  public:
   using Mutator::on;
@@ -24,7 +24,7 @@ class Pull : public Mutator {
     std::vector<Buffer> own;
     VarMap values;
     std::vector<Stmt> body;
-    // Another reduction may have the same axis.
+    // Another reduction may use the same axis.
     VarMap own_axes;
     std::vector<Var> loops;
     for (const IterVar& iter : n.axis) {
@@ -44,7 +44,7 @@ class Pull : public Mutator {
       values[combiner.lhs[i].get()] = make<BufferLoad>(own[i], at, n.origin);
       values[combiner.rhs[i].get()] = substitute(n.source[i], own_axes);
     }
-    // With several values, all are computed before the first is stored.
+    // All values of a reduction over several values are computed before the first is stored.
     std::vector<Var> fresh;
     for (size_t i = 0; i < count; ++i) {
       Expr value = substitute(combiner.result[i], values);
@@ -108,7 +108,7 @@ class LowerReductions : public Mutator {
   }
 
  private:
-  // A source may hold reductions of its own.
+  // A source may contain further reductions.
   auto around(Pull& pull, Stmt last, Origin origin) -> Stmt {
     if (pull.sums.empty()) { return last; }
     std::vector<Stmt> all;

@@ -1,14 +1,14 @@
-// lower_reductions: writes reductions that stand in expressions as loops over a sum of their own.
+// lower_reductions: turns reductions in expressions into loops over a local sum.
 //
 //                                                     r[0] = 0
 //     B[i] = T.reduce(add, [A[i, k]], ..., [k]) ==>   for k in range(n): r[0] = r[0] + A[i, k]
 //                                                     B[i] = r[0]
 //
-// What a choice guards (`T.if_then_else`) and what a `T.Let` of the expression names stays where it is: it cannot be
-// computed before.
+// Reductions under `T.if_then_else`, and reductions over a variable of a `T.Let` in the expression, stay: they cannot be
+// computed before the statement.
 //
 // Needs   schedule level, or flat.
-// Gives   no statement but those has a reduction in an expression.
+// Gives   no other reductions in expressions.
 // Keeps   values, in the order of the axes; origins.
 // Place   first, so that later passes see loops.
 #pragma once

@@ -16,7 +16,7 @@
 namespace loopsmith::transform {
 namespace {
 
-/// `break`, `continue` or a return that leaves this statement.
+/// True when a `break`, `continue` or return leaves this statement.
 auto leaves(const Stmt& stmt) -> bool {
   if (stmt.as<Break>() || stmt.as<Continue>()) { return true; }
   if (const auto* evaluate = stmt.as<Evaluate>()) {
@@ -26,7 +26,7 @@ auto leaves(const Stmt& stmt) -> bool {
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || leaves(s); });
   if (!found || !(stmt.as<For>() || stmt.as<While>())) { return found; }
-  // Its own breaks stay within.
+  // The loop's own breaks stay inside.
   bool returns = false;
   post_order(
       stmt, [](const Stmt&) {},
@@ -43,7 +43,7 @@ struct Problem {
   Origin origin;
 };
 
-/// The threads of one block, where they wait for each other.
+/// Splits the code of a thread block at its barriers.
 class Fission {
  public:
   explicit Fission(const Stmt& outermost) : block_(outermost) {}
@@ -59,7 +59,7 @@ class Fission {
   }
 
  private:
-  // What every thread has for itself.
+  // A thread-local allocation.
   struct Own {
     Expr elements;       // of one thread
     int element_bytes;
@@ -70,11 +70,11 @@ class Fission {
     return no_op();
   }
 
-  /// What all threads do, from what each does.
+  /// Turns a statement of each thread into statements for all threads.
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
-      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and it may be for some of them only", stmt.origin()); }
+      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and only some of them might execute it", stmt.origin()); }
       return for_all(stmt);
     }
     if (auto loop = as_thread_loop(stmt)) {
@@ -105,7 +105,7 @@ class Fission {
       }
       case NodeKind::While: {
         const auto& n = *stmt.as<While>();
-        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may disagree on how long it runs", n.origin); }
+        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may run different numbers of iterations", n.origin); }
         return make<While>(n.condition, split(n.body), n.origin);
       }
       case NodeKind::IfThenElse: return branch(*stmt.as<IfThenElse>());
@@ -149,7 +149,7 @@ class Fission {
       }
       case NodeKind::BufferStore: return fail("an exchange within a warp", "the indices of the block's threads are not all known there", stmt.origin());
       case NodeKind::Evaluate: return fail("a reduction across threads", "it has no combiner, or the indices of its threads are not known there", stmt.origin());
-      default: return fail("a statement with a barrier inside", "it has no meaning for all threads at once", stmt.origin());
+      default: return fail("a statement with a barrier inside", "it cannot be executed by all threads at once", stmt.origin());
     }
   }
 
@@ -162,13 +162,13 @@ class Fission {
     arrays_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_.count()}, "local"));
     return arrays_.back();
   }
-  /// The same memory with a place for every thread's part.
+  /// The buffer with room for all threads.
   auto widen(const Buffer& buffer) -> Buffer {
     auto found = widened_.find(buffer.get());
     if (found != widened_.end()) { return found->second; }
     const Own& own = own_.at(buffer->data.get());
     if (buffer->dtype.element_bytes() * buffer->dtype.lanes != own.element_bytes || buffer->shape.size() > 1) {
-      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it sees the memory of a thread as elements of another size", buffer->origin);
+      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it views a thread's memory as elements of another size", buffer->origin);
       return {};
     }
     BufferNode fields = *buffer;
@@ -176,7 +176,7 @@ class Fission {
     return widened_[buffer.get()] = make_buffer(std::move(fields));
   }
 
-  /// Is it the same for all threads?
+  /// True for expressions that have the same value for all threads.
   auto is_uniform(const Expr& e) -> bool {
     bool out = true;
     post_order(e, [&](const Expr& sub) {
@@ -193,14 +193,14 @@ class Fission {
   }
   auto serial(const Var& v, const Var& alias, const Expr& min, const Expr& extent, const Stmt& body, Origin origin, AttrMap annotations, NodeId id) -> Stmt {
     if (!is_uniform(min) || !is_uniform(extent)) {
-      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may disagree on how often it runs", origin);
+      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may run different numbers of iterations", origin);
     }
     Stmt inner = split(alias ? substitute(body, {{alias.get(), Expr(v)}}) : body);
     return make<For>(v, min, extent, ForKind::Serial, std::move(inner), std::nullopt, std::move(annotations), origin, id);
   }
 
   auto branch(const IfThenElse& n) -> Stmt {
-    // In a branch that some threads do not take, its memory may say anything.
+    // Inside of a branch that some threads skip, their values are undefined.
     if (is_uniform(n.condition) && conditions_.empty()) {
       return make<IfThenElse>(n.condition, split(n.then_case), n.else_case ? split(n.else_case) : Stmt(), n.origin);
     }
@@ -209,7 +209,7 @@ class Fission {
       Buffer taken = array("taken", DataType::bool_());
       Expr all = condition;
       if (Expr around = taken_around()) { all = if_then_else(around, all, bool_imm(false)); }
-      // Both are found out before either side runs, which may change what they depend on.
+      // Both conditions are evaluated before either side runs, because a side may change their operands.
       out.push_back(for_all(make<BufferStore>(taken, all, Array<Expr>{Expr(thread_)}), false));
       return std::pair(taken, side);
     };
@@ -222,13 +222,13 @@ class Fission {
     }
     return seq(std::move(out), n.origin);
   }
-  /// Conditions of all branches around, of this thread; none where there is no such branch.
+  /// This thread's conditions of all branches around; null without such branches.
   auto taken_around() -> Expr {
     if (conditions_.empty()) { return {}; }
     return make<BufferLoad>(conditions_.back(), Array<Expr>{Expr(thread_)});
   }
 
-  // One thread's statement: its own memory, its index in every dimension.
+  // The statement of one thread: with its part of the memory and its index in every dimension.
   class OneThread : public Mutator {
    public:
     OneThread(Fission& fission, std::vector<Var> indices) : fission_(fission), indices_(std::move(indices)) {
@@ -242,7 +242,7 @@ class Fission {
       if (&n == fission_.thread_.get()) { return number_; }
       if (auto found = fission_.index_of_.find(&n); found != fission_.index_of_.end()) { return cast(n.dtype, Expr(indices_[found->second])); }
       if (auto found = fission_.kept_.find(&n); found != fission_.kept_.end()) { return make<BufferLoad>(found->second, Array<Expr>{number_}); }
-      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has memory of its own there", n.origin); }
+      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has its own memory there", n.origin); }
       return Mutator::on(n);
     }
     auto on(const BufferLoad& n) -> Expr override {
@@ -287,7 +287,7 @@ class Fission {
     Expr number_;
   };
 
-  /// A loop over all threads, those that take the branches around.
+  /// A loop over all threads that take the branches around.
   auto for_all(const Stmt& stmt, bool only_taken = true) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;
@@ -306,13 +306,13 @@ class Fission {
   }
 
   ThreadBlock block_;
-  Var thread_ = var("thread");                                      // the number of the thread, until there is a loop over them
-  std::unordered_map<const VarNode*, size_t> index_of_;            // variables that are a thread's index, by dimension
-  std::unordered_map<const VarNode*, Own> own_;                    // data of buffers that each thread has
-  std::unordered_map<const VarNode*, Buffer> kept_;                // lets across barriers
+  Var thread_ = var("thread");                                      // the number of the thread; `for_all` replaces it by a loop variable
+  std::unordered_map<const VarNode*, size_t> index_of_;            // the dimensions of variables that are thread indices
+  std::unordered_map<const VarNode*, Own> own_;                    // thread-local buffers, by data variable
+  std::unordered_map<const VarNode*, Buffer> kept_;                // arrays for lets that live across barriers
   std::unordered_map<const BufferNode*, Buffer> widened_;
   std::vector<Buffer> arrays_;
-  std::vector<Buffer> conditions_;                                  // which threads take the branches around; each implies those before
+  std::vector<Buffer> conditions_;                                  // for each branch around, a flag per thread; each flag implies the ones before
 };
 
 class Lower : public Mutator {
@@ -338,7 +338,7 @@ class Lower : public Mutator {
       Fission fission(stmt);
       Stmt out = fission.run(stmt);
       if (fission.problem && !problem) { problem = fission.problem; }
-      // Loops over blocks in it are no more than loops.
+      // Loops over blocks inside become plain loops.
       return out;
     }
     ForKind kind = is_block_axis(loop->tag.view()) && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;

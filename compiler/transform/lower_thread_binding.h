@@ -1,4 +1,4 @@
-// lower_thread_binding: threads of a machine as loops of a processor.
+// lower_thread_binding: turns loops over threads into loops of a processor.
 //
 //     for bx in T.thread_binding(2, "blockIdx.x"):             for bx in T.parallel(2):
 //         S = T.allocate([8], scope="shared")                      S = T.allocate([8], scope="shared")
@@ -9,15 +9,15 @@
 //             T.tvm_storage_sync("shared")                         for tx in range(8):
 //             B[bx * 8 + tx] = S[7 - tx] + v[0]                        B[bx * 8 + tx] = S[7 - tx] + v[tx]
 //
-// Blocks may run at the same time, so the outermost loop over them is parallel. Threads take turns: where they wait for each
-// other, a loop over all threads ends before and another begins after, and what a thread keeps across is an array with a place for
-// each (Stratton et al., "MCUDA", 2008). A branch whose condition threads may disagree on becomes a condition of each loop inside.
-// Virtual threads are loops.
+// Blocks may run at the same time, so the outermost loop over them is parallel. Threads take turns: at a barrier, a loop over all
+// threads ends and another one begins, and thread-local values that live across the barrier become arrays with an element per
+// thread (Stratton et al., "MCUDA", 2008). A branch whose condition differs between threads becomes a condition of each loop
+// inside. Virtual threads become loops.
 //
 // Needs   flat accesses; lower_cross_thread_reduction has run; a loop with a barrier inside has an extent that all threads
 //         agree on.
 // Gives   no loop or attribute that is bound to a thread.
-// Keeps   values, and the order of what one thread does.
+// Keeps   values, and the order of each thread's statements.
 // Place   before simplify_indices, which cleans up; before vectorize_loop and plan_storage, which reason about loops.
 #pragma once
 

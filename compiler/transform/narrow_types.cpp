@@ -81,7 +81,7 @@ class Narrow : public Mutator {
   }
 
  protected:
-  // A buffer inside of a loop may have a shape that the loop's variable tells. Those are made anew, once.
+  // The shape of a buffer inside of a loop may use the loop's variable. Such a buffer is replaced once.
   auto use(const Buffer& buffer) -> Buffer override {
     if (narrowed_.empty()) { return buffer; }
     auto done = buffers_.find(buffer.get());
@@ -102,7 +102,7 @@ class Narrow : public Mutator {
     }
     return same ? indices : Array<Expr>(std::move(out));
   }
-  // The same number in 32 bits; none where some part of it may not fit, or is not made of loops' variables.
+  // The same value in 32 bits; null where a part may not fit, or uses other variables than those of loops.
   auto in_32(const Expr& e) -> Expr {
     if (auto value = as_int(e)) { return fits(*value) ? int_imm(*value, narrow(), e.origin()) : Expr(); }
     if (const auto* v = e.as<VarNode>()) {
@@ -115,7 +115,7 @@ class Narrow : public Mutator {
     if (const auto* n = e.as<Mul>()) { return binary(*n, e); }
     if (const auto* n = e.as<Min>()) { return binary(*n, e); }
     if (const auto* n = e.as<Max>()) { return binary(*n, e); }
-    // No larger than their first operand, whose sign they may lose: -2147483648 // -1 does not fit.
+    // A quotient by a positive constant is not larger than the dividend; but -2147483648 // -1 does not fit.
     if (const auto* n = e.as<FloorDiv>()) { return as_int(n->b).value_or(0) > 0 ? binary(*n, e) : Expr(); }
     if (const auto* n = e.as<FloorMod>()) { return as_int(n->b).value_or(0) > 0 ? binary(*n, e) : Expr(); }
     return {};
@@ -128,7 +128,7 @@ class Narrow : public Mutator {
     return make<N>(std::move(a), std::move(b), n.origin);
   }
   auto within(const Expr& e) const -> bool {
-    // Quotients, remainders and extremes of numbers that fit, fit.
+    // Quotients, remainders, minima and maxima of numbers that fit also fit.
     if (e.as<FloorDiv>() || e.as<FloorMod>() || e.as<Min>() || e.as<Max>()) { return true; }
     Affine sum = affine_of(e);
     auto low = constant_min(sum, domains_);

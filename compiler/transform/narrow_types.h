@@ -1,11 +1,10 @@
-// narrow_types: loops and indices of 64 bits that fit 32 are computed in 32.
+// narrow_types: computes 64-bit loops and indices in 32 bits where they fit.
 //
 //     for i in T.serial(T.int64(64)):                 for i in T.serial(64):
 //         B[i * T.int64(8) + k] = A[...]      ==>         B[i * 8 + T.Cast("int32", k)] = ...
 //
-// A loop whose range is known becomes one over an int32; indices, comparisons and conditions are computed in int32 where each
-// of their parts fits for all iterations, and in int64 from converted variables where one does not. What comes from outside
-// (parameters, lets, loads) is as it was.
+// A loop with a known range gets an int32 variable. Indices, comparisons and conditions are computed in int32 if all of their
+// parts fit for all iterations, else in int64 from converted variables. Parameters, lets and loads keep their types.
 //
 // Needs   flat buffers.
 // Gives   no loop over int64 whose bounds are constant and fit.

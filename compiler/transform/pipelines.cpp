@@ -50,28 +50,28 @@ constexpr std::array llvm_stages{
     Stage{"lower_reductions", lower_reductions, "reductions in expressions as loops"},
     Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
     Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},
-    // Reads the kinds of iter vars, which the next stage forgets.
+    // Uses the kinds of iter vars, which the next stage removes.
     Stage{"plan_buffer_location", plan_buffer_location, "allocations move inwards, to the loops around all accesses"},
     Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "iter vars of blocks by their bindings"},
-    // Regions are clearest once bindings are in loops; views still show their regions.
+    // Iter vars are replaced by loops, which makes ranges precise; views still have their regions.
     Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to what is touched"},
     Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
-    // Buffers are as small as an iteration needs, and still belong to blocks.
+    // Buffers have the size of an iteration, and still belong to blocks.
     Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},
     Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
     Stage{"plain_accesses", plain_accesses, "textures and masked accesses as those of buffers, lanes that a mask leaves out"},
-    // While accesses have an index for every dimension.
+    // Accesses still have an index for every dimension.
     Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
-    // Before indices become one sum, in which a dimension's range is hard to see.
+    // Before indices become one sum, which hides the ranges of dimensions.
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
     Stage{"inject_double_buffer", inject_double_buffer, "what an iteration consumes is produced an iteration earlier, where that is asked for"},
     Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "what threads tell each other through memory and barriers"},
-    // One index for each access: what a thread keeps becomes an array with a place for each.
+    // Accesses have a single index, so thread-local values become arrays with an element per thread.
     Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
     Stage{"simplify_indices", simplify, "the same for flat indices"},
     Stage{"narrow_types", narrow_types, "loops and indices of 64 bits that fit 32"},
-    // Before conditions become masks, which keep tiles out of registers.
+    // Before conditions become masks, which would keep tiles out of registers.
     Stage{"loop_partition", loop_partition, "loops in parts, where a condition begins or ceases to hold"},
     Stage{"hoist_conditions", hoist_conditions, "conditions in front of loops that do not change them"},
     Stage{"unswitch_predicates", unswitch_predicates, "one test for a whole tile in place of one per element"},
@@ -80,14 +80,14 @@ constexpr std::array llvm_stages{
     Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},
     Stage{"simplify_again", simplify, "the same for what unrolling made"},
     Stage{"remove_no_op", remove_no_op, "statements without effect"},
-    // While every buffer has memory of its own.
+    // Every buffer still has its own memory.
     Stage{"blend_masked_stores", blend_masked_stores, "masked stores into own memory as choices between vectors"},
-    // Where buffers begin and end is what the program says; the next stage asks for them further outside.
+    // Lifetimes of buffers are still those of the program; the next stage moves allocations outwards.
     Stage{"reuse_storage", reuse_storage, "buffers that are not alive at the same time share memory"},
-    // Nothing changes sizes afterwards.
+    // No later stage changes sizes.
     Stage{"plan_storage", plan_storage, "stack or workspace for every allocation"},
     Stage{"common_subexpressions", common_subexpressions, "values that occur several times get a name, where that is asked for"},
-    // Last: all loops are there.
+    // Last: no later stage adds loops.
     Stage{"instrument_loops", instrument_loops, "calls of the profiler around loops, where that is asked for"},
 };
 
@@ -100,7 +100,7 @@ auto names(std::span<const Stage> stages) -> std::string {
 }  // namespace
 
 auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
-  // A GPU has the threads that a processor gets loops for.
+  // A GPU has real threads, so it keeps thread-bound loops.
   static const std::vector<Stage> gpu_stages = [] {
     std::vector<Stage> out(llvm_stages.begin(), llvm_stages.end());
     std::erase_if(out, [](const Stage& s) { return std::string_view(s.name) == "lower_thread_binding"; });
@@ -112,8 +112,8 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
 
 namespace {
 
-// A block that no realize binds: what `no_realize=True` says is a part of a program, and no place to run. One without iter vars
-// stands for its one instance.
+// Finds blocks without a realize (`no_realize=True`): these are parts of programs, and cannot run. A block without iter vars can: it
+// has a single instance.
 class FindLoose : public Visitor {
  public:
   using Visitor::on;
@@ -153,7 +153,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
-        .arg("why", "it is a part of a program, `no_realize=True`: nothing binds its iter vars");
+        .arg("why", "it is a part of a program (`no_realize=True`): its iter vars have no values");
   }
   std::span<const Stage> stages = pipeline(request.target_kind);
   size_t count = stages.size();
@@ -162,7 +162,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     for (size_t i = 0; i < stages.size(); ++i) {
       if (stages[i].name == request.until) { count = i + 1; }
     }
-    if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("stages are " + names(stages)); }
+    if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
   IRModule current = module;
   if (any_loose) {

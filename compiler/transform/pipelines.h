@@ -1,6 +1,6 @@
-// The order of lowering passes, as a table per kind of target, and the walk along it.
+// The order of lowering passes, as a table per kind of target, and the function that runs them.
 //
-// The form that comes out at the end, which code generators take ("the lowered form"):
+// The result, which code generators take, is "the lowered form":
 //  - A PrimFunc keeps its params and buffer_map; the buffers in it keep their shapes, strides and offsets, so
 //    that a generator can check arguments. Shape variables are those of the buffers in buffer_map.
 //  - The body holds SeqStmt, For, While, Break, Continue, IfThenElse, LetStmt, AssertStmt, Evaluate, Allocate,
@@ -23,7 +23,7 @@
 //    to be truncating. bool elements take one byte. Types are as the user wrote them (float16 arithmetic too).
 //  - func->attrs "tir.noalias" = true: parameters do not overlap.
 //
-// `loopsmith lower --stage NAME`, `--list-stages` and `--diff` are this table made visible: names are stable.
+// `loopsmith lower --stage NAME`, `--list-stages` and `--diff` show this table, so names are stable.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ namespace loopsmith::transform {
 using Pass = Result<IRModule> (*)(const IRModule&, const LowerContext&);
 
 struct Stage {
-  const char* name;      // what --stage takes; a pass that runs twice has two names ("simplify", "simplify_again")
+  const char* name;      // the argument of --stage; a pass that runs twice has two names ("simplify", "simplify_again")
   Pass pass;
   const char* summary;   // one line for --list-stages
 };
@@ -65,7 +65,7 @@ struct LowerRequest {
 /// The module after the pipeline. Private and opaque functions are lowered too.
 [[nodiscard]] auto lower(const IRModule& module, const LowerContext& context = {}, const LowerRequest& request = {}) -> Result<IRModule>;
 
-/// Is the function in lowered form already (nothing of schedule level in it)?
+/// True for functions in lowered form: without blocks and other constructs of schedule level.
 [[nodiscard]] auto is_lowered(const PrimFunc& func) -> bool;
 
 }  // namespace loopsmith::transform

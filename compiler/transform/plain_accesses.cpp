@@ -10,7 +10,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// All lanes of it lie in the buffer.
+// True when all lanes of the load lie in the buffer.
 auto is_inside(const BufferLoad& load, const Domains& domains) -> bool {
   if (load.buffer->elem_offset || load.indices.size() != load.buffer->shape.size()) { return false; }
   for (size_t d = 0; d < load.indices.size(); ++d) {
@@ -25,7 +25,7 @@ auto is_inside(const BufferLoad& load, const Domains& domains) -> bool {
   return true;
 }
 
-// Does it read memory, divide by what may be 0, or call what we do not know? One number for all lanes is read for whichever is there.
+// True when an expression may fail in lanes outside of the mask: it reads memory, divides by a possible 0, or calls an unknown function.
 auto can_fail(const Expr& e, const Expr& mask, const Domains& domains) -> bool {
   bool found = false;
   post_order(e, [&](const Expr& x) {

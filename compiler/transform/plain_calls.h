@@ -1,12 +1,12 @@
-// plain_calls: constants by name and lists of values, in plain words (ir/plain.h).
+// plain_calls: rewrites constants by name and lists of values in plain TIR (ir/plain.h).
 //
 //     p = T.lookup_param("w")      ==>   w = T.allocate_const([...], "float32", [16])     (around the body)
 //                                        p = w
 //
 // Needs   nothing.
-// Gives   no call that depends on what other functions of the module hold or return, but calls of functions.
+// Gives   no call that depends on constants or lists of other functions in the module.
 // Keeps   values; functions without such calls, as the same nodes.
-// Place   first: inline_calls drops functions, and their constants with them.
+// Place   first: inline_calls drops functions together with their constants.
 #pragma once
 
 #include "transform/context.h"

@@ -18,15 +18,15 @@
 namespace loopsmith::transform {
 namespace {
 
-// The tree of loops and blocks. Accesses count as those of their innermost block: only a block's signature says
-// that iterations do not depend on each other, loops written inside a block's body promise nothing.
+// A node in the tree of loops and blocks. Accesses count for their innermost block: only a block's signature
+// guarantees that iterations are independent; loops inside of a block's body do not.
 struct Scope {
   const StmtNode* node;  // For or Block; null: the function
   int parent;
   int depth;
 };
 
-// A block that touches a buffer under a predicate, its own or one of a block around: where it stands, and what must hold.
+// A block that accesses buffers under a predicate of its own or of a block around: its place and the condition.
 struct Guarded {
   int scope;
   std::vector<Expr> conditions;
@@ -35,7 +35,7 @@ struct Guarded {
   std::unordered_set<const VarNode*> writes, reads;  // data variables
 };
 
-// What a block does to a buffer, in terms of the loops around.
+// An access of a block to a buffer, in terms of the loops around.
 struct Access {
   int scope;
   Array<Range> region;
@@ -73,7 +73,7 @@ class FindLocations : public Visitor {
   void on(const BlockRealize& n) override {
     for (const Expr& v : n.iter_values) { visit(v); }
     visit(n.predicate);
-    // The outermost loop that drives an iter var that is not data parallel; what the block writes lives outside it.
+    // The outermost loop that drives a non-data-parallel iter var; buffers that the block writes live outside of it.
     int carried = -1;
     for (size_t i = 0; i < n.iter_values.size(); ++i) {
       if (n.block->iter_vars[i].kind == IterKind::Spatial) { continue; }
@@ -89,7 +89,7 @@ class FindLocations : public Visitor {
     block_ = here_;
     if (carried >= 0 && !FAULT(location_reduction_ignored)) {
       for (const BufferRegion& w : n.block->writes) { use(*w.buffer, scopes[carried].parent); }
-      // Reductions read what they wrote before.
+      // Reductions read their earlier results.
       Written written;
       written.visit(n.block->body);
       for (const BufferNode* b : written.buffers) { use(*b, scopes[carried].parent); }
@@ -103,8 +103,8 @@ class FindLocations : public Visitor {
     block_ = outer_block;
     here_ = outer;
   }
-  /// May an iteration of the loop `to` pass in which a guarded block writes nothing of the buffer, while another block
-  /// reads it? Then its contents go from one iteration to the next.
+  /// True when, in some iteration of the loop `to`, a guarded block does not write the buffer but another block reads it. The
+  /// contents then live across iterations.
   [[nodiscard]] auto carries(const VarNode* data, int to) const -> bool {
     for (const Guarded& g : guarded) {
       if (!g.writes.count(data) || !is_below(g.scope, to)) { continue; }
@@ -123,8 +123,8 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  /// May an iteration of the loop `to` read of the buffer what it does not write itself? Where indices wrap around (fused
-  /// loops, computed ones) an iteration writes scattered elements, and what reads a box of them counts on earlier iterations.
+  /// True when an iteration of the loop `to` may read elements of the buffer that it does not write itself. With wrapping
+  /// indices (fused loops, computed indices) an iteration writes scattered elements, and a read of their box uses earlier ones.
   [[nodiscard]] auto reads_what_others_wrote(const VarNode* data, int to) const -> bool {
     auto writers = written.find(data);
     auto readers = read.find(data);
@@ -149,7 +149,7 @@ class FindLocations : public Visitor {
         auto box = arith::estimate_region_strict_bound(w.region, inside(w), bool_imm(true), fresh);
         if (!box) { has_holes = true; }
         if (!box || (!made.empty() && made.size() != box->size())) { continue; }
-        // Of several writers, the box around what they write: an iteration that reads more than that reads what others wrote.
+        // The box around the elements that all writers write: an iteration that reads more reads elements of other iterations.
         for (size_t i = 0; i < made.size(); ++i) { made[i] = arith::union_of({made[i], (*box)[i]}); }
         if (made.empty()) { made = std::move(*box); }
       }
@@ -162,7 +162,7 @@ class FindLocations : public Visitor {
         if (!set.has_lower_bound() || !set.has_upper_bound()) { return {}; }
         return as_int(analyzer.simplify(sub(set.max(), set.min())));
       };
-      // Of a row whose last vector is cut off by a predicate no more is read than the row has.
+      // A predicate may cut off the last vector of a row; reads end at the end of the row.
       auto size_within = [&](const arith::IntSet& set, size_t dimension) -> std::optional<int64_t> {
         if (!set.has_lower_bound() || !set.has_upper_bound()) { return {}; }
         auto low = as_int(analyzer.simplify(set.min())), high = as_int(analyzer.simplify(set.max()));
@@ -178,7 +178,7 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  /// In one of some iterations (all, where they are few): does it need an element of the buffer that lies outside of what it makes?
+  /// Tests iterations, all of them if they are few: true when one needs an element outside of the elements that it writes.
   [[nodiscard]] auto reads_elsewhere(const Access& reader, const std::vector<arith::IntSet>& needed, const std::vector<arith::IntSet>& made, int to) const -> bool {
     constexpr int64_t few = 48;
     arith::Analyzer analyzer;
@@ -212,7 +212,7 @@ class FindLocations : public Visitor {
         if (!needed[i].has_lower_bound() || !needed[i].has_upper_bound() || !made[i].has_lower_bound() || !made[i].has_upper_bound()) { continue; }
         auto need_low = value(needed[i].min()), need_high = value(needed[i].max()), low = value(made[i].min()), high = value(made[i].max());
         if (!need_low || !need_high || !low || !high) { continue; }
-        // What lies outside of the buffer is not read.
+        // No read goes outside of the buffer.
         int64_t first = std::max<int64_t>(*need_low, 0), last = *need_high;
         if (i < reader.shape.size()) { if (auto extent = as_int(reader.shape[i])) { last = std::min(last, *extent - 1); } }
         if (first <= last && (first < *low || last > *high)) { return true; }
@@ -220,7 +220,7 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  /// Do the loops around its accesses run few times altogether?
+  /// True when the loops around its accesses have few iterations in total.
   [[nodiscard]] auto is_countable(const VarNode* data) const -> bool {
     constexpr int64_t most = 16384;
     int64_t count = 0;
@@ -240,7 +240,7 @@ class FindLocations : public Visitor {
   void on(const Block& n) override {
     for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
     for (const MatchBufferRegion& m : n.match_buffers) { use(*m.source.buffer, here_); }
-    // What a block declares stands outside of it.
+    // The declared regions of a block belong to the place outside of it.
     for (const auto* regions : {&n.reads, &n.writes}) {
       for (const BufferRegion& r : *regions) { use(*r.buffer, scopes[here_].parent); }
     }
@@ -263,7 +263,7 @@ class FindLocations : public Visitor {
   }
 
  private:
-  // A store to the buffer that is in no loop and no block of the body; null: there is none.
+  // The only store to the buffer, outside of loops and blocks of the body; null for other bodies.
   static auto only_store(const Stmt& stmt, const Buffer& buffer) -> const BufferStore* {
     if (const auto* store = stmt.as<BufferStore>()) { return store->buffer == buffer ? store : nullptr; }
     if (stmt.as<For>() || stmt.as<While>() || stmt.as<BlockRealize>() || stmt.as<IfThenElse>()) { return nullptr; }
@@ -274,7 +274,7 @@ class FindLocations : public Visitor {
   void note(const BlockRealize& n) {
     std::unordered_set<const VarNode*> reads, writes;
     std::vector<Buffer> loaded;
-    // What is directly its own; blocks inside speak for themselves.
+    // Visits the block's own statements; blocks inside are handled separately.
     std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
       if (s.as<BlockRealize>()) { return; }
       if (const auto* store = s.as<BufferStore>()) { writes.insert(store->buffer->data.get()); }
@@ -282,7 +282,7 @@ class FindLocations : public Visitor {
           s, [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* load = x.as<BufferLoad>()) { reads.insert(load->buffer->data.get()); loaded.push_back(load->buffer); } }); }, walk);
     };
     walk(n.block->body);
-    // A view stands for what it is a view of.
+    // A view stands for its source.
     for (const MatchBufferRegion& m : n.block->match_buffers) {
       if (reads.count(m.buffer->data.get())) { reads.insert(m.source.buffer->data.get()); }
       if (writes.count(m.buffer->data.get())) { writes.insert(m.source.buffer->data.get()); }
@@ -295,10 +295,10 @@ class FindLocations : public Visitor {
         std::vector<Range> ranges;
         for (const Range& range : region.region) { ranges.push_back(substitute(range, bindings_)); }
         if (&to == &written) {
-          // A part of a partitioned loop declares what all of its instances write; what one writes is what it stores.
+          // A part of a partitioned loop declares the region of all its instances; the store gives that of a single instance.
           const auto* store = only_store(n.block->body, region.buffer);
           if (store && store->value.dtype().lanes == 1) {
-            // What is looked up in another buffer is known by the declaration alone.
+            // If the index is loaded from a buffer, only the declaration is known.
             bool is_looked_up = false;
             for (const Expr& index : store->indices) { post_order(index, [&](const Expr& e) { is_looked_up = is_looked_up || e.as<BufferLoad>(); }); }
             for (size_t i = 0; i < ranges.size() && !is_looked_up; ++i) { ranges[i] = substitute(Range{store->indices[i], constant_int(store->indices[i].dtype(), 1)}, bindings_); }
@@ -307,7 +307,7 @@ class FindLocations : public Visitor {
         to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), region.buffer->shape, ranges_, around_});
       }
     };
-    // What it reads without declaring so may be anything of the buffer.
+    // An undeclared read may access the whole buffer.
     std::vector<BufferRegion> all_reads = n.block->reads.to_vector();
     for (const Buffer& buffer : loaded) {
       bool is_declared = std::any_of(all_reads.begin(), all_reads.end(), [&](const BufferRegion& r) { return r.buffer == buffer; });
@@ -333,15 +333,15 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  // Can the condition be false for all values of the relaxed loops, somewhere in the domain of the others?
+  // True when the condition may be false for all values of the relaxed loops, somewhere in the domain of the others.
   static auto may_fail_throughout(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> bool {
     auto gap = least_gap(e, domains, relaxed);
     if (!gap) { return true; }
     auto most = constant_max(*gap, domains);
     return !most || *most >= 0;
   }
-  // Does the reader run in no iteration of the loops further out in which the writer's condition fails throughout? Its own conditions
-  // then say as much, in the loops relaxed here: those inside of the place that is asked about.
+  // True when the reader's own conditions keep it from running in outer iterations where the writer's condition always fails. The
+  // relaxed loops are those inside of the place in question.
   auto is_guarded(int reader, const Expr& condition, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed, int to) const -> bool {
     auto wanted = least_gap(condition, domains, relaxed);
     for (const Guarded& g : guarded) {
@@ -362,11 +362,11 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  // Of `a < b`, the least that `a - b` can be while the relaxed loops run; none for other conditions.
+  // For `a < b`, the minimum of `a - b` while the relaxed loops run; none for other conditions.
   static auto least_gap(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> std::optional<Affine> {
     const auto* lt = e.as<LT>();
     if (!lt) { return {}; }
-    // Of quotients and remainders of loops outside only bounds are known, which need not be reached.
+    // The bounds of quotients and remainders of outer loops may not be tight.
     bool is_rough = false;
     post_order(e, [&](const Expr& part) {
       if (!part.as<FloorMod>() && !part.as<FloorDiv>()) { return; }
@@ -416,7 +416,7 @@ class FindLocations : public Visitor {
   std::unordered_map<const VarNode*, int> loops_;
 };
 
-// A new block reads and writes whatever its body does, said as whole buffers.
+// Declares the reads and writes of a new block, as whole buffers.
 void declare_regions(Block::Fields& fields) {
   std::unordered_set<const BufferNode*> own, read, written;
   std::vector<BufferRegion> reads, writes;
@@ -449,12 +449,12 @@ void declare_regions(Block::Fields& fields) {
   fields.writes = std::move(writes);
 }
 
-// Iterations of a loop (runs of a block's body) followed one by one: does one load an element of a buffer that it has not stored itself?
+// Follows the iterations of a loop (or the runs of a block's body): looks for one that loads an element which it has not stored itself.
 class Carried : public Follower {
  public:
   Carried(const PrimFunc& func, const Buffer& buffer, const StmtNode* place) : buffer_(buffer) {
     steps_left = 1 << 17;
-    // Sizes that are not known are tried as 5.
+    // Unknown sizes are assumed to be 5.
     auto assume = [&](const Expr& e) {
       post_order(e, [&](const Expr& x) {
         const auto* var = x.as<VarNode>();
@@ -473,9 +473,9 @@ class Carried : public Follower {
       shape_.push_back(n.value_or(0));
     }
   }
-  /// Of what was found: the element that is loaded is known, not looked up in a buffer.
+  /// True when the index of the found load is known, not loaded from a buffer.
   [[nodiscard]] auto is_certain() const -> bool { return is_certain_; }
-  /// None: too much to follow, or something that cannot be.
+  /// None where the iterations are too many, or cannot be followed.
   [[nodiscard]] auto ask(const Stmt& body) -> std::optional<bool> {
     if (!body_ || !is_known_) { return {}; }
     bool done = follow(body);
@@ -519,9 +519,9 @@ class Carried : public Follower {
     is_known_ = false;
     steps_left = -1;
   }
-  // The memory by its own name, or by that of a view.
+  // True for the buffer's memory, by its own name or by that of a view.
   [[nodiscard]] auto is_its(const VarNode* data) const -> bool { return data == buffer_->data.get() || views_.contains(data); }
-  // What does not touch the buffer is left out.
+  // True when the statement accesses the buffer; other statements are skipped.
   auto uses(const Stmt& stmt) -> bool {
     auto [known, fresh] = uses_.emplace(stmt.get(), false);
     if (!fresh) { return known->second; }
@@ -604,7 +604,7 @@ auto plan(const PrimFunc& func) -> PrimFunc {
   find.visit(func->body);
   std::unordered_map<const StmtNode*, std::vector<Buffer>> at;
   std::unordered_set<const BufferNode*> moved;
-  // In the order of declaration, so that the result is the same from run to run.
+  // In the order of declaration, so that the result is deterministic.
   std::vector<Buffer> order;
   post_order(
       func->body,
@@ -632,9 +632,9 @@ auto plan(const PrimFunc& func) -> PrimFunc {
              (find.reads_what_others_wrote(buffer->data.get(), to) && !FAULT(location_holes_ignored));
     };
     while (to != from && find.scopes[to].depth > find.scopes[from].depth) {
-      // Where loops are short, by their iterations.
+      // The iterations of short loops are followed.
       auto carries = counted(to);
-      // Iterations that run at the same time may not wait for each other: what only they use, each has for its own.
+      // Iterations that run at the same time cannot wait for each other: each has its own copy of buffers that only they use.
       if (!carries && runs_at_once(find.scopes[to].node)) { break; }
       if (!(carries ? *carries : by_bounds(to))) { break; }
       to = find.scopes[to].parent;

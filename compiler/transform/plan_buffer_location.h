@@ -7,11 +7,11 @@
 //             <block that reads B[i, :]>                      <block that writes B[i, :]> ...
 //
 // Needs   schedule level. A buffer written under reduction iter vars (or other iter vars that are not data
-//         parallel) stays outside the loops that drive them: its value lives across their iterations. So does one
-//         that some iteration reads without writing it: all of it in that iteration, without holes.
-// Gives   each buffer is allocated where compact_buffer_allocation can shrink it to what one iteration touches.
+//         parallel) stays outside of the loops that drive them, because its value lives across their iterations. So
+//         does a buffer of which some iteration reads elements that the same iteration does not write.
+// Gives   each buffer is allocated where compact_buffer_allocation can shrink it to the accesses of one iteration.
 // Keeps   values; buffers that are never used are dropped.
-// Place   before convert_blocks_to_opaque, which forgets the kinds of iter vars.
+// Place   before convert_blocks_to_opaque, which loses the kinds of iter vars.
 #pragma once
 
 #include "transform/context.h"

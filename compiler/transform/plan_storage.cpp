@@ -21,7 +21,7 @@ auto bytes_of(const Allocate& n) -> std::optional<int64_t> {
 
 struct Hoisted {
   Ref<Allocate> allocate;
-  std::vector<Ref<DeclBuffer>> views;   // declared right inside, outermost first
+  std::vector<Ref<DeclBuffer>> views;   // the declarations directly inside, outermost first
 };
 
 class Plan : public Mutator {
@@ -43,7 +43,7 @@ class Plan : public Mutator {
     if (stack || !bytes) {
       return make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), mutate(n.body), std::move(annotations), n.origin);
     }
-    // Constant size: nothing stands in the way of asking for it outside the serial loops.
+    // The size is constant, so the allocation can move out of serial loops.
     Hoisted item{make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), no_op(), std::move(annotations), n.origin), {}};
     Stmt body = n.body;
     while (const auto* view = body.as<DeclBuffer>()) {
@@ -56,7 +56,7 @@ class Plan : public Mutator {
   }
   auto on(const For& n) -> Stmt override {
     if (n.for_kind != ForKind::Parallel && n.for_kind != ForKind::ThreadBinding) { return Mutator::on(n); }
-    // Iterations run on several threads: each has memory of its own.
+    // Iterations run on several threads, so each allocates its own memory.
     size_t mark = pending_.size();
     int64_t outer_used = std::exchange(used_, 0);
     Stmt out = Mutator::on(n);

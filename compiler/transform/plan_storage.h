@@ -1,13 +1,13 @@
-// plan_storage: says of every allocation where its memory comes from.
+// plan_storage: chooses stack or workspace memory for every allocation.
 //
 // Small allocations of constant size go on the stack ("storage": "stack"), where tiles of accumulators become
-// registers; larger ones, and those of unknown size, come from the workspace ("storage": "workspace"), outside
-// the serial loops around them, so that memory is asked for once and not in every iteration.
+// registers. Larger ones, and those of unknown size, use the workspace ("storage": "workspace"); their allocations
+// move out of serial loops, so that memory is requested once and not in every iteration.
 //
 // Needs   flat buffers.
 // Gives   annotations["storage"] on every Allocate; conditions of allocations are true.
 // Keeps   values.
-// Place   after unrolling, which repeats allocations; late, so that nothing changes sizes afterwards.
+// Place   after unrolling, which repeats allocations; late, so that no pass changes sizes afterwards.
 #pragma once
 
 #include "transform/context.h"

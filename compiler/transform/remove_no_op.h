@@ -1,10 +1,10 @@
-// remove_no_op: drops statements that do nothing: empty loops and conditions, loops of no iterations, lets and
-// allocations nobody uses, expressions evaluated for no effect.
+// remove_no_op: drops statements without effect: empty loops and conditions, loops without iterations, unused lets
+// and allocations, evaluations of expressions without effects.
 //
 // Needs   no blocks.
-// Gives   nothing new.
+// Gives   no new guarantee.
 // Keeps   values; effects (stores, calls that may have one, asserts, `while`).
-// Place   last: passes before it leave what they made empty.
+// Place   last: earlier passes leave empty statements behind.
 #pragma once
 
 #include "transform/context.h"

@@ -12,7 +12,7 @@
 namespace loopsmith::transform {
 namespace {
 
-/// Buffers that are used over a data variable, and whether that is used by itself.
+/// The buffers over a data variable that a statement uses, and a flag for uses of the variable itself.
 struct Uses : Visitor {
   const VarNode* data;
   std::vector<Buffer> buffers;
@@ -38,7 +38,7 @@ auto uses_of(const Stmt& stmt, const VarNode* data) -> Uses {
   return out;
 }
 
-/// An index as a sum of variables times constants; the lanes of a vector are one more variable.
+/// An index as a sum of variables times constants; the lane of a vector counts as a variable.
 struct Linear {
   struct Term { const VarNode* var; int64_t times; int64_t extent; };
   std::vector<Term> terms;
@@ -74,7 +74,7 @@ struct Linear {
   }
 };
 
-/// Does the statement write `to` where it reads `from`, each element once?
+/// True when the statement reads `from` only at the index where it writes `to`, and visits each element once.
 auto is_in_place(const Stmt& stmt, const VarNode* from, const VarNode* to) -> bool {
   std::unordered_map<const VarNode*, int64_t> extents;
   const Stmt* inner = &stmt;
@@ -104,14 +104,14 @@ auto is_in_place(const Stmt& stmt, const VarNode* from, const VarNode* to) -> bo
   for (Linear::Term t : index.terms) {
     if (t.var) {
       auto extent = extents.find(t.var);
-      if (extent == extents.end()) { continue; }   // the same for the whole statement
+      if (extent == extents.end()) { continue; }   // constant during the statement
       t.extent = extent->second;
     }
     auto [found, is_new] = terms.try_emplace(t.var, t);
     if (!is_new) { found->second.times += t.times; }
   }
   for (const auto& [v, extent] : extents) {
-    if (extent > 1 && !terms.contains(v)) { return false; }   // comes to its elements again
+    if (extent > 1 && !terms.contains(v)) { return false; }   // visits elements again
   }
   std::vector<Linear::Term> sorted;
   for (const auto& [v, t] : terms) {
@@ -135,7 +135,7 @@ class Reuse : public Mutator {
   auto on(const Allocate& n) -> Stmt override {
     Chain chain;
     Stmt body = self(n);
-    // Allocations and declarations one inside the other, around statements in sequence.
+    // Nested allocations and declarations around a sequence of statements.
     while (true) {
       if (const auto* allocate = body.as<Allocate>()) {
         chain.links.push_back(body);
@@ -178,9 +178,9 @@ class Reuse : public Mutator {
     }
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return std::pair(a.first, a.number) < std::pair(b.first, b.number); });
     std::vector<Place> places;
-    std::unordered_map<const VarNode*, Var> moved;                  // data: whose memory it has
-    std::unordered_map<const VarNode*, int64_t> counts;             // of those that others move into
-    std::unordered_map<const VarNode*, const VarNode*> tenant;     // who has a place now
+    std::unordered_map<const VarNode*, Var> moved;                  // by data variable: the variable whose memory it uses
+    std::unordered_map<const VarNode*, int64_t> counts;             // elements of memory that others move into
+    std::unordered_map<const VarNode*, const VarNode*> tenant;     // the present user of each memory
     for (const Candidate& c : candidates) {
       Place* best = nullptr;
       for (Place& p : places) {
@@ -204,7 +204,7 @@ class Reuse : public Mutator {
   }
 
   static auto rebuild(const Chain& chain, Stmt body, const std::unordered_map<const VarNode*, Var>& moved, const std::unordered_map<const VarNode*, int64_t>& counts) -> Stmt {
-    // Where memory moves, what is declared over it comes to stand inside of all allocations.
+    // If memory moves, the declarations over it move inside of all allocations.
     std::vector<Stmt> links;
     for (bool allocates : {true, false}) {
       for (const Stmt& link : chain.links) {

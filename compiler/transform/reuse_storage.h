@@ -1,4 +1,4 @@
-// reuse_storage: buffers that are not alive at the same time share their memory.
+// reuse_storage: lets buffers with disjoint lifetimes share memory.
 //
 //     X = T.allocate([65536])                        X = T.allocate([65536])
 //     Y = T.allocate([65536])                        for i: X[i] = A[i] + 1
@@ -8,14 +8,14 @@
 //     for i: Z[i] = Y[i] * 2
 //     for i: B[i] = Z[i]
 //
-// A buffer is alive from the first of the statements in sequence that touches it to the last (liveness as in register allocation by
-// linear scan, Poletto and Sarkar, 1999). One that dies where another begins is written in place, where that statement reads each
-// element only for the element it writes there, and comes to no element twice.
+// A buffer is alive from the first statement of a sequence that accesses it to the last one (liveness as in register allocation by
+// linear scan, Poletto and Sarkar, 1999). If a buffer dies in the statement where another begins, the two can share memory if the
+// statement reads each element only to compute the element at the same index, and visits no element twice.
 //
 // Needs   flat accesses.
-// Gives   fewer and no larger buffers of those that are too large for the stack; small ones are left to registers.
+// Gives   fewer buffers among those that are too large for the stack, none of them larger; small buffers stay, for registers.
 // Keeps   values; types: only buffers of the same type share.
-// Place   after remove_no_op; before plan_storage, which asks for the memory further outside.
+// Place   after remove_no_op; before plan_storage, which moves allocations outwards.
 #pragma once
 
 #include "transform/context.h"

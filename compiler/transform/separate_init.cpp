@@ -12,7 +12,7 @@
 namespace loopsmith::transform {
 namespace {
 
-/// The stores of a body that is nothing but stores; none otherwise.
+/// The stores of a body that consists only of stores; else empty.
 auto stores_of(const Stmt& body) -> std::vector<const BufferStore*> {
   std::vector<const BufferStore*> out;
   if (const auto* store = body.as<BufferStore>()) { return {store}; }
@@ -26,11 +26,11 @@ auto stores_of(const Stmt& body) -> std::vector<const BufferStore*> {
   return out;
 }
 
-/// A reduction and the loops from the outermost one that feeds its reduction axes; nothing else stands in them.
+/// A reduction and the loops from the outermost one that feeds its reduction axes; they contain no other statement.
 struct Nest {
   std::vector<const For*> loops;           // outermost first
   const BlockRealize* realize = nullptr;
-  std::set<const VarNode*> reducing;       // variables of those that feed a reduction axis
+  std::set<const VarNode*> reducing;       // variables of the loops that feed a reduction axis
 };
 
 auto same(const Array<Expr>& a, const Array<Expr>& b) -> bool {
@@ -39,7 +39,7 @@ auto same(const Array<Expr>& a, const Array<Expr>& b) -> bool {
   return true;
 }
 
-// Are the elements written named by the spatial axes, each by its own instance of them, and read nowhere else?
+// True when each spatial instance writes its own elements, and the block reads its result only there.
 auto is_complete(const Block& block) -> bool {
   std::vector<const BufferStore*> stores = stores_of(block.body);
   std::vector<const BufferStore*> inits = stores_of(block.init);
@@ -58,7 +58,7 @@ auto is_complete(const Block& block) -> bool {
     return true;
   };
   for (const BufferStore* store : stores) { if (!names_axes(*store)) { return false; } }
-  // Each init is of a buffer that the body writes, at the same place.
+  // Each init must store to an element that the body stores to.
   for (const BufferStore* init : inits) {
     bool is_written = false;
     for (const BufferStore* store : stores) { is_written = is_written || (store->buffer.get() == init->buffer.get() && same(store->indices, init->indices)); }
@@ -69,7 +69,7 @@ auto is_complete(const Block& block) -> bool {
     const auto* load = e.as<BufferLoad>();
     if (load == nullptr) {
       const auto* call = e.as<Call>();
-      // What a call does is not known here, unless it is arithmetic.
+      // Calls other than arithmetic may access any memory.
       is_own = is_own && (call == nullptr || !call->dtype.is_handle());
       return;
     }
@@ -118,7 +118,7 @@ auto find_nest(const For& outermost) -> std::optional<Nest> {
   return is_complete(block) ? std::optional(nest) : std::nullopt;
 }
 
-// Is each iteration of the loops an instance of its own, and the first of the reducing loops where the reduction axes begin?
+// True when each iteration of the loops is a different instance, and the first iteration of the reducing loops starts the reduction.
 auto starts_once(const Nest& nest) -> bool {
   arith::Analyzer analyzer;
   arith::IterDomains domains;
@@ -133,17 +133,17 @@ auto starts_once(const Nest& nest) -> bool {
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
     Expr start = substitute(nest.realize->iter_values[i], first);
-    // A loop further out that feeds it would be another start each time.
+    // An outer loop that feeds the axis would change its start.
     if (!analyzer.can_prove_equal(start, block.iter_vars[i].dom.min)) { return false; }
   }
   auto found = arith::detect_iter_map(nest.realize->iter_values.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer);
   return !found.indices.empty() || domains.empty();
 }
 
-/// The init with axes and loops of its own.
+/// The init as a block with its own axes and loops.
 auto init_of(const Nest& nest) -> Stmt {
   const Block& block = *nest.realize->block;
-  VarMap at;      // loops: those that reduce at their start, the others by fresh variables
+  VarMap at;      // reducing loops are replaced by their start, the others by fresh variables
   std::vector<std::pair<const For*, Var>> kept;
   for (const For* loop : nest.loops) {
     if (nest.reducing.contains(loop->var.get())) { at[loop->var.get()] = loop->min; continue; }

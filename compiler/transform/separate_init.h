@@ -1,4 +1,4 @@
-// separate_init: the init of a reduction as a block of its own in front of the loops it starts.
+// separate_init: moves the init of a reduction into a block of its own, in front of the reduction loops.
 //
 //     for i:                                 for i:
 //         for k:                                 for j:
@@ -7,18 +7,18 @@
 //                     init: C[vi, vj] = 0            for j:
 //                     C[vi, vj] = ... A ... B            with block("C"): C[vi, vj] = ... A ... B
 //
-// What decompose_reduction does, for whom nobody asked: without a test in every iteration the compiler behind sees plain loops,
-// keeps sums in registers and makes vectors. A block is left as it is where
+// It does the work of decompose_reduction for blocks that the schedule did not decompose. Without a test in every iteration LLVM
+// sees plain loops, keeps sums in registers and uses vectors. A block keeps its init if
 //
-//  - something else stands in the loops from the outermost one that feeds a reduction axis;
-//  - an iteration of those loops is not one element of what is written (bindings that are not a bijection, indices other than
-//    the axes), or the block reads its result elsewhere or under another name;
-//  - one of those loops belongs to a thread or is vectorized and feeds a reduction, or has an extent that is not known.
+//  - the loops from the outermost one that feeds a reduction axis contain other statements;
+//  - an iteration of those loops does not correspond to one written element (bindings that are not a bijection, indices other
+//    than the axes), or the block reads its result at other indices or through another buffer;
+//  - one of those loops is bound to a thread, is vectorized and feeds a reduction, or has an unknown extent.
 //
 // Needs   schedule level.
-// Gives   blocks; those that are left keep their init.
+// Gives   separate init blocks, except for the cases above.
 // Keeps   values; origins; ids of blocks.
-// Place   before lower_init_block, which makes conditions of the rest.
+// Place   before lower_init_block, which turns the remaining inits into conditions.
 #pragma once
 
 #include "transform/context.h"

@@ -1,5 +1,5 @@
-// Simplification of whole functions: see simplify.h. Linear sums are collected, quotients and remainders of them
-// taken apart, comparisons decided by the ranges of loop variables.
+// Simplification of whole functions: see simplify.h. It collects linear sums, splits their quotients and remainders,
+// and decides comparisons by the ranges of loop variables.
 #include "transform/simplify.h"
 
 #include "ir/ops.h"
@@ -48,7 +48,7 @@ class Simplify : public Mutator {
     return out.same_as(self(n)) ? out : fold(out);
   }
   auto on(const BlockRealize& n) -> Stmt override { return Mutator::on(n); }
-  // A mask that always holds is none; under one that never does nothing is done.
+  // A mask that always holds is removed; an access whose mask never holds does nothing.
   auto on(const BufferLoad& n) -> Expr override {
     Expr out = Mutator::on(n);
     const auto& load = *out.as<BufferLoad>();
@@ -97,7 +97,7 @@ class Simplify : public Mutator {
     if (a.as<IntImm>() || b.as<IntImm>()) { return build(std::move(a), std::move(b), n.origin); }
     return rebuilt(n, std::move(a), std::move(b));
   }
-  // Collected where that makes it shorter; otherwise as written.
+  // The collected sum if it is shorter, else the sum as written.
   template <class N> auto sum(const N& n) -> Expr {
     Expr a = mutate(n.a);
     Expr b = mutate(n.b);
@@ -149,7 +149,7 @@ class Simplify : public Mutator {
     }
     return rebuilt(n, std::move(a), std::move(b));
   }
-  // The ends of a vector of indices: ramps, broadcasts, and their sums as far as vectorising leaves any.
+  // The smallest and largest lane of a vector of indices: ramps, broadcasts and their sums.
   auto ends_of(const Expr& e) const -> std::optional<std::pair<Affine, Affine>> {
     if (const auto* same = e.as<Broadcast>()) {
       Affine value = affine_of(same->value);
@@ -162,7 +162,7 @@ class Simplify : public Mutator {
     (*stride >= 0 ? high : low).constant += *stride * (e.dtype().lanes - 1);
     return std::pair(low, high);
   }
-  // Does a comparison of vectors hold for all lanes, or for none?
+  // True or false for comparisons of vectors that hold for all lanes or for none; else none.
   auto known_for_lanes(const Expr& a, const Expr& b, int64_t bound, bool at_least) const -> std::optional<bool> {
     DataType t = a.dtype();
     if (!t.is_int() || t.bits < 32 || !t.is_vector() || t.scalable) { return {}; }

@@ -1,7 +1,7 @@
-// simplify: shorter index arithmetic, conditions that always hold or never do, loops of one iteration.
+// simplify: shortens index arithmetic, and removes constant conditions and loops of one iteration.
 //
 // Needs   nothing.
-// Gives   nothing new.
+// Gives   no new guarantee.
 // Keeps   values; real arithmetic as it is written; the same node where nothing changed.
 // Place   after passes that substitute (blocks by their bindings, indices by sums), and again at the end.
 #pragma once

@@ -1,5 +1,5 @@
-// Threads of a block, as a flat program has them: loops and `launch_thread`s over threadIdx, and where their threads wait for each
-// other. What the two passes that take them apart share; the meaning is the interpreter's (interp/threads.h).
+// Thread blocks in flat programs: loops and `launch_thread`s over threadIdx, and the places where threads wait for each other. The
+// two passes that lower threads share this; interp/threads.h defines the meaning.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace loopsmith::transform {
 
-/// A loop bound to an index of a machine, or an attribute that launches one.
+/// A thread-bound loop, or an attribute that launches threads.
 struct ThreadLoop {
   Name tag;          // "threadIdx.x", "blockIdx.y", "vthread"
   Var var;           // its index
-  Var alias;         // another name of it; may be none
+  Var alias;         // another variable for the same index; may be null
   Expr extent;
   Stmt body;
 };
 [[nodiscard]] auto as_thread_loop(const Stmt& stmt) -> std::optional<ThreadLoop>;
-[[nodiscard]] auto is_thread_index(Name tag) -> bool;   // threadIdx, in contrast to blocks and virtual threads
+[[nodiscard]] auto is_thread_index(Name tag) -> bool;   // threadIdx, not blockIdx or vthread
 
-/// Barriers, reductions across threads, exchanges within a warp.
+/// True for barriers, reductions across threads and exchanges within a warp.
 [[nodiscard]] auto is_barrier(const Stmt& stmt) -> bool;
 [[nodiscard]] auto is_reduction(const Stmt& stmt) -> bool;
 [[nodiscard]] auto is_exchange(const Expr& expr) -> bool;
-/// Is there one of them below?
+/// True when the statement contains one of them.
 [[nodiscard]] auto waits(const Stmt& stmt) -> bool;
 
 /// The threads of a block: every dimension that is bound anywhere in it, the outermost first. Thread t has index
@@ -37,7 +37,7 @@ struct ThreadBlock {
   explicit ThreadBlock(const Stmt& outermost);
   [[nodiscard]] auto find(Name tag) const -> std::optional<size_t>;
   [[nodiscard]] auto count() const -> Expr;
-  /// Threads between neighbours in a dimension.
+  /// The distance in thread numbers between neighbours in a dimension.
   [[nodiscard]] auto stride(size_t dimension) const -> Expr;
 };
 

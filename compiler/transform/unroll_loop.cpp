@@ -9,7 +9,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// Statements that a subtree makes, with what stands in loops that remain counted once.
+// The number of statements in a subtree; statements in loops that remain count once.
 auto count_statements(const Stmt& stmt) -> int64_t {
   int64_t count = 0;
   post_order(

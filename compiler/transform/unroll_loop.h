@@ -1,11 +1,11 @@
-// unroll_loop: writes out the iterations of loops.
+// unroll_loop: replaces loops by copies of their bodies.
 //
 //     for k in T.unroll(2):                     C[0] = C[0] + A[0]
 //         C[k] = C[k] + A[k]          ==>       C[1] = C[1] + A[1]
 //
-// Loops marked `unroll` are written out, as far as the function stays below `unroll_limit` statements. Under
-// `pragma_auto_unroll_max_step = n` so are innermost serial loops, and loops around unrolled ones, that make at
-// most n statements.
+// It unrolls loops marked `unroll`, as long as the function stays below `unroll_limit` statements. Under
+// `pragma_auto_unroll_max_step = n` it also unrolls innermost serial loops, and loops around unrolled ones, if that
+// results in at most n statements.
 //
 // Needs   constant extents (other loops stay).
 // Gives   pragmas of unrolling are gone; indices into small local buffers are constants, so that these can be

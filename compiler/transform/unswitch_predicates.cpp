@@ -13,7 +13,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// The condition for a comparison to hold for all values of the inner loops.
+// The condition under which a comparison holds for all values of the inner loops.
 auto for_all(const FoundCondition& f) -> Expr {
   const auto& cmp = *static_cast<const BinaryNode*>(f.condition.get());
   if (!cmp.a.dtype().is_int() || !cmp.a.dtype().is_scalar()) { return {}; }
@@ -50,7 +50,7 @@ class Unswitch : public Mutator {
   auto here(const Stmt& body) -> Stmt {
     FindConditions find(domains_);
     find.visit(body);
-    std::vector<const FoundCondition*> mixed;   // conditions that mention loops inside
+    std::vector<const FoundCondition*> mixed;   // conditions on loops inside
     std::unordered_set<const VarNode*> mentioned;
     for (const FoundCondition& f : find.found) {
       bool inside = false;
@@ -82,12 +82,12 @@ class Unswitch : public Mutator {
     return split(body, test, holds);
   }
   auto split(const Stmt& body, const Expr& test, const std::unordered_set<const ExprNode*>& holds) -> Stmt {
-    // Allocations are written twice too: masked accesses would keep the memory of the fast version out of registers.
+    // Allocations are duplicated, too: masked accesses to shared memory would keep the fast version's buffers out of registers.
     Stmt fast = fold(assuming(body, holds));
     if (FAULT(unswitch_untested)) { return fast; }
     return make<IfThenElse>(test, std::move(fast), fold(body, {}, /*copy=*/true), body.origin());
   }
-  // Is there a loop right inside that no condition mentions, or that is to become straight code?
+  // True when a loop directly inside is not mentioned by a condition, or will be vectorized or unrolled.
   auto is_place(const Stmt& body, const std::unordered_set<const VarNode*>& mentioned) -> bool {
     if (const auto* loop = body.as<For>()) {
       return loop->for_kind == ForKind::Vectorized || loop->for_kind == ForKind::Unrolled || !mentioned.count(loop->var.get());
@@ -96,7 +96,7 @@ class Unswitch : public Mutator {
     if (const auto* d = body.as<DeclBuffer>()) { return is_place(d->body, mentioned); }
     if (const auto* a = body.as<AttrStmt>()) { return is_place(a->body, mentioned); }
     if (const auto* s = body.as<SeqStmt>()) {
-      // Several statements share what is allocated around them: they are tested together.
+      // Statements that share an allocation around them are tested together.
       for (const Stmt& child : s->seq) {
         if (is_place(child, mentioned)) { return true; }
       }
@@ -119,7 +119,7 @@ class Unswitch : public Mutator {
     }
     return false;
   }
-  // Is the test false wherever we are?
+  // True when the test is false for all outer iterations.
   auto never(const Expr& test) const -> bool {
     const auto& cmp = *static_cast<const BinaryNode*>(test.get());
     Affine d = affine_of(cmp.a);

@@ -1,4 +1,4 @@
-// unswitch_predicates: one test for a whole tile instead of one for every element.
+// unswitch_predicates: tests a condition once per tile instead of once per element.
 //
 //     for i0 in range(8):                            for i0 in range(8):
 //         for k in range(64):                            if i0 * 16 + 15 < 127:
@@ -6,15 +6,15 @@
 //                 if i0 * 16 + i1 < 127:                         for i1 in T.vectorized(16): <body>
 //                     <body>                             else: <as before>
 //
-// A tile that a size does not divide puts a condition around its innermost statement. Where the condition's range
-// over the loops further in has ends, the tile's loops are written twice: without the conditions where they hold for
-// all iterations, and as they were. The test stands outside the first loop that the conditions do not mention (a
-// reduction), or that is vectorized or unrolled.
+// A tile size that does not divide the extent puts a condition around the innermost statement. If the condition's range
+// over the inner loops is bounded, the tile's loops are duplicated: a version without the conditions for tiles where they
+// hold for all iterations, and the original. The test is outside of the first loop that the conditions do not mention (a
+// reduction loop), or that is vectorized or unrolled.
 //
 // Needs   no blocks.
-// Gives   tiles in the interior without conditions: registers and vector code as if the sizes were divisible.
-// Keeps   values; a function grows at most to `unswitch_limit` statements.
-// Place   before vectorize_loop, which makes masks of the conditions that are left.
+// Gives   interior tiles without conditions: registers and vector code as for sizes that divide evenly.
+// Keeps   values; a function grows to at most `unswitch_limit` statements.
+// Place   before vectorize_loop, which turns the remaining conditions into masks.
 #pragma once
 
 #include "transform/context.h"

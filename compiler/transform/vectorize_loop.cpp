@@ -12,7 +12,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// Intrinsics that work lane by lane and cannot fail.
+// True for intrinsics that work lane by lane and cannot fail.
 auto works_by_lane(Name op) -> bool {
   static const std::unordered_set<Name> names = [] {
     std::unordered_set<Name> out;
@@ -29,7 +29,7 @@ auto works_by_lane(Name op) -> bool {
 }
 
 
-// Makes vector code of `lanes` iterations var = base + 0, base + 1, ...
+// Turns `lanes` iterations var = base + 0, base + 1, ... into vector code.
 class Vectorizer : public Mutator {
  public:
   Vectorizer(Var var, Expr base, int lanes, bool masked) : var_(std::move(var)), base_(std::move(base)), lanes_(lanes), masked_(masked) {
@@ -38,10 +38,10 @@ class Vectorizer : public Mutator {
   using Mutator::mutate;
   using Mutator::on;
 
-  /// Vector code, or a loop over the lanes where that cannot be.
+  /// Vector code, or a loop over the lanes where that is impossible.
   auto statement(const Stmt& stmt) -> Stmt {
     if (!depends(stmt)) {
-      // Every lane that runs does the same. Doing it once is as good unless it adds to what it reads, or has an effect.
+      // All active lanes do the same. Once is enough, unless the statement reads its own result or has another effect.
       if (is_idempotent(stmt) && (!mask_ || first_lane_)) { return fold(stmt); }
       if (mask_) {
         failed_ = true;
@@ -53,7 +53,7 @@ class Vectorizer : public Mutator {
     Stmt out = mutate(stmt);
     bool failed = std::exchange(failed_, outer);
     if (!failed) { return out; }
-    // Under a mask or a vector let the loop must be further out.
+    // Under a mask or a vector let, the serial loop must go around that statement.
     if (mask_ || !lets_.empty()) {
       failed_ = true;
       return stmt;
@@ -123,7 +123,7 @@ class Vectorizer : public Mutator {
   auto on(const Div& n) -> Expr override { return divide(n); }
   auto on(const Mod& n) -> Expr override { return divide(n); }
   auto on(const FloorDiv& n) -> Expr override {
-    // The lanes of a ramp may all fall into one quotient: (8 * x + [0 .. 7]) // 8 is x, the same for all lanes.
+    // All lanes of a ramp may have the same quotient: (8 * x + [0 .. 7]) // 8 is x.
     if (auto part = aligned(n.a, n.b)) { return part->quotient; }
     return divide(n);
   }
@@ -173,7 +173,7 @@ class Vectorizer : public Mutator {
     if (n.predicate || n.indices.size() != 1) { return fail(self(n)); }
     Expr index = mutate(n.indices[0]);
     if (index.dtype().is_scalar()) {
-      // The same element for all lanes; under a mask, where no lane may want it, it is read as a masked vector.
+      // All lanes load the same element. Under a mask, where possibly no lane is active, it becomes a masked vector load.
       if (!mask_ || first_lane_) { return index.same_as(n.indices[0]) ? self(n) : Expr(make<BufferLoad>(n.buffer, Array<Expr>{index}, n.origin)); }
       index = wide(std::move(index));
     }
@@ -199,7 +199,7 @@ class Vectorizer : public Mutator {
     if (n.predicate || n.indices.size() != 1 || n.buffer->dtype.is_vector()) { return fail(self(n)); }
     Expr value = mutate(n.value);
     Expr index = mutate(n.indices[0]);
-    // All lanes to one element: the last one counts, and each may read what the one before it wrote.
+    // All lanes store to the same element: the last one counts, and each may read the store of the one before it.
     if (index.dtype().is_scalar()) { return fail(self(n)); }
     return make<BufferStore>(n.buffer, wide(std::move(value)), Array<Expr>{std::move(index)}, n.origin, FAULT(vector_mask_lost) ? Expr() : mask_);
   }
@@ -222,7 +222,7 @@ class Vectorizer : public Mutator {
       Stmt else_case = under(make<Not>(all), false, n.else_case);
       return seq({std::move(then_case), std::move(else_case)}, n.origin);
     }
-    // What holds for all lanes alike stays a condition; only the rest is a mask.
+    // The part of the condition that is the same for all lanes stays a branch; only the rest becomes a mask.
     Stmt out = under(c.lanes, bool(c.first), n.then_case);
     Expr guard = c.scalar && c.first ? Expr(make<And>(c.scalar, c.first)) : c.scalar ? c.scalar : c.first;
     return guard ? Stmt(make<IfThenElse>(std::move(guard), std::move(out), Stmt(), n.origin)) : out;
@@ -293,14 +293,14 @@ class Vectorizer : public Mutator {
       if (mask_ && n.dtype.is_integral() && !(as_int(n.b) && !is_zero(n.b))) { return fail(self(n)); }
       return self(n);
     }
-    // A mask may be there to keep a zero divisor out.
+    // The mask may exclude a zero divisor.
     if (mask_ && n.dtype.is_integral() && !(as_int(b) && !is_zero(b))) { return fail(self(n)); }
     widen(a, b);
     return make<N>(std::move(a), std::move(b), n.origin);
   }
-  // Lanes that all lie between two multiples of the divisor c: one quotient, and a ramp of remainders. They do where the first one is
-  // g * x + r, g divides c, and r and all the lanes fit into g: (8 * x + [0 .. 7]) // 32 is 8 * x // 32, and the remainders begin
-  // at 8 * x % 32.
+  // Lanes that all lie between two multiples of the divisor c have the same quotient, and a ramp of remainders. That is the case if the
+  // first lane is g * x + r, g divides c, and r plus the lanes stay below g: (8 * x + [0 .. 7]) // 32 is 8 * x // 32, and the remainders
+  // begin at 8 * x % 32.
   struct Between { Expr quotient, first, stride; };
   auto aligned(const Expr& e, const Expr& divisor) -> std::optional<Between> {
     auto c = as_int(divisor);
@@ -316,7 +316,7 @@ class Vectorizer : public Mutator {
     if (sum.step < *c) { return Between{floordiv(ramp->base, divisor), floormod(ramp->base, divisor), ramp->stride}; }
     return Between{add(sum.quotient, constant_int(e.dtype(), (sum.rest - first) / *c)), constant_int(e.dtype(), first), ramp->stride};
   }
-  // c * quotient + rest + what is a multiple of `step`, which divides c.
+  // A sum c * quotient + rest + a multiple of `step`, where `step` divides c.
   struct Sum {
     int64_t step;
     Expr quotient;
@@ -360,7 +360,7 @@ class Vectorizer : public Mutator {
     condition = without_likely(std::move(condition));
     Condition parts = split(n.args[0]);
     if (parts.scalar) {
-      // `a and lanes`: a chooses for all lanes, the lanes choose under it.
+      // `a and lanes`: a selects for all lanes at once; under it each lane selects.
       Expr t = under_value(parts.lanes, n.args[1]);
       Expr f = under_value(make<Not>(parts.lanes), n.args[2]);
       Expr none = mutate(n.args[2]);
@@ -372,8 +372,8 @@ class Vectorizer : public Mutator {
     Expr f = under_value(make<Not>(condition), n.args[2]);
     return make<Select>(std::move(condition), wide(std::move(t)), wide(std::move(f)), n.origin);
   }
-  // A condition taken apart: what is the same for all lanes, what is not, and (where that can be told) a scalar
-  // that holds exactly where the latter holds for the first lane, which then is the last to drop out.
+  // A condition in parts: `scalar` is the same for all lanes, `lanes` is not. `first`, if it is known, is a scalar
+  // condition that holds exactly if `lanes` holds for the first lane; no later lane is then active without it.
   struct Condition { Expr scalar, lanes, first; };
   auto split(const Expr& condition) -> Condition {
     Condition out;
@@ -419,7 +419,7 @@ class Vectorizer : public Mutator {
     first_lane_ = outer_first;
     return out;
   }
-  // `first_lane`: the first lane is known to be among those that run.
+  // `first_lane`: the first lane is known to be active.
   auto under(const Expr& condition, bool first_lane, const Stmt& stmt) -> Stmt {
     first_lane = first_lane && (!mask_ || first_lane_);
     Expr outer = std::exchange(mask_, combine(condition));
@@ -440,7 +440,7 @@ class Vectorizer : public Mutator {
         [](const Expr&) {});
     return found;
   }
-  // Doing it once is the same as doing it many times: it reads nothing that it writes, and calls nothing.
+  // True for statements whose repetition changes nothing: they read no memory that they write, and call no functions.
   static auto is_idempotent(const Stmt& stmt) -> bool {
     std::unordered_set<const VarNode*> read, written;
     bool plain = true;
@@ -470,7 +470,7 @@ class Vectorizer : public Mutator {
   bool masked_;
   bool failed_ = false;
   Expr mask_;
-  bool first_lane_ = false;   // the first lane is under the mask
+  bool first_lane_ = false;   // the first lane is active under the mask
   std::unordered_map<const VarNode*, Var> lets_;
 };
 
@@ -487,7 +487,7 @@ class VectorizeLoops : public Mutator {
 
   auto on(const For& n) -> Stmt override {
     if (n.for_kind != ForKind::Vectorized) { return Mutator::on(n); }
-    // Inner vectorized loops first: the outer one then meets vectors and stays a loop around them.
+    // Inner vectorized loops come first; the outer one then contains vectors, and stays a loop around them.
     Stmt body = mutate(n.body);
     auto extent = as_int(n.extent);
     if (!options_.vectorize || !extent || *extent <= 1) { return serial(n, std::move(body)); }
@@ -496,7 +496,7 @@ class VectorizeLoops : public Mutator {
       int64_t lanes = std::min<int64_t>(largest_power(*extent - done), largest_power(options_.max_lanes));
       int64_t chunks = (*extent - done) / lanes;
       Expr start = add(n.min, constant_int(n.var->dtype, done));
-      // Loops inside are declared once in each part.
+      // Each part declares its own inner loops.
       if (done > 0) { body = fold(body, {}, /*copy=*/true); }
       if (lanes == 1) {
         parts.push_back(fold(body, {{n.var.get(), start}}, true));

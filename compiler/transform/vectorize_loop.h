@@ -3,10 +3,10 @@
 //     for j in T.vectorized(16):
 //         C[i * 16 + j] = A[i * 16 + j] * 2      ==>   C[i * 16:i * 16 + 16] = A[i * 16:i * 16 + 16] * T.Broadcast(2, 16)
 //
-// The loop variable becomes a ramp. Extents are taken apart into powers of two, at most `max_lanes` each: 24 is 16
-// and 8. A condition on lanes becomes the mask of the loads and stores under it. A statement that cannot be
-// vector code (inner loops that depend on the lane, calls with effects, divisions that a mask guards, stores of
-// all lanes to one element) becomes a serial loop over the lanes, alone; the others stay vector code.
+// The loop variable becomes a ramp. An extent is split into powers of two, each at most `max_lanes`: 24 becomes 16
+// and 8. A condition on lanes becomes the mask of the loads and stores under it. A statement that cannot become
+// vector code (inner loops that depend on the lane, calls with effects, divisions guarded by a mask, stores of all
+// lanes to the same element) gets its own serial loop over the lanes; the other statements become vector code.
 //
 // Needs   flat buffers; iterations of a vectorized loop in any order, as the IR says.
 // Gives   no loop is Vectorized. Loops of unknown extent are serial.

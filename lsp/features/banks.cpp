@@ -16,7 +16,7 @@ namespace {
 
 const Name buffer_dim_align("buffer_dim_align");
 
-/// What `storage_align` asks for of a buffer; taken off the blocks, as one with gaps is not made compact.
+/// Takes the alignments that `storage_align` asks for off the blocks, because lowering does not compact a buffer with gaps.
 class TakeAlignments : public Mutator {
  public:
   using Mutator::on;
@@ -64,7 +64,7 @@ auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> 
   if (!buffer->scope().view().starts_with("shared")) { return {}; }
   TakeAlignments alignments(buffer);
   Stmt body = alignments.mutate(function->body);
-  // Blocks' inits are then conditions, and bindings are in the indices. What cannot be lowered is taken as it is.
+  // Blocks' inits are then conditions, and bindings are in the indices. A program that cannot be lowered is used as it is.
   PrimFunc lowered = function;
   Buffer compact = buffer;
   IRModuleNode module;
@@ -95,7 +95,7 @@ auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> 
     for (const Expr& extent : one->shape) { text += (text.empty() ? "" : ", ") + print_script(extent); }
     return "(" + text + ")";
   };
-  if (std::string shape = shape_of(compact); !(out.empty() && free.empty()) && shape != shape_of(buffer)) { out.insert(out.begin(), "lowering makes it " + shape + ", as large as what is touched"); }
+  if (std::string shape = shape_of(compact); !(out.empty() && free.empty()) && shape != shape_of(buffer)) { out.insert(out.begin(), "lowering makes it " + shape + ", as large as the touched region"); }
   if (!free.empty()) { out.push_back("no bank conflicts at " + free); }
   if (!unknown.empty()) { out.push_back("bank conflicts not known at " + unknown); }
   return out;

@@ -16,6 +16,7 @@
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -25,7 +26,7 @@ using workspace::Snapshot;
 /// Copies of the file that are looked at before a search for less ends.
 constexpr int most_tried = 150;
 
-/// What a report is about: an error by its code, or a schedule that runs, or a program.
+/// The subject of a report: an error by its code, a schedule that runs, or a program.
 struct Case {
   Code code{};
   bool has_error = false;
@@ -102,13 +103,13 @@ auto is_known_string(std::string_view text) -> bool {
       "software_pipeline_stage", "software_pipeline_order", "software_pipeline_async_stages", "double_buffer_scope", "script_parsing_detect_access", "zero", "default"};
   if (known.contains(text)) { return true; }
   for (std::string_view head : {"pragma_", "meta_schedule.", "threadIdx.", "blockIdx.", "vthread", "wmma.", "llvm", "cuda", "rocm", "tir."}) {
-    // What stands behind a known head is a word of the language too, where it is one word or options.
+    // A known head followed by one word or by options is a word of the language.
     if (text.starts_with(head) && std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' || c == '=' || c == ' ' || c == '+' || c == ','; })) { return true; }
   }
   if (std::all_of(text.begin(), text.end(), [](char c) { return c == 'S' || c == 'R' || c == 'O'; })) { return true; }
   for (std::string_view head : {"int", "uint", "float", "bfloat"}) {
     std::string_view rest = text.starts_with(head) ? text.substr(head.size()) : std::string_view();
-    if (!rest.empty() && std::isdigit(static_cast<unsigned char>(rest[0])) != 0 && rest.size() < 12) { return true; }
+    if (!rest.empty() && is_digit(rest[0]) && rest.size() < 12) { return true; }
   }
   return false;
 }
@@ -131,13 +132,11 @@ auto head_of(EntityKind kind) -> const char* {
   return "x";
 }
 
-auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
-
 auto words_of(std::string_view text) -> std::set<std::string> {
   std::set<std::string> words;
   for (size_t i = 0; i < text.size();) {
     size_t end = i;
-    while (end < text.size() && is_word(text[end])) { ++end; }
+    while (end < text.size() && is_name_part(text[end])) { ++end; }
     if (end > i) { words.insert(std::string(text.substr(i, end - i))); }
     i = std::max(end, i + 1);
   }
@@ -149,7 +148,6 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   static const std::set<std::string> language = words_of(
       "def for in with as return if elif else and or not is None True False import from class pass while break continue lambda assert del T tir I ls tvm script s_tir Schedule schedule Buffer root "
       "range len enumerate list tuple zip reversed min max int float bool str sorted abs sum text ignore file __future__ annotations");
-  auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   if (is_digit(word[0]) || language.contains(word) || schedule::find_primitive(word) != nullptr) { return true; }
   for (int kind = 0; kind <= static_cast<int>(EntityKind::Block); ++kind) {
     std::string_view head = head_of(static_cast<EntityKind>(kind));
@@ -163,7 +161,7 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   }
   // Everywhere behind a namespace of the language.
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    bool is_whole = (at == 0 || !is_word(text[at - 1])) && (at + word.size() == text.size() || !is_word(text[at + word.size()]));
+    bool is_whole = (at == 0 || !is_name_part(text[at - 1])) && (at + word.size() == text.size() || !is_name_part(text[at + word.size()]));
     std::string_view before = std::string_view(text).substr(0, at);
     bool is_behind = before.ends_with("T.") || before.ends_with("I.") || before.ends_with("tir.") || before.ends_with("ls.") || before.ends_with("T.axis.");
     if (is_whole && !is_behind) { return false; }
@@ -182,7 +180,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
     bool is_ours = entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace;
-    // What nothing defines is somebody's name as well, and goes on to be undefined.
+    // An undefined name is replaced too, and stays undefined.
     bool is_undefined = !entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace && !is_of_language(entity.name.str(), entity.name.str());
     if (!is_ours && !is_undefined && entity.kind != EntityKind::Block) { continue; }
     if (entity.kind == EntityKind::Block && entity.name == "root") { continue; }
@@ -292,7 +290,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
       text = with_edits(text, fewer.edits);
       break;
     }
-    // What only those steps needed.
+    // Remove declarations that only the removed steps needed.
     size_t all = out.of_declarations;
     text = without_the_rest(*analysed(snapshot.name(), text, {})->snapshot(), wanted, cancel, out);
     out.of_declarations = all;
@@ -302,7 +300,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     out.left_out = "it was cancelled";
     return out;
   }
-  // What is left is words of the language, and names made here.
+  // Now all words must be words of the language, or names made here.
   std::set<std::string> known;
   std::string bare = nameless(*smallest->snapshot(), known);
   for (const std::string& word : words_of(bare)) {

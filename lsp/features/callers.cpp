@@ -64,9 +64,9 @@ auto callable_at(Files& files, const Snapshot& snapshot, uint32_t at) -> std::op
 
 auto callers_of(Files& files, const Snapshot& snapshot, uint32_t name, const CancelToken& cancel) -> std::vector<Calling> {
   std::vector<Calling> found;
-  references(files, snapshot, name, cancel, [&](const std::vector<PlaceIn>& places) {
+  references(files, snapshot, name, cancel, [&](const std::vector<PlaceInFile>& places) {
     std::vector<Callable> all = callables(*places.front().file);
-    for (const PlaceIn& place : places) {
+    for (const PlaceInFile& place : places) {
       if (place.role == Role::Bind || place.is_import) { continue; }
       if (const Callable* caller = around(all, place.span)) { add(found, *caller, place.span); }
     }
@@ -85,7 +85,7 @@ auto callees_of(Files& files, const Snapshot& snapshot, uint32_t name) -> std::v
   auto here = std::find_if(own.begin(), own.end(), [&](const Callable& one) { return one.name_span.begin <= name && name <= one.name_span.end; });
   std::vector<Calling> found;
   if (here == own.end()) { return found; }
-  for (const Naming& one : named_in(files, snapshot, here->span)) {
+  for (const BoundName& one : bound_names(files, snapshot, here->span)) {
     if (auto callee = callable_with(all_of(*one.bound.file), one.bound.span)) { add(found, *callee, one.span); }
   }
   return found;

@@ -1,11 +1,11 @@
-// Who uses a function, and whom it uses, in any file: programs by their schedules, helpers by schedules and other helpers.
+// Callers and callees of a function in any file: schedules use programs; schedules and helpers call helpers.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/symbols.h"
 #include "support/cancel.h"
 #include "workspace/snapshot.h"
@@ -20,16 +20,16 @@ struct Callable {
   Span name_span;
 };
 
-/// The function whose name is at an offset, wherever it is defined in the text; none: it is no function's.
+/// The function whose name is at an offset, at its definition or at a use; none: the name is no function's.
 [[nodiscard]] auto callable_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Callable>;
 /// The same, of other files too.
 [[nodiscard]] auto callable_at(Files& files, const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Callable>;
 
 struct Calling {
   Callable other;
-  std::vector<Span> places;   // where it is named, in the one that calls; in the order of the text
+  std::vector<Span> places;   // the uses of the name in the caller, in the order of the text
 };
-/// `name`: a byte of the function's name where it is defined. Those of its own file come first.
+/// `name`: a byte of the function's name at its definition. Callers in the same file come first.
 [[nodiscard]] auto callers_of(Files& files, const workspace::Snapshot& snapshot, uint32_t name, const CancelToken& cancel) -> std::vector<Calling>;
 [[nodiscard]] auto callees_of(Files& files, const workspace::Snapshot& snapshot, uint32_t name) -> std::vector<Calling>;
 

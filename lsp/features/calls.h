@@ -24,12 +24,12 @@ struct CallContext {
   bool in_dictionary = false;    // the argument is one, and the cursor is in a key of it
 };
 
-/// What the text around a cursor says. `text` is one declaration, `at` a byte of it.
+/// The word and the call around a cursor. `text` is one declaration, `at` a byte of it.
 struct CursorText {
   std::string object;            // "sch" of `sch.spl|`; "T.axis"; empty: no dot
   std::string prefix;            // "spl"
   uint32_t prefix_begin = 0;
-  bool in_string = false;        // `prefix` is what stands between the quote and the cursor then
+  bool in_string = false;        // `prefix` is then the text between the quote and the cursor
   bool in_comment = false;
   std::optional<CallContext> call;   // the innermost one that is open
 };

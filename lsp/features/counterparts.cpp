@@ -15,7 +15,7 @@ using workspace::Snapshot;
 /// More places than this say nothing.
 constexpr size_t most_places = 100;
 
-/// What a name at a place of a schedule stands for after the statement there, and in which state. Null: nothing.
+/// The loop or block that a name of a schedule means after the statement at a place, and the state there. Null: none.
 struct Meant {
   const schedule::Schedule* state = nullptr;
   const schedule::Place* place = nullptr;

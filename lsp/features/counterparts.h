@@ -1,5 +1,5 @@
-// What a thing of the text is in a view: the loop or block that a variable of a schedule stands for, in the program after that line (an
-// editor's "type definition"); the instructions that a loop, block or statement became (its "implementation").
+// From the text to its counterpart in a view: from a variable of a schedule to its loop or block in the program after that line (an editor's "type
+// definition"); from a loop, block or statement to its instructions (its "implementation").
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ struct Counterpart {
   std::vector<Span> spans;   // bytes of it; at least one
 };
 
-/// None: no variable of a schedule is there, or it stands for nothing any more.
+/// None: no variable of a schedule is there, or its loop or block no longer exists.
 [[nodiscard]] auto type_definition(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Counterpart>;
 
-/// In a program as it is written, in a schedule after the statement there. None: nothing there became code.
+/// In a program the code of the program as written, in a schedule the code after the statement. None: no instruction comes from that place.
 [[nodiscard]] auto implementation(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Counterpart>;
 
 }  // namespace loopsmith::lsp

@@ -7,7 +7,7 @@
 
 #include "ir/ops.h"
 #include "lsp/features/names.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
@@ -125,7 +125,7 @@ auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
   return {{end, end}, ", decision=" + text};
 }
 
-/// What the loop drawn by a call is called in its place: a name that stands there already, else a look-up. Empty: it drew none.
+/// An expression for the loop that a call drew: a name that the script has for it, else a look-up. Empty: the call drew no loop.
 auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
   const script::ScheduleRun& run = *drawing.schedule->run;
   const int64_t* index = call.drawn.front()->decision.integer();
@@ -133,11 +133,11 @@ auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& 
   if (index == nullptr || *index < 0 || loop == nullptr || call.statement >= run.steps.size() || run.steps[call.statement].after == nullptr) { return {}; }
   auto drawn = run.steps[call.statement].after->get(*loop);
   // The statement may use the loop at once, and give names to others: it is the state in front of it that counts.
-  auto stand = call.statement > 0 ? stand_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
-  const schedule::Schedule before = stand ? stand->schedule : schedule::Schedule(run.program);
+  auto point = call.statement > 0 ? point_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
+  const schedule::Schedule before = point ? point->schedule : schedule::Schedule(run.program);
   auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
   if (!found) { return {}; }
-  std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return stand ? stand->name_of(one) : std::string(); });
+  std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return point ? point->name_of(one) : std::string(); });
   return schedule::in_words_of(std::move(text), drawing.schedule->form.variable.view());
 }
 
@@ -173,7 +173,7 @@ auto decisions_as_constants(const Snapshot& snapshot, uint32_t at) -> TextRewrit
 auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   Drawing drawing = find_drawing(snapshot, at);
   std::erase_if(drawing.calls, [](const Call& call) { return call.is_decided(); });
-  TextRewrite rewrite{"Write what was drawn as `decision=`", {}, why_not_one(snapshot, drawing)};
+  TextRewrite rewrite{"Write the drawn values as `decision=`", {}, why_not_one(snapshot, drawing)};
   if (!rewrite.why_not.empty()) { return rewrite; }
   for (const Call& call : drawing.calls) { rewrite.edits.push_back(decide(snapshot, call)); }
   return rewrite;

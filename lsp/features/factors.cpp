@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "cost/estimate.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
 #include "support/codes.h"
+#include "support/text.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {

@@ -1,5 +1,5 @@
 // Formatting: the standard layout (compiler/format) as edits, for a text, a range of it, and the line that was just ended.
-// The same as `loopsmith fmt` makes; what an editor thinks of tabs is not asked, so that all doors give one answer.
+// The edits are those of `loopsmith fmt`; options of the editor about tabs are ignored, so that all give the same layout.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace loopsmith::lsp {
 [[nodiscard]] auto formatting(const workspace::Snapshot& snapshot) -> std::vector<format::Edit>;
 /// Only lines that the span touches; columns only where a whole block is in it.
 [[nodiscard]] auto range_formatting(const workspace::Snapshot& snapshot, Span span) -> std::vector<format::Edit>;
-/// `at` is right after a line break that was typed, and the blanks an editor put there.
+/// `at`: behind a typed line break and the blanks that the editor inserted after it.
 [[nodiscard]] auto on_type_formatting(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<format::Edit>;
 
 }  // namespace loopsmith::lsp

@@ -1,10 +1,9 @@
-// What a step gave names to, and what it cost: see hints.h.
+// The loops and blocks that a step names, and its effects on memory and time: see hints.h.
 #include "lsp/features/hints.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "cost/estimate.h"
@@ -13,14 +12,16 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
+#include "syntax/ast.h"
+#include "syntax/schedule_form.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::lsp {
 namespace {
 
-/// Beyond the arrow.
+/// The longest text behind the arrow.
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
@@ -65,7 +66,7 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   return compact ? allocated_in(compact) : plain;
 }
 
-/// What a step made of the memory: "shared +8 KiB", of a scope that has had some before "shared 4 MiB -> 8 KiB".
+/// The change of allocated memory by a step: "shared +8 KiB", for a scope that had buffers before "shared 4 MiB -> 8 KiB".
 struct MemoryChange {
   std::vector<std::string> texts;
   std::string tooltip;
@@ -85,7 +86,7 @@ auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
   return out;
 }
 
-/// What a hint says of one name; of a list, item by item.
+/// The part of a hint about one name; for a list, item by item.
 struct Part {
   std::string text;
   std::optional<Span> target;
@@ -101,14 +102,14 @@ auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
   return std::nullopt;
 }
 
-/// Names as far as there is room beside what else is said, then how many are left out.
+/// As many names as the room allows, then the number of those left out.
 auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::Link>& links) -> std::string {
   std::string text;
   size_t left_out = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     std::string own = part.items.empty() ? part.text : fmt::format("{}[{}]", part.text, fmt::join(part.items, ", "));
-    // What is left out needs its number; the last one leaves nothing out.
+    // Leave room for the number of names left out, except behind the last name.
     size_t before = text.empty() ? 0 : text.size() + 1;
     size_t after = left_out > 0 || i + 1 < parts.size() ? 3 : 0;
     size_t own_room = room > before + after ? room - before - after : 0;
@@ -143,7 +144,7 @@ auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const
   return made;
 }
 
-/// What a call should take after a step; none where the model has nothing to say (cost/estimate.h).
+/// The estimated seconds of a call in a state; none: the model does not know the program (cost/estimate.h).
 auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> std::optional<double> {
   const schedule::FuncState* func = state.state().func(state.func_working_on());
   auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
@@ -155,32 +156,43 @@ auto working_function(const schedule::Schedule* state, const IRModule& program, 
   return program ? program->find(func) : PrimFunc();
 }
 
-/// `factors=[None, 8]` of a statement that names all the loops it makes: the place of `None`, and what it is here.
-auto open_factor(const workspace::Snapshot& snapshot, Span statement, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
-  std::string_view text = std::string_view(snapshot.text()).substr(statement.begin, statement.end - statement.begin);
-  constexpr std::string_view head = "factors=[";
-  size_t begin = text.find(head);
-  if (begin == std::string_view::npos || text.find(head, begin + 1) != std::string_view::npos) { return std::nullopt; }
-  begin += head.size();
-  size_t end = text.find(']', begin);
-  if (end == std::string_view::npos) { return std::nullopt; }
-  std::vector<std::string_view> items;
-  for (size_t at = begin; at <= end;) {
-    size_t comma = std::min(text.find(',', at), end);
-    std::string_view item = text.substr(at, comma - at);
-    size_t first = std::min(item.find_first_not_of(" \n\t"), item.size());
-    items.push_back(item.substr(first, item.find_last_not_of(" \n\t") + 1 - first));
-    at = comma + 1;
+/// The only list `factors=[...]` in the statement of a step; null: none or several.
+auto factors_of(const script::FileSchedule& schedule, const script::Step& step) -> const syntax::ListExpr* {
+  auto function = syntax::function_of(schedule.item);
+  const syntax::ListExpr* found = nullptr;
+  size_t count = 0;
+  for (const syntax::Stmt* statement : function != nullptr ? function->body : syntax::Block()) {
+    if (statement->span.begin != step.where.begin) { continue; }
+    syntax::walk(*statement, [&](const syntax::Node& node) {
+      const auto* call = node.as<syntax::CallExpr>();
+      for (const syntax::Keyword& keyword : call != nullptr ? call->keywords : syntax::List<syntax::Keyword>()) {
+        const auto* list = keyword.name.name == "factors" && keyword.value != nullptr ? keyword.value->as<syntax::ListExpr>() : nullptr;
+        if (list == nullptr) { continue; }
+        found = list;
+        ++count;
+      }
+      return true;
+    });
   }
-  auto open = std::find(items.begin(), items.end(), "None");
-  if (open == items.end() || items.size() != step.named.size()) { return std::nullopt; }
-  const auto* loop = step.named[static_cast<size_t>(open - items.begin())].variable.as<schedule::LoopRV>();
-  auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
-  if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
-  auto extent = as_int((*place)->loop->extent);
-  if (!extent) { return std::nullopt; }
-  auto from = statement.begin + static_cast<uint32_t>(open->data() - text.data());
-  return Hint::Fill{{from, from + 4}, std::to_string(*extent)};
+  return count == 1 ? found : nullptr;
+}
+
+/// For `factors=[None, 8]` in a statement that names all the loops it makes: the place of `None`, and the extent that it stands for.
+auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
+  const syntax::ListExpr* factors = factors_of(schedule, step);
+  if (factors == nullptr || factors->elements.size() != step.named.size()) { return std::nullopt; }
+  for (size_t i = 0; i < step.named.size(); ++i) {
+    const syntax::Expr* factor = factors->elements[static_cast<uint32_t>(i)];
+    const auto* constant = factor->as<syntax::ConstantExpr>();
+    if (constant == nullptr || constant->value != syntax::ConstantValue::None) { continue; }
+    const auto* loop = step.named[i].variable.as<schedule::LoopRV>();
+    auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
+    if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
+    auto extent = as_int((*place)->loop->extent);
+    auto span = snapshot.resolve(factor->origin());
+    return extent && span ? std::optional(Hint::Fill{*span, std::to_string(*extent)}) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 /// Behind a variable that a refused statement names and whose loop or block is gone: the line that took it.
@@ -213,120 +225,162 @@ void add_consumed(const workspace::Snapshot& snapshot, const script::FileSchedul
   }
 }
 
+/// An item of a list of the script: the extent of a loop, the name of a block, a number.
+auto item_text(const schedule::Value& item, const schedule::Schedule& after) -> std::string {
+  std::string text;
+  if (const auto* loop = item.as<schedule::LoopRV>()) {
+    auto place = after.get(*loop);
+    if (place.ok() && (*place)->is_loop()) { text = print_script((*place)->loop->extent); }
+  } else if (const auto* block = item.as<schedule::BlockRV>()) {
+    auto place = after.get(*block);
+    if (place.ok() && (*place)->is_block()) { text = (*place)->name().str(); }
+  } else if (const auto* number = item.as<schedule::ExprRV>()) {
+    auto value = after.get(*number);
+    if (value.ok()) { text = std::to_string(*value); }
+  }
+  return text.empty() ? "gone" : text;
+}
+
+/// "i0:64", "c:C", "loops:[512, 512]", "n=8"; empty: the variable stands for nothing after the step, or its name says all. Adds a line to the tooltip.
+auto part_of(const workspace::Snapshot& snapshot, const script::Step::Named& named, const schedule::Schedule& after, std::string& tooltip) -> Part {
+  Part part;
+  std::string_view name = named.name.view();
+  if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
+    auto place = after.get(*loop);
+    if (!place.ok() || !(*place)->is_loop()) { return part; }
+    const For& node = *(*place)->loop;
+    part.target = snapshot.resolve(node.origin);
+    part.text = fmt::format("{}:{}", name, print_script(node.extent));
+    tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", name, node.var->name.view(), loop_kind_behind(" ", node), print_script(node.extent));
+  } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
+    auto place = after.get(*block);
+    if (!place.ok() || !(*place)->is_block()) { return part; }
+    part.target = snapshot.resolve((*place)->block()->origin);
+    // A block with the name of its variable needs no hint.
+    part.text = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", name, (*place)->block()->name.view());
+    tooltip += fmt::format("`{}` is block `{}`\n", name, (*place)->block()->name.view());
+  } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
+    for (const schedule::Value& item : *list) { part.items.push_back(item_text(item, after)); }
+    part.text = fmt::format("{}:{}", name, part.items.empty() ? "[]" : "");
+    tooltip += fmt::format("`{}` is a list of {}: {}\n", name, list->size(), fmt::join(part.items, ", "));
+  } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
+    auto value = after.get(*number);
+    if (!value.ok()) { return part; }
+    part.text = fmt::format("{}={}", name, *value);
+    tooltip += fmt::format("`{}` = {}\n", name, *value);
+  }
+  return part;
+}
+
+/// A loop or block that a step made without naming it: "ax0:8", "C_init". Adds a line to the tooltip.
+auto part_of_unnamed(const schedule::Place& place, std::string& tooltip) -> Part {
+  if (!place.is_loop()) {
+    tooltip += fmt::format("new: block `{}`\n", place.name().view());
+    return {place.name().str(), {}, {}};
+  }
+  std::string extent = print_script(place.loop->extent);
+  tooltip += fmt::format("new: loop `{}`,{} extent {}\n", place.name().view(), loop_kind_behind(" ", *place.loop), extent);
+  return {fmt::format("{}:{}", place.name().view(), extent), {}, {}};
+}
+
+/// The hints of one schedule, step by step. Memory and estimates of the newest state are remembered: mostly the next step begins there.
+class StepHints {
+ public:
+  StepHints(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) : snapshot_(snapshot), schedule_(schedule), run_(*schedule.run), core_(cost::core_for(schedule.target)) {}
+
+  /// None: the step did not run, or nothing is worth a hint.
+  auto hint(size_t index, Span statement) -> std::optional<Hint> {
+    const script::Step& step = run_.steps[index];
+    if (step.state != script::StepState::Done || step.after == nullptr) { return std::nullopt; }
+    const schedule::Schedule& after = *step.after;
+    const schedule::Schedule* previous = index > 0 ? run_.steps[index - 1].after.get() : nullptr;
+    std::string tooltip;
+    std::vector<Part> parts;
+    for (const auto& named : step.named) {
+      Part part = part_of(snapshot_, named, after, tooltip);
+      if (!part.text.empty()) { parts.push_back(std::move(part)); }
+    }
+    PrimFunc function = working_function(&after, {}, {});
+    PrimFunc before = index > 0 ? working_function(previous, {}, {}) : working_function(nullptr, run_.program, after.func_working_on());
+    std::vector<std::string> effects;
+    // The statement that makes the schedule may make the program anew, and changes nothing.
+    if (step.primitives > 0 && function && before && !function.same_as(before)) {
+      // A statement that names nothing shows the loops and blocks that it made.
+      for (const schedule::Place* place : step.named.empty() ? unnamed_of(previous, run_.program, after) : std::vector<const schedule::Place*>()) { parts.push_back(part_of_unnamed(*place, tooltip)); }
+      effects = effects_of(before, function, previous, after, tooltip);
+    }
+    std::vector<Hint::Link> links;
+    std::string text = hint_text(parts, effects, links);
+    if (text.empty()) { return std::nullopt; }
+    if (!tooltip.empty()) { tooltip.pop_back(); }
+    return Hint{statement.end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot_, schedule_, step, after)};
+  }
+
+ private:
+  auto memory_in(const PrimFunc& function) -> const Memory& {
+    if (!measured_.first || !measured_.first.same_as(function)) { measured_ = {function, memory_of(function, schedule_.target)}; }
+    return measured_.second;
+  }
+
+  /// The effects of a step, the most important last: memory, conditions, the estimated speedup.
+  auto effects_of(const PrimFunc& before, const PrimFunc& function, const schedule::Schedule* previous, const schedule::Schedule& after, std::string& tooltip) -> std::vector<std::string> {
+    Memory memory_before = memory_in(before);
+    MemoryChange change = change_of(memory_before, memory_in(function));
+    std::vector<std::string> effects = std::move(change.texts);
+    tooltip += change.tooltip;
+    if (int64_t guards = guards_of(function) - guards_of(before); guards > 0) {
+      effects.emplace_back("guarded");
+      tooltip += fmt::format("{} more {} run under a condition: the factors do not divide the extent\n", guards, plural(guards, "block"));
+    }
+    auto was = previous != nullptr && previous == estimated_state_ ? estimate_ : estimated(previous != nullptr ? *previous : schedule::Schedule(run_.program, 1), core_);
+    estimated_state_ = &after;
+    estimate_ = estimated(after, core_);
+    std::string gain = was && estimate_ && *estimate_ > 0 ? cost::gain_text(*was / *estimate_) : std::string();
+    if (!gain.empty()) {
+      // "est" takes the place of "about".
+      constexpr std::string_view about = "about ";
+      effects.push_back("est " + (gain.starts_with(about) ? gain.substr(about.size()) : gain));
+      tooltip += fmt::format("{}, by an estimate: nothing was run\n", gain);
+    }
+    return effects;
+  }
+
+  /// Names after the first give way to effects, and memory to the speedup; the tooltip has all of them.
+  static auto hint_text(const std::vector<Part>& parts, const std::vector<std::string>& effects, std::vector<Hint::Link>& links) -> std::string {
+    constexpr size_t most_of_first = 16;
+    size_t room = longest;
+    size_t first = parts.empty() ? 0 : std::min(parts.front().text.size() + 4, most_of_first);
+    std::string shown;
+    for (size_t at = effects.size(); at-- > 0 && effects[at].size() + 1 + first <= room;) {
+      shown = " " + effects[at] + shown;
+      room -= effects[at].size() + 1;
+    }
+    std::string text = names_text(parts, room, links) + shown;
+    if (text.starts_with(' ')) { text.erase(0, 1); }
+    return text;
+  }
+
+  const workspace::Snapshot& snapshot_;
+  const script::FileSchedule& schedule_;
+  const script::ScheduleRun& run_;
+  cost::CoreModel core_;
+  const schedule::Schedule* estimated_state_ = nullptr;
+  std::optional<double> estimate_;                 // of `estimated_state_`
+  std::pair<PrimFunc, Memory> measured_;           // the memory of the function asked about last
+};
+
 }  // namespace
 
 auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
   std::vector<Hint> hints;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    const script::ScheduleRun* run = schedule.run.get();
-    if (run == nullptr || !schedule.is_settled) { continue; }
+    if (schedule.run == nullptr || !schedule.is_settled) { continue; }
     add_consumed(snapshot, schedule, within, hints);
-    const cost::CoreModel core = cost::core_for(schedule.target);
-    // Of the newest state that was asked for: the next step's before is mostly this step's after.
-    const schedule::Schedule* known_state = nullptr;
-    std::optional<double> known;
-    std::pair<PrimFunc, Memory> measured;
-    auto memory_in = [&](const PrimFunc& of) -> Memory {
-      if (!measured.first || !measured.first.same_as(of)) { measured = {of, memory_of(of, schedule.target)}; }
-      return measured.second;
-    };
-    for (size_t i = 0; i < run->steps.size(); ++i) {
-      const script::Step& step = run->steps[i];
-      auto span = snapshot.resolve(step.where);
-      if (!span || step.state != script::StepState::Done || step.after == nullptr) { continue; }
-      if (span->end < within.begin || span->begin > within.end) { continue; }
-      const schedule::Schedule& after = *step.after;
-      PrimFunc function = working_function(&after, {}, {});
-      std::vector<Part> parts;
-      // What the step cost and changed, the most telling last.
-      std::vector<std::string> changes;
-      std::string tooltip;
-      for (const auto& named : step.named) {
-        Part part;
-        if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
-          auto place = after.get(*loop);
-          if (!place.ok() || !(*place)->is_loop()) { continue; }
-          const For& node = *(*place)->loop;
-          part.target = snapshot.resolve(node.origin);
-          part.text = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
-          tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), loop_kind_behind(" ", node), print_script(node.extent));
-        } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
-          auto place = after.get(*block);
-          if (!place.ok() || !(*place)->is_block()) { continue; }
-          part.target = snapshot.resolve((*place)->block()->origin);
-          // A block that has its variable's name says nothing new.
-          part.text = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
-          tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
-        } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
-          // "loops:[512, 512, 512]"; of what is no loop, its name.
-          for (const schedule::Value& one : *list) {
-            std::string item;
-            if (const auto* loop = one.as<schedule::LoopRV>()) {
-              auto place = after.get(*loop);
-              if (place.ok() && (*place)->is_loop()) { item = print_script((*place)->loop->extent); }
-            } else if (const auto* block = one.as<schedule::BlockRV>()) {
-              auto place = after.get(*block);
-              if (place.ok() && (*place)->is_block()) { item = (*place)->name().str(); }
-            } else if (const auto* number = one.as<schedule::ExprRV>()) {
-              auto value = after.get(*number);
-              if (value.ok()) { item = std::to_string(*value); }
-            }
-            part.items.push_back(item.empty() ? "gone" : item);
-          }
-          part.text = fmt::format("{}:{}", named.name.view(), part.items.empty() ? "[]" : "");
-          tooltip += fmt::format("`{}` is a list of {}: {}\n", named.name.view(), list->size(), fmt::join(part.items, ", "));
-        } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
-          auto value = after.get(*number);
-          if (!value.ok()) { continue; }
-          part.text = fmt::format("{}={}", named.name.view(), *value);
-          tooltip += fmt::format("`{}` = {}\n", named.name.view(), *value);
-        }
-        if (!part.text.empty()) { parts.push_back(std::move(part)); }
-      }
-      PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
-      // The statement that makes the schedule may make the program anew, and changes nothing.
-      bool is_changed = step.primitives > 0 && function && before && !function.same_as(before);
-      // What the script names says enough; else what is new is told.
-      for (const schedule::Place* place : is_changed && step.named.empty() ? unnamed_of(i > 0 ? run->steps[i - 1].after.get() : nullptr, run->program, after) : std::vector<const schedule::Place*>()) {
-        std::string extent = place->is_loop() ? print_script(place->loop->extent) : std::string();
-        parts.push_back({place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str(), {}, {}});
-        tooltip += place->is_loop() ? fmt::format("new: loop `{}`,{} extent {}\n", place->name().view(), loop_kind_behind(" ", *place->loop), extent) : fmt::format("new: block `{}`\n", place->name().view());
-      }
-      if (is_changed) {
-        MemoryChange change = change_of(memory_in(before), memory_in(function));
-        changes = change.texts;
-        tooltip += change.tooltip;
-        int64_t guards = guards_of(function) - guards_of(before);
-        if (guards > 0) {
-          changes.emplace_back("guarded");
-          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", guards, guards == 1 ? "" : "s");
-        }
-        const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
-        auto was = previous != nullptr && previous == known_state ? known : estimated(previous != nullptr ? *previous : schedule::Schedule(run->program, 1), core);
-        known_state = &after;
-        known = estimated(after, core);
-        if (std::string told = was && known && *known > 0 ? cost::gain_text(*was / *known) : std::string(); !told.empty()) {
-          // Beyond twice the time per cent say little.
-          double times = *known / *was;
-          changes.push_back(times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
-          tooltip += fmt::format("{}, by an estimate: nothing was run\n", told);
-        }
-      }
-      // Names but the first give way to changes, and of those memory to how long it takes; the tooltip has them all.
-      constexpr size_t most_of_first = 16;
-      size_t room = longest;
-      size_t first = parts.empty() ? 0 : std::min(parts.front().text.size() + 4, most_of_first);
-      std::string changed;
-      for (size_t at = changes.size(); at-- > 0 && changes[at].size() + 1 + first <= room;) {
-        changed = " " + changes[at] + changed;
-        room -= changes[at].size() + 1;
-      }
-      std::vector<Hint::Link> links;
-      std::string text = names_text(parts, room, links) + changed;
-      if (text.empty()) { continue; }
-      if (text.front() == ' ') { text.erase(0, 1); }
-      if (!tooltip.empty()) { tooltip.pop_back(); }
-      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, *span, step, after)});
+    StepHints of_steps(snapshot, schedule);
+    for (size_t i = 0; i < schedule.run->steps.size(); ++i) {
+      auto span = snapshot.resolve(schedule.run->steps[i].where);
+      if (!span || span->end < within.begin || span->begin > within.end) { continue; }
+      if (auto hint = of_steps.hint(i, *span)) { hints.push_back(std::move(*hint)); }
     }
   }
   std::sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.offset < b.offset; });

@@ -1,5 +1,5 @@
-// Inlay hints: behind each statement of a schedule, what the loops and numbers it names are now; in one that is refused, behind variables
-// whose loop is gone, which line took it.
+// Inlay hints: behind each statement of a schedule the loops and numbers that it names; in a refused statement, behind variables whose loop no
+// longer exists, the line that consumed the loop.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ struct Hint {
   uint32_t offset = 0;       // the end of the statement, or of the variable
   std::string text;          // "=> i0:64 i1:8", at most about forty columns
   std::string tooltip;       // whole sentences, a line each
-  /// Pieces of `text` that stand for something of the text: where that is.
+  /// Pieces of `text` that are links to a place of the file.
   struct Link {
     size_t begin = 0, end = 0;
     Span target;
   };
   std::vector<Link> links;
-  /// What the hint knows and the statement leaves open, put into the statement: the factor that `None` is.
+  /// An edit that replaces `None` in `factors=` by the factor that it stands for.
   struct Fill {
     Span span;
     std::string text;
@@ -28,7 +28,7 @@ struct Hint {
   std::optional<Fill> fill;
 };
 
-/// Of the steps that touch `within`, in the order of the text. Those whose run is of an older text are left out.
+/// Hints of the steps that touch `within`, in the order of the text. Schedules that were not run since the last edit have none.
 [[nodiscard]] auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint>;
 
 }  // namespace loopsmith::lsp

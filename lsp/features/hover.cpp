@@ -17,7 +17,7 @@
 #include "lsp/features/hints.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
+#include "lsp/features/refusal_reason.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
 #include "schedule/block_classes.h"
@@ -26,6 +26,7 @@
 #include "schedule/state.h"
 #include "script/partway.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
@@ -83,7 +84,7 @@ auto dependence_text(const cost::Dependence& dependence, std::string_view loop) 
                      writes_first && writes_then ? " again" : "", at, dependence.first == dependence.second ? "" : fmt::format(" as `{}`", dependence.second), distance);
 }
 
-/// What iterations share: dependences, or that there are none.
+/// Facts about dependences between iterations, or that there are none.
 void add_dependences(const cost::Carried& carried, const For& loop, std::vector<Fact>& out) {
   constexpr size_t most = 4;
   for (size_t i = 0; i < carried.dependences.size() && i < most; ++i) { out.push_back({"carries", dependence_text(carried.dependences[i], loop.var->name.view())}); }
@@ -109,7 +110,7 @@ auto stride_text(const Expr& stride, const char* irregular, const char* same) ->
 auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   std::string text = fmt::format("`{}` ", touch.buffer->name.view());
   text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
-  // Of several accesses each is told.
+  // A buffer that is accessed several times has a stride for each access.
   for (size_t i = 0; is_loop && i < touch.strides.size(); ++i) { text += (i == 0 ? ", " : " and ") + stride_text(touch.strides[i].elements, "irregular", "the same in each iteration"); }
   if (auto bytes = touch.bytes()) { text += fmt::format(", {}{}", touch.is_most ? "at most " : "", bytes_text(*bytes)); }
   return text;
@@ -151,7 +152,7 @@ void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine
   }
   std::string cost = cost_text(facts);
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
-  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine, facts.is_most_bytes)}); }
+  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "the data of one run " : "the data ") + cache_text(*facts.bytes, machine, facts.is_most_bytes)}); }
   if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
   for (const cost::Touch& touch : facts.touches) {
     std::string text = touch_text(touch, is_loop);
@@ -181,7 +182,7 @@ struct Alone {
   const schedule::FuncState* func;   // null: not at schedule level
 };
 
-/// Whether a serial loop could be parallel or vectorized, by the checks of the primitives; and if not, why not.
+/// Adds for a serial loop that it could be parallel or vectorized, by the checks of the primitives, or the reason why it cannot.
 void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out) {
   if (loop.for_kind != ForKind::Serial) { return; }
   Alone alone(function);
@@ -190,7 +191,8 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   const schedule::Place* place = func != nullptr ? func->find(loop.id) : nullptr;
   if (place == nullptr) { return; }
   std::string can;
-  std::vector<Fact> cannot;
+  struct Refused { std::string_view word; std::string why; };
+  std::vector<Refused> refused;
   for (auto [primitive, word] : {std::pair("parallel", "parallel"), std::pair("vectorize", "vectorized")}) {
     const schedule::Primitive* row = schedule::find_primitive(primitive);
     for (const schedule::Move& move : schedule::candidate_moves(state, *func, *place, *row)) {
@@ -198,19 +200,18 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
       if (status.ok()) {
         can += (can.empty() ? "can be " : " or ") + std::string(word);
       } else {
-        std::string why = status.diagnostics().front().message();
-        size_t reason = why.find(": ");
-        cannot.push_back({"kind", fmt::format("cannot be {}: {}", word, reason == std::string::npos ? why : why.substr(reason + 2))});
+        refused.push_back({word, refusal_reason(status.diagnostics().front().message())});
       }
       break;
     }
   }
   if (!can.empty()) { out.push_back({"kind", can}); }
-  // The same reason is said once.
-  if (cannot.size() == 2 && cannot[0].text.substr(cannot[0].text.find(": ")) == cannot[1].text.substr(cannot[1].text.find(": "))) {
-    cannot = {{"kind", "cannot be parallel or vectorized" + cannot[0].text.substr(cannot[0].text.find(": "))}};
+  // One fact for one reason.
+  if (refused.size() == 2 && refused[0].why == refused[1].why) {
+    out.push_back({"kind", "cannot be parallel or vectorized: " + refused[0].why});
+    return;
   }
-  out.insert(out.end(), cannot.begin(), cannot.end());
+  for (const Refused& one : refused) { out.push_back({"kind", fmt::format("cannot be {}: {}", one.word, one.why)}); }
 }
 
 /// This machine's caches and rates say nothing of a program that runs on a device.
@@ -240,7 +241,7 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
   if (place == nullptr || !place->is_block() || place->parent < 0) { return; }
   bool is_complete = schedule::is_complete(*alone.func, *place);
   if (is_complete || schedule::is_reduction(*alone.func, *place)) {
-    out.push_back({"class", is_complete ? "complete: it alone writes what it writes, each element once" : "a reduction"});
+    out.push_back({"class", is_complete ? "complete: no other block writes its elements, and it writes each once" : "a reduction"});
   } else {
     auto why = schedule::why_not_complete(*alone.func, *place);
     out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + *why : std::string())});
@@ -252,8 +253,8 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
     }
     if (!text.empty()) { out.push_back({label, std::string(words) + text}); }
   };
-  names("producers", "reads what is written by ", schedule::producers_of(*alone.func, *place));
-  names("consumers", "what it writes is read by ", schedule::consumers_of(*alone.func, *place));
+  names("producers", "reads buffers written by ", schedule::producers_of(*alone.func, *place));
+  names("consumers", "its results are read by ", schedule::consumers_of(*alone.func, *place));
 }
 
 auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& whole_machine) -> HoverInfo {
@@ -610,7 +611,7 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   return info;
 }
 
-/// How many lists of `n` factors have a product, the last of them at most `most` (-1: whatever it is).
+/// The number of lists of `n` factors with this product whose last factor is at most `most` (-1: no limit).
 auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
   if (n <= 1) { return n == 1 && (most < 0 || product <= most) ? 1 : 0; }
   int64_t count = 0;
@@ -624,7 +625,7 @@ auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
   return count;
 }
 
-/// What a draw came to at a step, and of how many; empty: nothing is known.
+/// The value that a draw had at a step, and the number of possible values; empty: not known.
 auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Primitive& row) -> std::string {
   const schedule::Schedule& after = *run.steps[index].after;
   size_t was = index > 0 && run.steps[index - 1].after != nullptr ? run.steps[index - 1].after->trace().size() : 0;
@@ -748,7 +749,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
       DiffCount count = count_diff(diff_lines(then, now));
       // Vectorised once more, a loop is another node and the same program.
       info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
-                                                                       : fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+                                                                       : fmt::format("here: {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
     }
     // The loops made, memory, guards and the estimate, as the hint behind the statement has them.
     Span statement = snapshot.resolve(step.where).value_or(Span{});
@@ -781,8 +782,8 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   auto done = static_cast<size_t>(std::count_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Done; }));
   uint64_t primitives = 0;
   for (const script::Step& step : run.steps) { primitives += step.primitives; }
-  std::string steps = done == run.steps.size() ? fmt::format("{} step{}, all done", done, done == 1 ? "" : "s") : fmt::format("{} of {} steps done", done, run.steps.size());
-  info.facts.push_back({"steps", fmt::format("{}, {} primitive{} called", steps, grouped(static_cast<int64_t>(primitives)), primitives == 1 ? "" : "s")});
+  std::string steps = done == run.steps.size() ? fmt::format("{}, all done", count_text(static_cast<int64_t>(done), "step")) : fmt::format("{} of {} steps done", done, run.steps.size());
+  info.facts.push_back({"steps", fmt::format("{}, {} called", steps, count_text(static_cast<int64_t>(primitives), "primitive"))});
   for (const script::Step& step : run.steps) {
     if (step.state != script::StepState::Failed || step.diagnostics.empty()) { continue; }
     auto span = snapshot.resolve(step.where);
@@ -791,7 +792,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   }
   if (run.result != nullptr && run.program) {
     DiffCount count = count_diff(diff_lines(print_script(run.program), print_script(run.result->module())));
-    info.facts.push_back({"effect", count.removed + count.added == 0 ? "the program is as it was" : fmt::format("{} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+    info.facts.push_back({"effect", count.removed + count.added == 0 ? "the program is as it was" : fmt::format("{} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
     schedule::Schedule plain(run.program, 1);
     const schedule::FuncState* before = plain.state().func(run.result->func_working_on());
     const schedule::FuncState* after = run.result->state().func(run.result->func_working_on());

@@ -1,5 +1,5 @@
-// Hover: what is known about the thing under the cursor: a loop, a block, a buffer, a program, or a variable of a schedule
-// as it is at its line.
+// Hover: facts about the thing under the cursor: a loop, a block, a buffer, a program, or a variable of a schedule
+// in its state at that line.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace loopsmith::lsp {
 
 struct Fact {
-  std::string label;  // "flops", "memory": what a test asks for
+  std::string label;  // "flops", "memory": the key that tests use
   std::string text;   // a phrase for people; code in backticks
 };
 
@@ -20,14 +20,14 @@ struct HoverInfo {
   Span span;
   std::string title;  // "loop `k`: serial, extent 512"
   std::vector<Fact> facts;
-  std::string schedule = {};                      // whose name it is, for those who know what was timed and compared
-  std::string program = {};                       // that it schedules
-  std::string primitive = {};                     // whose reference says more
-  std::optional<schedule::Draw> draw = {};        // of a sampling call, for those who know what was recorded
+  std::string schedule = {};                      // under the cursor; for measurements of it (hover_measured.h)
+  std::string program = {};                       // that the schedule is for
+  std::string primitive = {};                     // whose reference page has more
+  std::optional<schedule::Draw> draw = {};        // of a sampling call; for recorded trials of it (hover_measured.h)
   IRModule drawn_for = {};                        // the program it draws for
 };
 
-/// What loops are compared with. Nothing is said of what is not known.
+/// The machine that loops are compared with. Facts that need unknown values are left out.
 struct Machine {
   std::vector<uint64_t> caches = {};   // bytes of each level, the nearest first
   double flops = 0;                    // float32 operations a second on one core; 0: not known
@@ -35,15 +35,15 @@ struct Machine {
   std::vector<Rate> rates = {};        // bytes a second on one core, by growing footprint in bytes
 };
 
-/// Empty where the cursor is on nothing that has a meaning (blank space, a comment).
+/// None where nothing with a meaning is under the cursor (blank space, a comment).
 [[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Machine& machine = {}) -> std::optional<HoverInfo>;
 
 /// "made in line 5: `i0, i1 = sch.split(i, factors=[None, 8])`"; empty: the statement is not in the text.
 [[nodiscard]] auto made_in(const workspace::Snapshot& snapshot, Origin statement) -> std::string;
 
-/// A loop or block of a function, by its id. None: it is not there.
+/// Of a loop or block of a function, by its id. None: the function has no such place.
 [[nodiscard]] auto hover_place(const PrimFunc& function, NodeId id, const Machine& machine) -> std::optional<HoverInfo>;
-/// A buffer of a function, by its name. None: it has none of that name.
+/// Of a buffer of a function, by its name. None: the function has no such buffer.
 [[nodiscard]] auto hover_buffer(const PrimFunc& function, Name name) -> std::optional<HoverInfo>;
 
 }  // namespace loopsmith::lsp

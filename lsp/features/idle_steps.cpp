@@ -24,7 +24,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
   bool calls = false;
   for (const syntax::Expr* target : assign != nullptr ? assign->targets : syntax::List<syntax::ExprPtr>()) {
     syntax::walk(*target, [&](const syntax::Node& node) {
-      // What is stored in a list or an object may be seen elsewhere.
+      // A value that is stored in a list or an object may be used elsewhere.
       is_plain = is_plain && node.as<syntax::SubscriptExpr>() == nullptr && node.as<syntax::AttributeExpr>() == nullptr;
       return is_plain;
     });
@@ -36,7 +36,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
     const auto* attribute = call->callee->as<syntax::AttributeExpr>();
     const auto* object = attribute != nullptr ? attribute->object->as<syntax::NameExpr>() : nullptr;
     const schedule::Primitive* row = object != nullptr && object->name == variable ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
-    // Where postprocessing begins is told to the tuner.
+    // The tuner needs `enter_postproc`, which changes nothing in the program.
     is_plain = is_plain && row != nullptr && !row->is_sampling && row->name != "enter_postproc";
     return is_plain;
   });

@@ -6,8 +6,8 @@
 
 namespace loopsmith::lsp {
 
-/// The schedule at an offset without all steps that change nothing, and without what only they used. Draws stay, since those behind them
-/// would be others, as does what prints or calls a function. No edits: every step does something, or is used.
+/// Removes from the schedule at an offset all steps that change nothing, and the steps that only they used. Draws stay, because later draws
+/// would have other values without them; so do steps that print or call a function. No edits: every step changes something, or is used.
 [[nodiscard]] auto drop_idle_steps(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

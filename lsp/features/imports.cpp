@@ -8,6 +8,7 @@
 #include <set>
 
 #include "lsp/features/calls.h"
+#include "support/text.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::lsp {
@@ -17,8 +18,6 @@ namespace fs = std::filesystem;
 using workspace::Snapshot;
 
 constexpr int most_entries = 2000;   // of a folder
-
-auto is_word(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; }
 
 /// An import statement up to the cursor.
 struct Written {
@@ -52,9 +51,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
     return dotted;
   };
   auto last_word = [](std::string_view part) {
-    size_t from = part.size();
-    while (from > 0 && is_word(part[from - 1])) { --from; }
-    return part.substr(from);
+    return part.substr(name_begin(part, part.size()));
   };
   if (!is_from) {
     // Of several modules the last one.
@@ -66,7 +63,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
   }
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   size_t end = 0;
-  while (end < line.size() && (is_word(line[end]) || line[end] == '.')) { ++end; }
+  while (end < line.size() && (is_name_part(line[end]) || line[end] == '.')) { ++end; }
   if (end == line.size()) {
     out.prefix = take_path(line);
     return out;
@@ -100,7 +97,7 @@ auto kind_of(EntityKind kind) -> std::pair<CompletionKind, const char*> {
 
 auto base_of(const std::string& path) -> std::string { return path.substr(path.rfind('/') + 1); }
 
-/// What a module gives: not what it has from elsewhere, nor what it keeps to itself.
+/// Adds the names that a module defines, without those that it imports and those that begin with an underscore.
 void add_given(Files& files, const Snapshot& file, Completion& out) {
   NameTable names = names_of(file);
   for (const auto& [name, index] : names.of_file) {
@@ -128,8 +125,8 @@ void add_modules(Files& files, const Snapshot& snapshot, const Written& written,
       std::string extension = entry->path().extension().string();
       std::string name = is_folder ? entry->path().filename().string() : entry->path().stem().string();
       bool is_module = is_folder || extension == ".tir" || extension == ".py";
-      bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), is_word) && !name.starts_with("__") && (name[0] < '0' || name[0] > '9');
-      if (!is_module || !is_name || entry->path().string() == own || !seen.insert(name).second) { continue; }
+      bool is_importable = is_name(name) && !name.starts_with("__");
+      if (!is_module || !is_importable || entry->path().string() == own || !seen.insert(name).second) { continue; }
       out.items.push_back({name, CompletionKind::Namespace, is_folder ? "folder" : entry->path().filename().string(), {}, {}, false, is_folder ? 2 : extension == ".tir" ? 0 : 1});
     }
   }
@@ -204,11 +201,9 @@ auto import_completion(const std::function<Files&()>& files_of, const Snapshot& 
   }
   // `k.`, and `lib.tiles.`: what the name stands for is a module.
   const std::string& text = snapshot.text();
-  uint32_t begin = at;
-  while (begin > 0 && is_word(text[begin - 1])) { --begin; }
+  auto begin = static_cast<uint32_t>(name_begin(text, at));
   if (begin == 0 || text[begin - 1] != '.') { return std::nullopt; }
-  uint32_t first = begin - 1;
-  while (first > 0 && (is_word(text[first - 1]) || text[first - 1] == '.')) { --first; }
+  auto first = static_cast<uint32_t>(dotted_name_begin(text, begin - 1));
   std::string_view object = std::string_view(text).substr(first, begin - 1 - first);
   if (object.empty() || object.find('.') != std::string_view::npos) { return std::nullopt; }
   auto what = module_named(snapshot, Name(object));
@@ -242,10 +237,7 @@ auto imported_hover(Files& files, const Snapshot& snapshot, uint32_t at, const M
   }
   if (!info) { return std::nullopt; }
   const std::string& text = snapshot.text();
-  uint32_t begin = std::min(at, static_cast<uint32_t>(text.size())), end = begin;
-  while (begin > 0 && is_word(text[begin - 1])) { --begin; }
-  while (end < text.size() && is_word(text[end])) { ++end; }
-  info->span = {begin, end};
+  info->span = {static_cast<uint32_t>(name_begin(text, at)), static_cast<uint32_t>(name_end(text, at))};
   info->facts.push_back({"file", fmt::format("in `{}`", base_of(files.path_of(*place->file)))});
   return info;
 }

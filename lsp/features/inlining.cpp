@@ -53,7 +53,7 @@ auto site_at(const Snapshot& snapshot, const Body& around, uint32_t at) -> Site 
   return site;
 }
 
-/// Why the statements of a function cannot stand elsewhere; empty: they can.
+/// The reason why the statements of a function cannot be moved elsewhere; empty: they can.
 auto why_not_movable(const syntax::FunctionDef& def) -> std::string {
   std::string name = def.name.name.str();
   if (!def.decorators.empty()) { return fmt::format("`{}` is decorated", name); }
@@ -70,7 +70,7 @@ auto why_not_movable(const syntax::FunctionDef& def) -> std::string {
       if (is_function && why.empty()) { why = fmt::format("`{}` has functions or comprehensions of its own", name); }
       bool is_odd = node.as<syntax::ScopeStmt>() != nullptr || node.as<syntax::OpaqueStmt>() != nullptr || node.as<syntax::OpaqueExpr>() != nullptr ||
                     node.as<syntax::BrokenStmt>() != nullptr || node.as<syntax::BrokenExpr>() != nullptr || node.as<syntax::ImportStmt>() != nullptr || node.as<syntax::ImportFromStmt>() != nullptr;
-      if (is_odd && why.empty()) { why = fmt::format("`{}` does more than is understood here", name); }
+      if (is_odd && why.empty()) { why = fmt::format("`{}` has statements that cannot be inlined", name); }
       return why.empty();
     });
   }
@@ -91,7 +91,7 @@ auto has_calls(const syntax::Expr& e) -> bool {
   return found;
 }
 
-/// Can an expression stand wherever a name can?
+/// True when an expression can take the place of a name.
 auto is_closed(const syntax::Expr& e) -> bool {
   switch (e.kind) {
     case syntax::Kind::Name: case syntax::Kind::Int: case syntax::Kind::Float: case syntax::Kind::Constant: case syntax::Kind::ListExpr:
@@ -100,242 +100,322 @@ auto is_closed(const syntax::Expr& e) -> bool {
   }
 }
 
-/// What an argument gives a parameter.
+/// The argument for a parameter.
 struct Given {
   const syntax::Expr* value = nullptr;
   std::string text;
 };
 
-struct Inliner {
-  const Snapshot& snapshot;
-  NameTable names;
-  DeclId caller;                               // the declaration that calls
-  bool is_file;                                // its names are the file's: statements at the top
-  std::set<std::string> taken;
-  std::map<uint32_t, std::string> becomes;     // entities of the helper, and what is written for them
+/// One call that is inlined. Steps set `why` where they refuse.
+class Inlining {
+ public:
+  Inlining(const Snapshot& snapshot, Body around, Site site) : snapshot_(snapshot), names_(names_of(snapshot)), around_(std::move(around)), site_(std::move(site)), caller_(around_.def->decl),
+                                                              is_file_(syntax::is_script(*snapshot.syntax().declaration(caller_))) {}
 
-  [[nodiscard]] auto text_of(Span span) const -> std::string { return snapshot.text().substr(span.begin, span.end - span.begin); }
-  [[nodiscard]] auto span_of(const syntax::Node& node) const -> Span { return snapshot.resolve(node.origin()).value_or(Span{}); }
+  /// False: the call is of no function of this file that could be inlined.
+  auto find_helper() -> bool;
+  /// The edit, or an empty list with the reason in `why`.
+  auto edits() -> std::vector<TextEdit>;
+  std::string why;
 
-  [[nodiscard]] auto is_of_caller(const Entity& entity) const -> bool { return entity.function == (is_file ? DeclId{} : caller); }
-  auto free_name(const std::string& wanted) -> std::string {
-    std::string name = wanted;
-    for (int number = 2; taken.contains(name); ++number) { name = fmt::format("{}_{}", wanted, number); }
-    taken.insert(name);
-    return name;
+ private:
+  auto refuse(std::string reason) -> bool {
+    why = std::move(reason);
+    return false;
   }
-  /// A span of the helper, with its names as they are called at the caller.
-  [[nodiscard]] auto renamed(Span span) const -> std::string {
-    std::string out;
-    uint32_t at = span.begin;
-    for (const Occurrence& o : names.occurrences) {
-      auto other = becomes.find(o.entity);
-      if (other == becomes.end() || o.span.begin < at || o.span.end > span.end) { continue; }
-      out += snapshot.text().substr(at, o.span.begin - at) + other->second;
-      at = o.span.end;
-    }
-    return out + snapshot.text().substr(at, span.end - at);
-  }
+  auto check_place() -> bool;
+  auto match_arguments() -> bool;
+  auto check_names() -> bool;
+  auto bind_parameters() -> bool;
+  auto bind_parameter(const syntax::Param& param) -> bool;
+  void name_results();
+  void name_variables();
+  auto add_body() -> bool;
+  void add_result();
+
+  [[nodiscard]] auto text_of(Span span) const -> std::string { return snapshot_.text().substr(span.begin, span.end - span.begin); }
+  [[nodiscard]] auto span_of(const syntax::Node& node) const -> Span { return snapshot_.resolve(node.origin()).value_or(Span{}); }
+  [[nodiscard]] auto is_of_caller(const Entity& entity) const -> bool { return entity.function == (is_file_ ? DeclId{} : caller_); }
+  [[nodiscard]] auto is_of_helper(const Occurrence& o) const -> bool { return contains({helper_.statements.front().begin, helper_.statements.back().end}, o.span); }
+  [[nodiscard]] auto parameter_entity(const syntax::Param& param) const -> uint32_t;
+  auto free_name(const std::string& wanted) -> std::string;
+  [[nodiscard]] auto renamed(Span span) const -> std::string;
+
+  const Snapshot& snapshot_;
+  NameTable names_;
+  Body around_;
+  Site site_;
+  DeclId caller_;                              // the declaration around the call
+  bool is_file_;                               // the caller's names are the file's: statements at the top
+  Body helper_;
+  const syntax::ReturnStmt* back_ = nullptr;   // the helper's last statement; null: it returns nothing
+  const syntax::Expr* result_ = nullptr;
+  size_t first_ = 0, end_ = 0;                 // the helper's statements without its documentation and its `return`
+  Span replaced_;                              // the call, or the statement whose value it is
+  std::map<std::string, Given> given_;         // arguments by parameter
+  std::set<std::string> taken_;                // names of the caller and of the file
+  std::set<uint32_t> rebound_;                 // parameters that the helper gives another value
+  std::map<uint32_t, size_t> uses_;            // of names, in the helper
+  std::set<std::string> arguments_named_;      // names in arguments
+  std::map<uint32_t, std::string> becomes_;    // entities of the helper, and the texts that take their places
+  bool has_fstring_ = false;
+  bool is_passed_on_ = false;                  // results have the names that the caller assigns them to
+  std::vector<std::string> lines_;
+  [[nodiscard]] auto is_expression() const -> bool { return site_.statement == nullptr; }
 };
+
+auto Inlining::free_name(const std::string& wanted) -> std::string {
+  std::string name = wanted;
+  for (int number = 2; taken_.contains(name); ++number) { name = fmt::format("{}_{}", wanted, number); }
+  taken_.insert(name);
+  return name;
+}
+
+/// A span of the helper, with its names replaced by those at the caller.
+auto Inlining::renamed(Span span) const -> std::string {
+  std::string out;
+  uint32_t at = span.begin;
+  for (const Occurrence& o : names_.occurrences) {
+    auto other = becomes_.find(o.entity);
+    if (other == becomes_.end() || o.span.begin < at || o.span.end > span.end) { continue; }
+    out += snapshot_.text().substr(at, o.span.begin - at) + other->second;
+    at = o.span.end;
+  }
+  return out + snapshot_.text().substr(at, span.end - at);
+}
+
+auto Inlining::find_helper() -> bool {
+  const Occurrence* called = names_.at(site_.callee_span.begin);
+  if (called == nullptr || names_.entities[called->entity].kind != EntityKind::Function || names_.entities[called->entity].function != 0) { return false; }
+  // A call means the last function of the name.
+  for (const syntax::PlacedItem& placed : snapshot_.syntax().items()) {
+    if (placed.item->kind == syntax::ItemKind::Function && placed.item->name == site_.callee) { helper_ = body_of(snapshot_, placed.item->decl); }
+  }
+  return helper_.def != nullptr && helper_.def->decl != caller_ && !helper_.def->body.empty();
+}
+
+/// The call must be a statement of its own on its lines, or an expression that the helper's result can replace.
+auto Inlining::check_place() -> bool {
+  const syntax::FunctionDef& def = *helper_.def;
+  back_ = def.body.back()->as<syntax::ReturnStmt>();
+  result_ = back_ != nullptr ? back_->value : nullptr;
+  first_ = is_docstring(*def.body[0]) ? 1 : 0;
+  end_ = def.body.size() - (back_ != nullptr ? 1 : 0);
+  if (is_expression()) {
+    replaced_ = span_of(*site_.call);
+    if (first_ < end_ || result_ == nullptr) { return refuse(fmt::format("the call is part of a statement, and `{}` has statements of its own", site_.callee.view())); }
+    return true;
+  }
+  replaced_ = span_of(*site_.statement);
+  std::string before = text_of({line_start_of(snapshot_, replaced_.begin), replaced_.begin});
+  std::string behind = text_of({replaced_.end, line_end_of(snapshot_, replaced_.end)});
+  size_t next = behind.find_first_not_of(" \t");
+  bool is_whole_line = before.find_first_not_of(" \t") == std::string::npos && (next == std::string::npos || behind[next] == '#');
+  return is_whole_line || refuse("its line has several statements");
+}
+
+auto Inlining::match_arguments() -> bool {
+  constexpr const char* unmatched = "its arguments cannot be matched with the parameters one by one";
+  const syntax::FunctionDef& def = *helper_.def;
+  size_t position = 0;
+  for (const syntax::Expr* argument : site_.call->args) {
+    if (argument->as<syntax::StarredExpr>() != nullptr || position >= def.params.size() || def.params[position].kind != syntax::ParamKind::Plain) { return refuse(unmatched); }
+    given_[def.params[position++].name.name.str()] = {argument, text_of(span_of(*argument))};
+  }
+  for (const syntax::Keyword& keyword : site_.call->keywords) {
+    if (keyword.name.name.empty()) { return refuse(unmatched); }
+    given_[keyword.name.name.str()] = {keyword.value, text_of(span_of(*keyword.value))};
+  }
+  return true;
+}
+
+/// Counts the uses of names in the helper; its own names must not meet those of the caller, and those of the file must mean the same there.
+auto Inlining::check_names() -> bool {
+  for (const Entity& entity : names_.entities) {
+    if (is_of_caller(entity) || entity.function == 0) { taken_.insert(entity.name.str()); }
+  }
+  for (const syntax::Stmt* statement : helper_.def->body) {
+    syntax::walk(*statement, [&](const syntax::Node& node) {
+      has_fstring_ = has_fstring_ || node.as<syntax::FStringExpr>() != nullptr;
+      return true;
+    });
+  }
+  for (const Occurrence& o : names_.occurrences) {
+    if (!is_of_helper(o)) { continue; }
+    const Entity& entity = names_.entities[o.entity];
+    if (entity.kind == EntityKind::Block) { continue; }
+    ++uses_[o.entity];
+    if (o.role == Role::Bind) { rebound_.insert(o.entity); }
+    bool is_hidden = entity.function == 0 && std::any_of(names_.entities.begin(), names_.entities.end(), [&](const Entity& other) {
+      return !is_file_ && other.function == caller_ && other.name == entity.name && (other.kind == EntityKind::Variable || other.kind == EntityKind::Parameter);
+    });
+    if (is_hidden) { return refuse(fmt::format("`{}` is something else in `{}`", entity.name.view(), around_.def->name.name.view())); }
+  }
+  return true;
+}
+
+auto Inlining::bind_parameters() -> bool {
+  for (const syntax::Param& param : helper_.def->params) {
+    if (param.kind == syntax::ParamKind::Plain && !bind_parameter(param)) { return false; }
+  }
+  return true;
+}
+
+auto Inlining::parameter_entity(const syntax::Param& param) const -> uint32_t {
+  uint32_t entity = nowhere;
+  for (const Occurrence& o : names_.occurrences) {
+    const Entity& one = names_.entities[o.entity];
+    if (one.function == helper_.def->decl && one.kind == EntityKind::Parameter && one.name == param.name.name) { entity = o.entity; }
+  }
+  return entity;
+}
+
+/// A parameter becomes the argument itself where its place allows that, else a variable.
+auto Inlining::bind_parameter(const syntax::Param& param) -> bool {
+  std::string name = param.name.name.str();
+  auto found = given_.find(name);
+  if (found == given_.end() && param.default_value == nullptr) { return refuse(fmt::format("it gives no value for `{}`", name)); }
+  Given value = found != given_.end() ? found->second : Given{param.default_value, text_of(span_of(*param.default_value))};
+  syntax::walk(*value.value, [&](const syntax::Node& node) {
+    if (const auto* word = node.as<syntax::NameExpr>()) { arguments_named_.insert(word->name.str()); }
+    return true;
+  });
+  uint32_t entity = parameter_entity(param);
+  size_t used = entity != nowhere ? uses_[entity] : 0;
+  bool is_name = value.value->as<syntax::NameExpr>() != nullptr;
+  bool is_constant = value.value->as<syntax::IntExpr>() != nullptr || value.value->as<syntax::ConstantExpr>() != nullptr;
+  bool fits = is_name || is_constant || (!has_calls(*value.value) && used <= 1 && !has_fstring_ && value.text.find('\n') == std::string::npos);
+  if (entity != nowhere && fits && !rebound_.contains(entity)) {
+    becomes_[entity] = is_closed(*value.value) || value.value->as<syntax::StringExpr>() != nullptr ? value.text : "(" + value.text + ")";
+    return true;
+  }
+  // An unused argument without effects is dropped.
+  if (used == 0 && !has_calls(*value.value)) { return true; }
+  if (is_expression()) { return refuse(fmt::format("`{}` is used several times", name)); }
+  std::string local = free_name(name);
+  if (entity != nowhere) { becomes_[entity] = local; }
+  lines_.push_back(fmt::format("{} = {}", local, value.text));
+  return true;
+}
+
+/// Gives the variables that the helper returns the names that the caller assigns them to, where no other use of those names is in the way.
+void Inlining::name_results() {
+  if (site_.assignment == nullptr || site_.assignment->targets.size() != 1 || result_ == nullptr) { return; }
+  auto items = [](const syntax::Expr* e) {
+    std::vector<const syntax::Expr*> out{e};
+    if (const auto* tuple = e->as<syntax::TupleExpr>()) { out.assign(tuple->elements.begin(), tuple->elements.end()); }
+    return out;
+  };
+  std::vector<const syntax::Expr*> results = items(result_);
+  std::vector<std::string> targets;
+  for (const syntax::Expr* target : items(site_.assignment->targets[0])) {
+    const auto* word = target->as<syntax::NameExpr>();
+    targets.push_back(word != nullptr ? word->name.str() : std::string());
+  }
+  bool both_tuples = (result_->as<syntax::TupleExpr>() != nullptr) == (site_.assignment->targets[0]->as<syntax::TupleExpr>() != nullptr);
+  if (!both_tuples || targets.size() != results.size() || targets.empty()) { return; }
+  std::map<uint32_t, std::string> handed;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto* word = results[i]->as<syntax::NameExpr>();
+    const Occurrence* o = word != nullptr ? names_.at(span_of(*word).begin) : nullptr;
+    bool fits = !targets[i].empty() && o != nullptr && names_.entities[o->entity].function == helper_.def->decl && names_.entities[o->entity].kind == EntityKind::Variable &&
+                !arguments_named_.contains(targets[i]) && handed.emplace(o->entity, targets[i]).second && std::count(targets.begin(), targets.end(), targets[i]) == 1;
+    if (!fits) { return; }
+  }
+  // A name that means something of the file in the helper must not become the caller's variable.
+  for (const Occurrence& o : names_.occurrences) {
+    if (!is_of_helper(o) || names_.entities[o.entity].function == helper_.def->decl) { continue; }
+    if (std::find(targets.begin(), targets.end(), names_.entities[o.entity].name.str()) != targets.end()) { return; }
+  }
+  is_passed_on_ = true;
+  becomes_.insert(handed.begin(), handed.end());
+}
+
+void Inlining::name_variables() {
+  for (const Occurrence& o : names_.occurrences) {
+    const Entity& entity = names_.entities[o.entity];
+    if (entity.function != helper_.def->decl || entity.kind != EntityKind::Variable || becomes_.contains(o.entity)) { continue; }
+    becomes_[o.entity] = free_name(entity.name.str());
+  }
+}
+
+/// The helper's statements as lines without their indentation, with the comments above the first one.
+auto Inlining::add_body() -> bool {
+  if (first_ >= end_) { return true; }
+  std::string own = indent_at(snapshot_, helper_.statements[first_].begin);
+  uint32_t from = line_start_of(snapshot_, helper_.statements[first_].begin);
+  uint32_t least = first_ > 0 ? helper_.statements[first_ - 1].end : helper_.item_begin + helper_.def->header_span.end;
+  if (from < least) { return refuse(fmt::format("`{}` is written on one line", site_.callee.view())); }
+  while (from > 0 && line_start_of(snapshot_, from - 1) > least) {
+    std::string_view above = snapshot_.lines().line_text(snapshot_.text(), snapshot_.lines().line_of(from - 1));
+    size_t word = above.find_first_not_of(" \t");
+    if (word == std::string_view::npos || above[word] != '#') { break; }
+    from = line_start_of(snapshot_, from - 1);
+  }
+  std::string body = renamed({from, line_end_of(snapshot_, helper_.statements[end_ - 1].end)});
+  if (body.find("\"\"\"") != std::string::npos || body.find("'''") != std::string::npos) { return refuse(fmt::format("`{}` has a string of several lines", site_.callee.view())); }
+  if (back_ != nullptr && helper_.statements[end_ - 1].end > line_start_of(snapshot_, helper_.statements.back().begin)) { return refuse(fmt::format("a line of `{}` has several statements", site_.callee.view())); }
+  for (size_t begin = 0; begin <= body.size();) {
+    size_t stop = std::min(body.find('\n', begin), body.size());
+    std::string line = body.substr(begin, stop - begin);
+    if (!line.empty() && line.back() == '\r') { line.pop_back(); }
+    lines_.push_back(line.starts_with(own) ? line.substr(own.size()) : line);
+    begin = stop + 1;
+  }
+  return true;
+}
+
+/// The line that returns or assigns the helper's result.
+void Inlining::add_result() {
+  std::string value = result_ != nullptr ? renamed(span_of(*result_)) : "None";
+  if (site_.statement->as<syntax::ReturnStmt>() != nullptr) {
+    lines_.push_back("return " + value);
+  } else if (site_.assignment != nullptr && !is_passed_on_) {
+    Span head{replaced_.begin, span_of(*site_.call).begin};
+    lines_.push_back(text_of(head) + value);
+  } else if (site_.assignment == nullptr && result_ != nullptr && has_calls(*result_)) {
+    lines_.push_back(value);
+  }
+  if (lines_.empty()) { lines_.emplace_back("pass"); }
+}
+
+auto Inlining::edits() -> std::vector<TextEdit> {
+  why = why_not_movable(*helper_.def);
+  if (!why.empty() || !check_place() || !match_arguments() || !check_names() || !bind_parameters()) { return {}; }
+  name_results();
+  name_variables();
+  if (is_expression()) {
+    std::string text = renamed(span_of(*result_));
+    if (text.find('\n') != std::string::npos) {
+      refuse(fmt::format("the result of `{}` is written on several lines", site_.callee.view()));
+      return {};
+    }
+    return {{replaced_, is_closed(*result_) ? text : "(" + text + ")"}};
+  }
+  if (!add_body()) { return {}; }
+  add_result();
+  std::string line_break = line_break_of(snapshot_);
+  std::string indent = indent_at(snapshot_, replaced_.begin);
+  std::string text;
+  for (const std::string& line : lines_) { text += (text.empty() ? "" : line_break + (line.empty() ? "" : indent)) + line; }
+  return {{replaced_, std::move(text)}};
+}
 
 }  // namespace
 
 auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   TextRewrite rewrite;
   if (at > snapshot.text().size()) { return rewrite; }
-  DeclId caller = snapshot.syntax().origin_at(at).decl;
-  Body around = body_of(snapshot, caller);
+  Body around = body_of(snapshot, snapshot.syntax().origin_at(at).decl);
   if (around.def == nullptr) { return rewrite; }
   Site site = site_at(snapshot, around, at);
   if (site.call == nullptr) { return rewrite; }
-  Inliner in{snapshot, names_of(snapshot), caller, syntax::is_script(*snapshot.syntax().declaration(caller)), {}, {}};
-  const Occurrence* called = in.names.at(site.callee_span.begin);
-  if (called == nullptr || in.names.entities[called->entity].kind != EntityKind::Function || in.names.entities[called->entity].function != 0) { return rewrite; }
-  // The last function of the name is the one that a call means.
-  Body helper;
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    if (placed.item->kind == syntax::ItemKind::Function && placed.item->name == site.callee) { helper = body_of(snapshot, placed.item->decl); }
-  }
-  if (helper.def == nullptr || helper.def->decl == caller || helper.def->body.empty()) { return rewrite; }
-  const syntax::FunctionDef& def = *helper.def;
-  rewrite.title = fmt::format("Inline `{}`", site.callee.view());
-  auto refuse = [&](std::string why) {
-    rewrite.edits.clear();
-    rewrite.why_not = std::move(why);
-    return rewrite;
-  };
-  if (std::string why = why_not_movable(def); !why.empty()) { return refuse(std::move(why)); }
-  const auto* back = def.body.back()->as<syntax::ReturnStmt>();
-  const syntax::Expr* result = back != nullptr ? back->value : nullptr;
-  size_t first = is_docstring(*def.body[0]) ? 1 : 0;
-  size_t end = def.body.size() - (back != nullptr ? 1 : 0);
-  bool is_expression = site.statement == nullptr;
-  if (is_expression && (first < end || result == nullptr)) { return refuse(fmt::format("the call is part of a statement, and `{}` has statements of its own", site.callee.view())); }
-  bool is_whole_line = site.statement == nullptr;
-  Span replaced = in.span_of(is_expression ? static_cast<const syntax::Node&>(*site.call) : *site.statement);
-  if (!is_expression) {
-    std::string before = in.text_of({line_start_of(snapshot, replaced.begin), replaced.begin});
-    std::string behind = in.text_of({replaced.end, line_end_of(snapshot, replaced.end)});
-    size_t next = behind.find_first_not_of(" \t");
-    is_whole_line = before.find_first_not_of(" \t") == std::string::npos && (next == std::string::npos || behind[next] == '#');
-    if (!is_whole_line) { return refuse("its line holds several statements"); }
-  }
-
-  // Arguments by parameter.
-  std::map<std::string, Given> given;
-  size_t position = 0;
-  for (const syntax::Expr* argument : site.call->args) {
-    if (argument->as<syntax::StarredExpr>() != nullptr || position >= def.params.size() || def.params[position].kind != syntax::ParamKind::Plain) { return refuse("its arguments are not told one by one"); }
-    given[def.params[position++].name.name.str()] = {argument, in.text_of(in.span_of(*argument))};
-  }
-  for (const syntax::Keyword& keyword : site.call->keywords) {
-    if (keyword.name.name.empty()) { return refuse("its arguments are not told one by one"); }
-    given[keyword.name.name.str()] = {keyword.value, in.text_of(in.span_of(*keyword.value))};
-  }
-
-  // Names of the caller, and of the file, which the helper's own must not meet.
-  for (const Entity& entity : in.names.entities) {
-    if (in.is_of_caller(entity) || entity.function == 0) { in.taken.insert(entity.name.str()); }
-  }
-  Span helper_span{helper.statements.front().begin, helper.statements.back().end};
-  std::set<uint32_t> rebound;   // parameters that the helper gives another value
-  std::map<uint32_t, size_t> uses;
-  bool has_fstring = false;
-  for (const syntax::Stmt* statement : def.body) {
-    syntax::walk(*statement, [&](const syntax::Node& node) {
-      has_fstring = has_fstring || node.as<syntax::FStringExpr>() != nullptr;
-      return true;
-    });
-  }
-  for (const Occurrence& o : in.names.occurrences) {
-    if (!contains(helper_span, o.span)) { continue; }
-    const Entity& entity = in.names.entities[o.entity];
-    if (entity.kind == EntityKind::Block) { continue; }
-    ++uses[o.entity];
-    if (o.role == Role::Bind) { rebound.insert(o.entity); }
-    // What is the file's has to be the file's at the caller too.
-    bool is_hidden = entity.function == 0 && std::any_of(in.names.entities.begin(), in.names.entities.end(), [&](const Entity& other) {
-      return !in.is_file && other.function == caller && other.name == entity.name && (other.kind == EntityKind::Variable || other.kind == EntityKind::Parameter);
-    });
-    if (is_hidden) { return refuse(fmt::format("`{}` is something else in `{}`", entity.name.view(), around.def->name.name.view())); }
-  }
-
-  // Parameters: the argument itself where it can stand there, else a variable.
-  std::vector<std::string> lines;
-  std::set<std::string> arguments_named;
-  for (const syntax::Param& p : def.params) {
-    if (p.kind != syntax::ParamKind::Plain) { continue; }
-    std::string name = p.name.name.str();
-    auto found = given.find(name);
-    if (found == given.end() && p.default_value == nullptr) { return refuse(fmt::format("it gives no value for `{}`", name)); }
-    Given value = found != given.end() ? found->second : Given{p.default_value, in.text_of(in.span_of(*p.default_value))};
-    syntax::walk(*value.value, [&](const syntax::Node& node) {
-      if (const auto* word = node.as<syntax::NameExpr>()) { arguments_named.insert(word->name.str()); }
-      return true;
-    });
-    uint32_t entity = nowhere;
-    for (const Occurrence& o : in.names.occurrences) {
-      const Entity& one = in.names.entities[o.entity];
-      if (one.function == def.decl && one.kind == EntityKind::Parameter && one.name == p.name.name) { entity = o.entity; }
-    }
-    size_t used = entity != nowhere ? uses[entity] : 0;
-    bool is_name = value.value->as<syntax::NameExpr>() != nullptr;
-    bool is_constant = value.value->as<syntax::IntExpr>() != nullptr || value.value->as<syntax::ConstantExpr>() != nullptr;
-    bool fits = is_name || is_constant || (!has_calls(*value.value) && used <= 1 && !has_fstring && value.text.find('\n') == std::string::npos);
-    if (entity != nowhere && fits && !rebound.contains(entity)) {
-      in.becomes[entity] = is_closed(*value.value) || value.value->as<syntax::StringExpr>() != nullptr ? value.text : "(" + value.text + ")";
-      continue;
-    }
-    // Not used, and without an effect: it is nothing.
-    if (used == 0 && !has_calls(*value.value)) { continue; }
-    if (is_expression) { return refuse(fmt::format("`{}` is used several times", name)); }
-    std::string local = in.free_name(name);
-    if (entity != nowhere) { in.becomes[entity] = local; }
-    lines.push_back(fmt::format("{} = {}", local, value.text));
-  }
-
-  // Its own variables; those it gives back get the names that the caller has for them, where nothing stands in the way.
-  std::vector<std::string> targets;
-  std::vector<const syntax::Expr*> results;
-  if (site.assignment != nullptr && site.assignment->targets.size() == 1 && result != nullptr) {
-    auto items = [](const syntax::Expr* e) {
-      std::vector<const syntax::Expr*> out{e};
-      if (const auto* tuple = e->as<syntax::TupleExpr>()) { out.assign(tuple->elements.begin(), tuple->elements.end()); }
-      return out;
-    };
-    results = items(result);
-    for (const syntax::Expr* target : items(site.assignment->targets[0])) {
-      const auto* word = target->as<syntax::NameExpr>();
-      targets.push_back(word != nullptr ? word->name.str() : std::string());
-    }
-    bool both_tuples = (result->as<syntax::TupleExpr>() != nullptr) == (site.assignment->targets[0]->as<syntax::TupleExpr>() != nullptr);
-    if (!both_tuples || targets.size() != results.size()) { targets.clear(); }
-  }
-  bool is_passed_on = !targets.empty();
-  std::map<uint32_t, std::string> handed;
-  for (size_t i = 0; i < targets.size() && is_passed_on; ++i) {
-    const auto* word = results[i]->as<syntax::NameExpr>();
-    const Occurrence* o = word != nullptr ? in.names.at(in.span_of(*word).begin) : nullptr;
-    is_passed_on = !targets[i].empty() && o != nullptr && in.names.entities[o->entity].function == def.decl && in.names.entities[o->entity].kind == EntityKind::Variable &&
-                   !arguments_named.contains(targets[i]) && handed.emplace(o->entity, targets[i]).second &&
-                   std::count(targets.begin(), targets.end(), targets[i]) == 1;
-  }
-  // A name that the helper means as the file's is not the caller's variable meanwhile.
-  for (const Occurrence& o : in.names.occurrences) {
-    if (!contains(helper_span, o.span) || in.names.entities[o.entity].function == def.decl) { continue; }
-    is_passed_on = is_passed_on && std::find(targets.begin(), targets.end(), in.names.entities[o.entity].name.str()) == targets.end();
-  }
-  if (is_passed_on) { in.becomes.insert(handed.begin(), handed.end()); }
-  for (const Occurrence& o : in.names.occurrences) {
-    const Entity& entity = in.names.entities[o.entity];
-    if (entity.function != def.decl || entity.kind != EntityKind::Variable || in.becomes.contains(o.entity)) { continue; }
-    in.becomes[o.entity] = in.free_name(entity.name.str());
-  }
-
-  if (is_expression) {
-    std::string text = in.renamed(in.span_of(*result));
-    if (text.find('\n') != std::string::npos) { return refuse(fmt::format("what `{}` gives back stands on several lines", site.callee.view())); }
-    rewrite.edits = {{replaced, is_closed(*result) ? text : "(" + text + ")"}};
-    return rewrite;
-  }
-  std::string eol = line_break_of(snapshot);
-  std::string indent = indent_at(snapshot, replaced.begin);
-  if (first < end) {
-    std::string own = indent_at(snapshot, helper.statements[first].begin);
-    // Comments above the first statement are its own.
-    uint32_t from = line_start_of(snapshot, helper.statements[first].begin);
-    uint32_t least = first > 0 ? helper.statements[first - 1].end : helper.item_begin + def.header_span.end;
-    if (from < least) { return refuse(fmt::format("`{}` stands on one line", site.callee.view())); }
-    while (from > 0 && line_start_of(snapshot, from - 1) > least) {
-      std::string_view above = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(from - 1));
-      size_t word = above.find_first_not_of(" \t");
-      if (word == std::string_view::npos || above[word] != '#') { break; }
-      from = line_start_of(snapshot, from - 1);
-    }
-    std::string body = in.renamed({from, line_end_of(snapshot, helper.statements[end - 1].end)});
-    if (body.find("\"\"\"") != std::string::npos || body.find("'''") != std::string::npos) { return refuse(fmt::format("`{}` holds a text of several lines", site.callee.view())); }
-    if (back != nullptr && helper.statements[end - 1].end > line_start_of(snapshot, helper.statements.back().begin)) { return refuse(fmt::format("a line of `{}` holds several statements", site.callee.view())); }
-    for (size_t begin = 0; begin <= body.size();) {
-      size_t stop = std::min(body.find('\n', begin), body.size());
-      std::string line = body.substr(begin, stop - begin);
-      if (!line.empty() && line.back() == '\r') { line.pop_back(); }
-      lines.push_back(line.starts_with(own) ? line.substr(own.size()) : line);
-      begin = stop + 1;
-    }
-  }
-  std::string value = result != nullptr ? in.renamed(in.span_of(*result)) : "None";
-  if (site.statement->as<syntax::ReturnStmt>() != nullptr) {
-    lines.push_back("return " + value);
-  } else if (site.assignment != nullptr && !is_passed_on) {
-    Span head{replaced.begin, in.span_of(*site.call).begin};
-    lines.push_back(in.text_of(head) + value);
-  } else if (site.assignment == nullptr && result != nullptr && has_calls(*result)) {
-    lines.push_back(value);
-  }
-  if (lines.empty()) { lines.emplace_back("pass"); }
-  std::string text;
-  for (const std::string& line : lines) { text += (text.empty() ? "" : eol + (line.empty() ? "" : indent)) + line; }
-  rewrite.edits = {{replaced, std::move(text)}};
+  std::string title = fmt::format("Inline `{}`", site.callee.view());
+  Inlining inlining(snapshot, std::move(around), std::move(site));
+  if (!inlining.find_helper()) { return rewrite; }
+  rewrite.title = std::move(title);
+  rewrite.edits = inlining.edits();
+  rewrite.why_not = inlining.why;
   return rewrite;
 }
 

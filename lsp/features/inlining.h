@@ -1,4 +1,4 @@
-// A call of a helper replaced by what the helper does.
+// A call of a helper replaced by the statements of the helper.
 #pragma once
 
 #include "lsp/features/lines.h"
@@ -6,9 +6,9 @@
 
 namespace loopsmith::lsp {
 
-/// The call at an offset, of a function of this file in a statement of another one, replaced by the function's statements: parameters by
-/// arguments (or given their values first), names that mean something else there by others. The function itself stays. No edits: there is
-/// no such call, or `why_not`.
+/// Replaces the call at an offset, of another function of this file, by that function's statements. Its parameters become the arguments (or variables
+/// with their values), and names that mean something else at the call become other names. The function itself stays. No edits: no
+/// such call is there, or `why_not`.
 [[nodiscard]] auto inline_helper(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

@@ -1,41 +1,218 @@
-// Titles of lenses: see lenses.h.
+// Titles and commands of lenses: see lenses.h.
 #include "lsp/features/lenses.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ranges>
+
+#include "lsp/features/views.h"
+#include "support/text.h"
+
 namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+/// The lenses of one text, as they are made.
+struct LensList {
+  const Snapshot& snapshot;
+  const Measured& measured;
+  std::vector<Lens> lenses = {};
+  void add(Span span, std::string title, OfferedCommand command = {}) { lenses.push_back({span, std::move(title), std::move(command)}); }
+  [[nodiscard]] auto is_here(const JobFacts& job) const -> bool { return job.uri == snapshot.name(); }
+};
+
+/// The time of a program (`schedule` empty) or of a schedule for it, and the command that measures it.
+void add_timed(LensList& out, Span span, const std::string& function, const std::string& schedule) {
+  OfferedCommand bench{.kind = CommandKind::Bench, .function = function, .schedule = schedule};
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (job.kind != JobKind::Bench || !job.other.empty() || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
+    if (!job.is_done()) { return out.add(span, "timing …", {.kind = CommandKind::StopTune, .job = id}); }
+    std::string title = duration_text(job.seconds);
+    if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
+    return out.add(span, title + (is_stale(out.snapshot, job) ? " before it was changed: bench again" : ": bench again"), std::move(bench));
+  }
+  out.add(span, "bench", std::move(bench));
+}
+
+/// The result of comparing a schedule with its program, as long as the text is unchanged; and the command that compares.
+void add_verified(LensList& out, Span span, const std::string& function, const std::string& schedule) {
+  OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
+  for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
+    if (job.kind != JobKind::Verify || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
+    if (!job.is_done()) { return out.add(span, "verifying …", {.kind = CommandKind::StopTune, .job = id}); }
+    if (is_stale(out.snapshot, job)) { break; }
+    return out.add(span, job.is_equal ? (job.extent.empty() ? "verified" : "verified: " + job.extent) : "results differ: verify again", std::move(verify));
+  }
+  out.add(span, "verify", std::move(verify));
+}
+
+/// The command that runs a program; while it runs, the one that ends it.
+void add_run(LensList& out, Span span, const std::string& function, const std::string& schedule) {
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (job.executes() && out.is_here(job) && job.function == function && job.schedule == schedule) { return out.add(span, "running …", {.kind = CommandKind::StopTune, .job = id}); }
+  }
+  out.add(span, "run", {.kind = CommandKind::Run, .function = function, .schedule = schedule});
+}
+
+void add_pause(LensList& out, Span span, const JobFacts& job) {
+  if (job.phase == JobPhase::ComparingStopped) { return; }
+  out.add(span, job.is_paused() ? "resume" : "pause", {.kind = job.is_paused() ? CommandKind::ResumeTune : CommandKind::PauseTune, .job = job.job});
+}
+
+/// The schedule for the same program that stands before a schedule; of the first one, the next. Null: there is no other that runs to its end.
+auto other_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule) -> const script::FileSchedule* {
+  const script::FileSchedule* other = nullptr;
+  bool is_past = false;
+  for (const script::FileSchedule& one : snapshot.schedules()) {
+    if (&one == &schedule) {
+      is_past = true;
+      if (other != nullptr) { break; }
+      continue;
+    }
+    bool is_of_it = one.program_decl == schedule.program_decl && one.program_name == schedule.program_name && one.run != nullptr && one.run->is_complete;
+    if (!is_of_it) { continue; }
+    other = &one;
+    if (is_past) { break; }
+  }
+  return other;
+}
+
+/// Shows a schedule beside another one, statement by statement, and the times of both, which are measured in turns.
+void add_comparison(LensList& out, Span span, const script::FileSchedule& schedule) {
+  const script::FileSchedule* other = other_schedule(out.snapshot, schedule);
+  if (other == nullptr) { return; }
+  std::string title = fmt::format("compare with {}", other->name.view());
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (job.kind != JobKind::Bench || job.other != other->name.view() || !out.is_here(job) || job.schedule != schedule.name.view()) { continue; }
+    if (!job.is_done()) {
+      title += ": timing …";
+    } else if (job.seconds > 0 && !is_stale(out.snapshot, job)) {
+      title += fmt::format(": {} and {}", duration_text(job.plain_seconds), duration_text(job.seconds));
+    }
+  }
+  out.add(span, title, {.kind = CommandKind::ShowComparison, .function = schedule.program_name.str(), .schedule = schedule.name.str(), .other = other->name.str()});
+}
+
+/// The searches for a program that are known, running ones and those with a result, and the command that begins one.
+void add_searches(LensList& out, Span span, const std::string& function, bool with_views) {
+  bool is_running = false;
+  bool has_found = false;
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (!job.tunes() || !out.is_here(job) || job.function != function) { continue; }
+    if (!job.is_done()) {
+      is_running = true;
+      out.add(span, progress_title(job), {.kind = CommandKind::StopTune, .job = id});
+      add_pause(out, span, job);
+      continue;
+    }
+    has_found = true;
+    bool is_there = has_steps_of(out.snapshot, job.schedule_text);
+    std::string title = (is_there ? "best, in this file: " : "insert best schedule: ") + time_title(job.seconds, job.share);
+    out.add(span, title, is_there ? OfferedCommand() : OfferedCommand{.kind = CommandKind::InsertSchedule, .job = id});
+  }
+  if (!is_running) { out.add(span, "tune", {.kind = CommandKind::Tune, .function = function}); }
+  auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
+  if (!best) { return; }
+  if (!is_running && !has_found) {
+    std::string title = "best " + time_title(best->seconds, best->share);
+    bool has_schedules = std::any_of(out.snapshot.schedules().begin(), out.snapshot.schedules().end(), [&](const script::FileSchedule& one) { return one.program_name.view() == function; });
+    auto text = has_schedules ? out.measured.records->schedule_text(out.snapshot, function) : std::nullopt;
+    bool is_there = text && has_steps_of(out.snapshot, *text);
+    if (is_there) { title += ", in this file"; }
+    // A schedule whose results were not compared with the program's is shown and not offered.
+    bool is_offered = best->is_compared && !is_there;
+    out.add(span, title + (is_offered ? ": insert it" : ""), is_offered ? OfferedCommand{.kind = CommandKind::InsertSchedule, .function = function, .is_recorded = true} : OfferedCommand());
+  }
+  if (with_views) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
+}
+
+/// The number of steps that ran: "5 steps ok", "2 of 5 steps, stops in line 12".
+auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> std::string {
+  size_t done = 0;
+  size_t failed = 0;
+  uint32_t line = 0;
+  for (const script::Step& step : run.steps) {
+    if (step.state == script::StepState::Done) { ++done; }
+    if (step.state != script::StepState::Failed) { continue; }
+    ++failed;
+    if (auto where = snapshot.resolve(step.where)) { line = snapshot.lines().line_of(where->begin) + 1; }
+  }
+  size_t total = run.steps.size();
+  if (failed > 0) { return fmt::format("{} of {} steps, stops in line {}", done, total, line); }
+  return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
+}
+
+/// Commands for a schedule that ran to its end, then its views.
+void add_schedule_commands(LensList& out, Span span, const script::FileSchedule& schedule, bool with_views) {
+  const std::string name = schedule.name.str();
+  if (schedule.run->is_complete && !schedule.program_name.empty()) {
+    const std::string program = schedule.program_name.str();
+    add_run(out, span, program, name);
+    add_timed(out, span, program, name);
+    add_verified(out, span, program, name);
+    out.add(span, "apply", {.kind = CommandKind::ApplySchedule, .schedule = name});
+    if (with_views) { add_comparison(out, span, schedule); }
+  }
+  if (!with_views) { return; }
+  out.add(span, "show IR", {.kind = CommandKind::ShowView, .at = span.begin});
+  const std::vector<script::Step>& steps = schedule.run->steps;
+  auto stopped = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.state != script::StepState::Done; });
+  auto done = stopped - steps.begin();
+  if (done == 0) { return; }
+  std::string state = view_address(out.snapshot.name()) + "#" + name + "@";
+  out.add(span, "diff", {.kind = CommandKind::ShowDifference, .from = state + "0", .to = state + std::to_string(done), .title = fmt::format("{}: as written, after {} statements", name, done)});
+}
+
+void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with_views) {
+  auto span = out.snapshot.resolve(schedule.where);
+  if (!span) { return; }
+  bool is_of_another = out.measured.records != nullptr && out.measured.records->is_of_another_program(out.snapshot, schedule);
+  std::string suffix = is_of_another ? "; tuned for another program" : "";
+  if (schedule.run == nullptr) {
+    // A schedule that is not run would look like one without mistakes.
+    if (is_of_another_file(schedule)) { out.add(*span, not_run_text + suffix); }
+    return;
+  }
+  out.add(*span, steps_title(out.snapshot, *schedule.run) + suffix);
+  add_schedule_commands(out, *span, schedule, with_views);
+  auto hole = hole_of(out.snapshot, schedule);
+  if (!hole) { return; }
+  out.lenses.push_back(hole_lens(out.snapshot, out.measured, schedule.name.str(), *hole));
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (!job.is_done() && job.fills() && out.is_here(job) && job.schedule == schedule.name.view()) { add_pause(out, hole->span, job); }
+  }
+}
+
+}  // namespace
 
 auto is_of_another_file(const script::FileSchedule& schedule) -> bool { return !schedule.program && schedule.diagnostics.empty(); }
 
-auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens> {
-  std::vector<Lens> lenses;
+auto code_lenses(const Snapshot& snapshot, const Measured& measured, bool with_views) -> std::vector<Lens> {
+  LensList out{snapshot, measured};
   for (const Tunable& tunable : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
-    lenses.push_back({tunable.name_span, "tune", Lens::Action::Tune, tunable.name});
+    add_searches(out, tunable.name_span, tunable.name, with_views);
+    add_run(out, tunable.name_span, tunable.name, "");
+    add_timed(out, tunable.name_span, tunable.name, "");
   }
-  for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    auto span = snapshot.resolve(schedule.where);
-    // What is imported is not run, and silence would look like a schedule without mistakes.
-    if (span && schedule.run == nullptr && is_of_another_file(schedule)) { lenses.push_back({*span, not_run_text, Lens::Action::None, schedule.name.str()}); }
-    if (!span || schedule.run == nullptr) { continue; }
-    size_t done = 0;
-    size_t failed = 0;
-    uint32_t line = 0;
-    for (const script::Step& step : schedule.run->steps) {
-      if (step.state == script::StepState::Done) { ++done; }
-      if (step.state == script::StepState::Failed) {
-        ++failed;
-        if (auto where = snapshot.resolve(step.where)) { line = snapshot.lines().line_of(where->begin) + 1; }
-      }
+  for (const script::FileSchedule& schedule : snapshot.schedules()) { add_schedule(out, schedule, with_views); }
+  return std::move(out.lenses);
+}
+
+auto hole_lens(const Snapshot& snapshot, const Measured& measured, const std::string& schedule, const Hole& hole) -> Lens {
+  Lens out{hole.span, "tune this", {.kind = CommandKind::Tune, .function = hole.program, .schedule = schedule, .seconds = hole.seconds, .trials = hole.trials}};
+  // The newest search counts.
+  for (const auto& [id, job] : measured.jobs) {
+    if (!job.fills() || job.uri != snapshot.name() || job.schedule != schedule) { continue; }
+    if (!job.is_done()) { return {hole.span, progress_title(job), {.kind = CommandKind::StopTune, .job = id}}; }
+    if (job.hole_state == hole.state) {
+      out = {hole.span, "fill in the best steps: " + time_title(job.seconds, job.share), {.kind = CommandKind::InsertSchedule, .job = id}};
+    } else if (out.command.kind == CommandKind::Tune) {
+      out.title = "tune this again: the program was changed";
     }
-    size_t total = schedule.run->steps.size();
-    std::string title = failed == 0 && done == total ? fmt::format("{} step{} ok", total, total == 1 ? "" : "s")
-                        : failed > 0                 ? fmt::format("{} of {} steps, stops in line {}", done, total, line)
-                                                     : fmt::format("{} of {} steps", done, total);
-    lenses.push_back({*span, title, Lens::Action::None, schedule.name.str()});
-    lenses.push_back({*span, "show IR", Lens::Action::View, schedule.name.str()});
-    if (auto hole = hole_of(snapshot, schedule)) { lenses.push_back({hole->span, "tune this", Lens::Action::Fill, schedule.name.str(), hole}); }
   }
-  return lenses;
+  return out;
 }
 
 }  // namespace loopsmith::lsp

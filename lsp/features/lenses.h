@@ -1,30 +1,30 @@
-// Code lenses: over each program what is known of it and what can be done, over each schedule how far it ran.
+// Code lenses: over each program its measurements and commands for it, over each schedule how many of its steps ran and commands for it.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "lsp/features/commands.h"
+#include "lsp/features/measured.h"
 #include "lsp/features/tuning.h"
-
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
 
 struct Lens {
-  enum class Action : uint8_t { None, Tune, View, Fill };
   Span span;               // of the name it stands over
   std::string title;
-  Action action{};
-  std::string function;    // the program or schedule
-  std::optional<Hole> hole = {};   // to be filled
+  OfferedCommand command = {};
 };
 
-/// Is the program of a schedule none that this file writes? Nothing is known of it then, and the schedule is not run.
+/// Is the program of a schedule in no file that is known? The schedule is not run then.
 [[nodiscard]] auto is_of_another_file(const script::FileSchedule& schedule) -> bool;
 inline constexpr const char* not_run_text = "not run: its program is not in this file";
 
-/// Without those of running jobs, which the snapshot does not know.
-[[nodiscard]] auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens>;
+/// `with_views`: the editor can show views and texts of ours beside the file.
+[[nodiscard]] auto code_lenses(const workspace::Snapshot& snapshot, const Measured& measured, bool with_views) -> std::vector<Lens>;
+
+/// The lens over the hole of a schedule: it begins a search, ends it, or writes the steps that were found.
+[[nodiscard]] auto hole_lens(const workspace::Snapshot& snapshot, const Measured& measured, const std::string& schedule, const Hole& hole) -> Lens;
 
 }  // namespace loopsmith::lsp

@@ -1,5 +1,5 @@
-// What is written about elsewhere, as links: codes of diagnostics and primitives that comments name, what was measured of a program.
-// Regions and long comments, as folds. And how a name is found by a few of its letters.
+// Links from comments to pages and records: codes of diagnostics, primitives, measurements of a program.
+// Folds of regions and long comments. And finding a name by a few of its letters.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace loopsmith::lsp {
 
-/// A place in a text that something is written about elsewhere.
+/// A place in a text with a page or a record about it.
 struct Mention {
   enum class Of : uint8_t {
     Code,        // of a diagnostic: ignored in a comment, or expected by one
@@ -28,10 +28,10 @@ struct CommentFold {
   Span span;
   bool is_region = false;
 };
-/// `# region` to its `# endregion`, nested as they are; three lines or more of comments alone.
+/// From `# region` to its `# endregion`, nested ones too; and three or more lines of comments in a row.
 [[nodiscard]] auto comment_folds(const workspace::Snapshot& snapshot) -> std::vector<CommentFold>;
 
-/// Do the letters of a query stand in a name in their order, whatever their case? An empty query fits all.
+/// True when a name has the letters of a query in their order, in either case. An empty query matches every name.
 [[nodiscard]] auto matches_query(std::string_view name, std::string_view query) -> bool;
 
 }  // namespace loopsmith::lsp

@@ -10,10 +10,11 @@
 #include "cost/loop_facts.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
-#include "lsp/features/numbers.h"
+#include "lsp/features/refusal_reason.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -23,27 +24,26 @@ using workspace::Snapshot;
 /// Of one file; more than this nobody reads.
 constexpr size_t most_hints = 60;
 
-/// What is said of a loop; code empty: nothing.
-struct Said { std::string code; std::string message; };
+/// The hint for a loop; empty code: none.
+struct LoopRemark { std::string code; std::string message; };
 
 auto extent_text(const For& loop) -> std::string {
   auto number = as_int(loop.extent);
   return number ? grouped(*number) : print_script(loop.extent);
 }
 
-auto about_serial(const schedule::State& state, const schedule::FuncState& func, const schedule::Place& place, const std::string& name, const schedule::NameOfPlace& name_of) -> Said {
+auto about_serial(const schedule::State& state, const schedule::FuncState& func, const schedule::Place& place, const std::string& name, const schedule::NameOfPlace& name_of) -> LoopRemark {
   const schedule::Primitive* row = schedule::find_primitive("vectorize");
   for (const schedule::Move& move : schedule::candidate_moves(state, func, place, *row)) {
     Status status = schedule::judge(state, func, move);
     if (status.ok()) { return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized, and could be: `{}`", name, extent_text(*place.loop), schedule::text_of(func, move, name_of))}; }
-    std::string why = status.diagnostics().front().message();
-    size_t reason = why.find(": ");
-    return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized: {}", name, extent_text(*place.loop), reason == std::string::npos ? why : why.substr(reason + 2))};
+    std::string why = refusal_reason(status.diagnostics().front().message());
+    return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized: {}", name, extent_text(*place.loop), why)};
   }
   return {};
 }
 
-auto about_vector(const PrimFunc& function, const schedule::Place& place, const std::string& name) -> Said {
+auto about_vector(const PrimFunc& function, const schedule::Place& place, const std::string& name) -> LoopRemark {
   auto facts = cost::loop_facts(function, place.id);
   if (!facts) { return {}; }
   std::string apart;
@@ -55,15 +55,15 @@ auto about_vector(const PrimFunc& function, const schedule::Place& place, const 
       apart += number ? fmt::format("{} elements apart", grouped(*number)) : stride.elements ? fmt::format("`{}` elements apart", print_script(stride.elements)) : "at places that follow no stride";
     }
   }
-  return apart.empty() ? Said{} : Said{"gathered", fmt::format("the vector of loop `{}` ({}) is gathered lane by lane: {}", name, extent_text(*place.loop), apart)};
+  return apart.empty() ? LoopRemark{} : LoopRemark{"gathered", fmt::format("the vector of loop `{}` ({}) is gathered lane by lane: {}", name, extent_text(*place.loop), apart)};
 }
 
-void look_through(const schedule::State& state, const schedule::FuncState& func, const schedule::NameOfPlace& name_of, const std::function<void(const schedule::Place&, Said)>& tell) {
+void look_through(const schedule::State& state, const schedule::FuncState& func, const schedule::NameOfPlace& name_of, const std::function<void(const schedule::Place&, LoopRemark)>& tell) {
   for (const schedule::Place& place : func.places()) {
     if (!place.is_loop()) { continue; }
     std::string name = name_of(place).empty() ? place.name().str() : name_of(place);
     if (place.loop->for_kind == ForKind::Vectorized) {
-      if (Said said = about_vector(func.func(), place, name); !said.code.empty()) { tell(place, std::move(said)); }
+      if (LoopRemark remark = about_vector(func.func(), place, name); !remark.code.empty()) { tell(place, std::move(remark)); }
       continue;
     }
     bool has_loop_below = false;
@@ -76,7 +76,7 @@ void look_through(const schedule::State& state, const schedule::FuncState& func,
       is_in_vector = around->is_loop() && around->loop->for_kind == ForKind::Vectorized;
     }
     if (is_in_vector) { continue; }
-    if (Said said = about_serial(state, func, place, name, name_of); !said.code.empty()) { tell(place, std::move(said)); }
+    if (LoopRemark remark = about_serial(state, func, place, name, name_of); !remark.code.empty()) { tell(place, std::move(remark)); }
   }
 }
 
@@ -85,12 +85,12 @@ void of_program(const Snapshot& snapshot, const workspace::Program& program, std
   for (const auto& [name, body] : program.module->functions) {
     const schedule::FuncState* func = state.func(name);
     if (func == nullptr || !func->is_schedulable()) { continue; }
-    look_through(state, *func, [](const schedule::Place&) { return std::string(); }, [&](const schedule::Place& place, Said said) {
+    look_through(state, *func, [](const schedule::Place&) { return std::string(); }, [&](const schedule::Place& place, LoopRemark remark) {
       auto span = snapshot.resolve(place.loop->origin);
       if (!span) { return; }
       // Its head is enough.
       uint32_t line_end = static_cast<uint32_t>(std::min(snapshot.text().find('\n', span->begin), snapshot.text().size()));
-      out.push_back({{span->begin, std::min(span->end, line_end)}, std::move(said.code), std::move(said.message)});
+      out.push_back({{span->begin, std::min(span->end, line_end)}, std::move(remark.code), std::move(remark.message)});
     });
   }
 }
@@ -101,7 +101,7 @@ void of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const schedule::Schedule& last = *run.steps.back().after;
   const schedule::FuncState* func = last.state().func(last.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return; }
-  // What the script calls a loop, and which statement did so last.
+  // The script's names for loops, and the statement that bound each last.
   struct Named { NodeId id; std::string name; size_t step; };
   std::vector<Named> all;
   for (size_t i = 0; i < run.steps.size(); ++i) {
@@ -116,12 +116,12 @@ void of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule,
     return found == all.rend() ? nullptr : &*found;
   };
   look_through(last.state(), *func, [&](const schedule::Place& place) { const Named* named = find(place); return named != nullptr ? named->name : std::string(); },
-               [&](const schedule::Place& place, Said said) {
+               [&](const schedule::Place& place, LoopRemark remark) {
                  const Named* named = find(place);
                  auto head = snapshot.resolve(schedule.where);
                  auto span = named != nullptr ? snapshot.resolve(run.steps[named->step].where) : head;
                  if (!span) { return; }
-                 LoopHint hint{*span, std::move(said.code), fmt::format("after `{}`, {}", schedule.name.view(), said.message)};
+                 LoopHint hint{*span, std::move(remark.code), fmt::format("after `{}`, {}", schedule.name.view(), remark.message)};
                  if (auto origin = snapshot.resolve(place.loop->origin)) { hint.related.emplace_back(*origin, "it comes of this loop"); }
                  out.push_back(std::move(hint));
                });

@@ -1,5 +1,5 @@
-// Why loops are not vectorized, and which vectors are gathered: what a person who tunes by hand looks for first, shown as hints where the editor
-// is asked to. By the checks of the primitives and the strides of the accesses; nothing is compiled.
+// The reason why each innermost loop is not vectorized, and the vectors that are gathered lane by lane, as hints that the editor can switch on. Found
+// by the checks of the primitives and the strides of the accesses; nothing is compiled.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct LoopHint {
   std::vector<std::pair<Span, std::string>> related = {};
 };
 
-/// Of the innermost loops of every program that has no schedule, and of what every schedule that runs to its end makes of its program. In the order
+/// Hints for the innermost loops of every program without a schedule, and of the result of every schedule that runs to its end. In the order
 /// of the text.
 [[nodiscard]] auto loop_hints(const workspace::Snapshot& snapshot) -> std::vector<LoopHint>;
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "cost/loop_facts.h"
-#include "lsp/features/numbers.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "schedule/loop_tree.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -39,16 +39,16 @@ auto facts_of(const PrimFunc& function, const schedule::Place& place) -> std::st
 }  // namespace
 
 auto loop_view_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<LoopView> {
-  auto stand = stand_at(snapshot, at);
-  const schedule::FuncState* func = stand ? stand->func() : nullptr;
+  auto point = point_at(snapshot, at);
+  const schedule::FuncState* func = point ? point->func() : nullptr;
   if (func == nullptr || !func->is_schedulable()) { return std::nullopt; }
-  LoopView view{stand->title, func->name().str(), {}};
+  LoopView view{point->title, func->name().str(), {}};
   std::vector<size_t> depth(func->places().size(), 0);
   for (const schedule::Place& place : func->places()) {
     auto index = static_cast<size_t>(place.index);
     if (place.parent >= 0) { depth[index] = depth[static_cast<size_t>(place.parent)] + 1; }
     const Origin& where = place.is_loop() ? place.loop->origin : place.block()->origin;
-    view.nodes.push_back({index, depth[index], place.is_block(), kind_of(place), schedule::describe(place), stand->name_of(place), facts_of(func->func(), place), where});
+    view.nodes.push_back({index, depth[index], place.is_block(), kind_of(place), schedule::describe(place), point->name_of(place), facts_of(func->func(), place), where});
   }
   return view;
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ir/memory.h"
-#include "lsp/features/numbers.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -34,7 +34,7 @@ auto bytes_of(const schedule::Value& value) -> uint64_t {
   return bytes;
 }
 
-/// What the C library needs for a piece of memory, and who counts its owners.
+/// Overhead of a piece of memory in the C library, with the count of its owners.
 constexpr uint64_t owned = 32;
 
 // Instructions are shared by all traces that go on from them.
@@ -54,7 +54,7 @@ auto bytes_of_trace(const schedule::Trace& trace, std::unordered_set<const void*
 /// A schedule as a value: of what its copies share only what nobody had before.
 auto bytes_of(const schedule::Schedule& schedule, std::unordered_set<const void*>& counted) -> uint64_t {
   uint64_t bytes = count_nodes(schedule.module(), counted) + bytes_of_trace(schedule.trace(), counted);
-  // What is known of the function: its loops and blocks, and of them what was asked for, which is about as much again as the rest.
+  // The loops and blocks of the function, and the facts about them that were asked for, which take about as much again.
   if (const schedule::FuncState* func = schedule.state().func(schedule.func_working_on()); func != nullptr && counted.insert(func).second) {
     constexpr size_t most_alone = 64;    // of larger functions most places are shared
     bytes += owned + 2 * sizeof(schedule::FuncState) + std::min(func->places().size(), most_alone) * sizeof(schedule::Place);
@@ -106,10 +106,10 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
     if (counted.insert(placed.item.get()).second) { tree += bytes_of(*placed.item); }
   }
   add("syntax tree", tree);
-  add("what the next edit is parsed with", snapshot.syntax().kept_bytes());
+  add("trees for the next edit", snapshot.syntax().kept_bytes());
   uint64_t programs = 0;
   for (const workspace::Program& program : snapshot.programs()) { programs += count_nodes(program.module, counted) + count_nodes(program.partial, counted); }
-  add(fmt::format("{} program{}", snapshot.programs().size(), snapshot.programs().size() == 1 ? "" : "s"), programs);
+  add(count_text(static_cast<int64_t>(snapshot.programs().size()), "program"), programs);
   uint64_t states = 0;
   size_t steps = 0;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -123,7 +123,7 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
       states += owned + sizeof(schedule::Schedule) + bytes_of(*step.after, counted);
     }
   }
-  add(fmt::format("{} state{} of schedules", steps, steps == 1 ? "" : "s"), states);
+  add(count_text(static_cast<int64_t>(steps), "state") + " of schedules", states);
   return out;
 }
 

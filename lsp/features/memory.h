@@ -1,4 +1,4 @@
-// What open texts take of memory, counted when it is asked for: a tree of names and bytes. What several share counts for the first one.
+// The memory that open texts use, counted on request, as a tree of names and bytes. Nodes that several texts share count for the first one.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MemoryNode {
 /// A text, its tree, its programs and the states of its schedules. `counted`: nodes that were counted before.
 [[nodiscard]] auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const void*>& counted) -> MemoryNode;
 
-/// Indented lines, the largest first: "  12.3 MiB  file:///a.tir". What is less than a hundredth of all is one line.
+/// Indented lines, the largest first: "  12.3 MiB  file:///a.tir". Entries below a hundredth of the whole share one line.
 [[nodiscard]] auto memory_text(const MemoryNode& tree) -> std::string;
 
 }  // namespace loopsmith::lsp

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "support/text.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::lsp {
@@ -13,12 +14,7 @@ using workspace::Snapshot;
 
 auto above(const std::string& path) -> std::string { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); }
 
-auto is_name(std::string_view word) -> bool {
-  auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
-  return !word.empty() && is_letter(word[0]) && std::all_of(word.begin(), word.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
-
-/// A module as an import says it: dots, then names.
+/// A module as an import writes it: dots, then names.
 struct Spelled {
   uint32_t level = 0;
   std::vector<Name> names;
@@ -78,7 +74,7 @@ class Mover {
     return std::nullopt;
   }
 
-  /// How the file says it after the move; none: it cannot.
+  /// The module as the file must write it after the move; none: no import can name it.
   auto spell(uint32_t level, const std::string& target, const std::string& base_before) -> std::optional<Spelled> {
     std::string module = target;
     if (!module.ends_with(".py") && !module.ends_with(".tir")) { return std::nullopt; }

@@ -1,10 +1,10 @@
-// What becomes of imports when files of the workspace are renamed or moved: the text that makes them mean the same afterwards.
+// Edits of imports when files of the workspace are renamed or moved, so that the imports mean the same afterwards.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/lines.h"
 
 namespace loopsmith::lsp {
@@ -15,12 +15,12 @@ struct MovedFile {
 };
 struct EditedFile {
   const workspace::Snapshot* file = nullptr;
-  std::vector<TextEdit> edits;   // in the order of the text, none over another
+  std::vector<TextEdit> edits;   // in the order of the text; they do not overlap
 };
 
-/// For all files of the workspace that import what is moved, or that are moved themselves and import by dots: the statements as they must be then, and
-/// in the file what names the module (`kernels.matmul` behind `import kernels`). Files are as they are before the move. An import that cannot be said
-/// any more, since its file goes where no import finds it or gets a name that is none of Python, is left as it is. Sources: PEP 328 for dots.
+/// Edits the import statements of all files that import a moved file, or that are moved and import by dots, and the places in them that name the
+/// module (`kernels.matmul` behind `import kernels`). Called before the move. An import is left as it is where its file moves to a folder that no import
+/// finds, or gets a name that is not a name of Python. Sources: PEP 328 for dots.
 [[nodiscard]] auto imports_after_moves(Files& files, const std::vector<MovedFile>& moved, const CancelToken& cancel) -> std::vector<EditedFile>;
 
 }  // namespace loopsmith::lsp

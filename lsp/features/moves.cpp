@@ -2,13 +2,14 @@
 #include "lsp/features/moves.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
 #include "cost/estimate.h"
 #include "ir/ops.h"
 #include "lsp/features/names.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tiling.h"
 #include "schedule/moves.h"
@@ -18,18 +19,18 @@ namespace {
 
 using workspace::Snapshot;
 
-/// What `Refusals::Usual` tells.
-constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
+/// The primitives that `Refusals::Usual` lists.
+constexpr std::string_view usually_shown[] = {"parallel", "vectorize", "unroll"};
 
 struct Asked {
   Refusals refusals = Refusals::Usual;
   Deadline until = never();
 };
 
-auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus, const Asked& asked) -> std::vector<OfferedMove> {
-  auto name_of = [&](const schedule::Place& place) { return stand.name_of(place); };
-  auto is_taken = [&](std::string_view name) { return stand.is_taken(name); };
-  const cost::CoreModel core = cost::core_for(stand.target);
+auto offer(const InsertionPoint& point, const schedule::FuncState& func, const schedule::Place& focus, const Asked& asked) -> std::vector<OfferedMove> {
+  auto name_of = [&](const schedule::Place& place) { return point.name_of(place); };
+  auto is_taken = [&](std::string_view name) { return point.is_taken(name); };
+  const cost::CoreModel core = cost::core_for(point.target);
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
   auto put = [&](OfferedMove move) {
@@ -37,7 +38,7 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     legal.insert(place, std::move(move));
   };
   // Judged first: it is worth most, and there may be no time for all that follows.
-  std::optional<OfferedMove> tiling = tiling_offered(stand, func, focus, asked.until);
+  std::optional<OfferedMove> tiling = tiling_offered(point, func, focus, asked.until);
   size_t not_judged = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     if (row->is_pure || row->is_sampling) { continue; }
@@ -49,23 +50,23 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
     if (is_done) { continue; }
-    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
+    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
     std::optional<OfferedMove> refused;
     bool is_found = false;
-    for (const schedule::Move& move : schedule::candidate_moves(stand.schedule.state(), func, focus, *row)) {
-      Status status = schedule::judge(stand.schedule.state(), func, move);
+    for (const schedule::Move& move : schedule::candidate_moves(point.schedule.state(), func, focus, *row)) {
+      Status status = schedule::judge(point.schedule.state(), func, move);
       if (!status.ok()) {
-        if (!refused && is_told) { refused = OfferedMove{stand.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, stand.offset, {}}; }
+        if (!refused && is_told) { refused = OfferedMove{point.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, point.offset, {}}; }
         continue;
       }
       // Judged legal and then refused would be a fault of ours; it is not offered.
-      auto tried = schedule::try_move(stand.schedule, move, name_of, is_taken);
+      auto tried = schedule::try_move(point.schedule, move, name_of, is_taken);
       if (!tried.ok()) { continue; }
       const schedule::FuncState* after = tried->after.state().func(func.name());
       double gain = after != nullptr ? cost::gain(func, *after, core).value_or(1) : 1;
       if (cost::gain_text(gain).empty()) { gain = 1; }
-      std::string statement = stand.in_words(tried->statement);
-      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after, stand.imports, {}, row->name});
+      std::string statement = point.in_words(tried->statement);
+      put({statement, {}, gain, point.offset, point.before + statement + point.after, point.imports, {}, row->name});
       is_found = true;
       break;
     }
@@ -78,13 +79,13 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
   }
   legal.insert(legal.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   if (not_judged > 0 && asked.refusals == Refusals::All) {
-    legal.push_back({fmt::format("{} more primitives", not_judged), "the program is large, and there was no time to judge them: the loop view takes its time", 1, stand.offset, {}});
+    legal.push_back({fmt::format("{} more primitives", not_judged), "the program is large, and there was no time to judge them: the loop view takes its time", 1, point.offset, {}});
   }
   return legal;
 }
 
 /// A loop or block that the cursor is on, in the state that a statement about it would change.
-struct Focus { Stand stand; NodeId id = 0; };
+struct Focus { InsertionPoint point; NodeId id = 0; };
 
 /// In a schedule: the variable under the cursor.
 auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::optional<Focus> {
@@ -94,10 +95,10 @@ auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& sch
   const Occurrence* here = names.at(at);
   size_t index = step_at(run, snapshot.syntax().origin_at(at).begin);
   if (here == nullptr || index == no_step) { return std::nullopt; }
-  auto stand = stand_after(snapshot, schedule, index);
-  if (!stand) { return std::nullopt; }
-  for (const auto& [name, id] : stand->names) {
-    if (name == names.entities[here->entity].name.view()) { return Focus{std::move(*stand), id}; }
+  auto point = point_after(snapshot, schedule, index);
+  if (!point) { return std::nullopt; }
+  for (const auto& [name, id] : point->names) {
+    if (name == names.entities[here->entity].name.view()) { return Focus{std::move(*point), id}; }
   }
   return std::nullopt;
 }
@@ -129,9 +130,9 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
     });
   }
   if (statement == nullptr) { return std::nullopt; }
-  auto stand = stand_of_program(snapshot, cursor);
-  if (!stand) { return std::nullopt; }
-  const schedule::FuncState* func = stand->func();
+  auto point = point_for_program(snapshot, cursor);
+  if (!point) { return std::nullopt; }
+  const schedule::FuncState* func = point->func();
   if (func == nullptr) { return std::nullopt; }
   // Several blocks come of one: `decompose_reduction` leaves the half that computes, caches copy.
   std::string block = block_named(*statement);
@@ -148,7 +149,7 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
   }
   if (focus == nullptr) { return std::nullopt; }
   NodeId id = focus->id;
-  return Focus{std::move(*stand), id};
+  return Focus{std::move(*point), id};
 }
 
 auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
@@ -157,24 +158,24 @@ auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   return schedule != nullptr ? focus_in_schedule(snapshot, *schedule, at) : focus_in_program(snapshot, at);
 }
 
-/// What the script would say of a loop: its name there, else the program's.
+/// The script's name for a loop, else the program's.
 auto called(const Focus& focus, const schedule::Place& place) -> std::string {
-  std::string name = focus.stand.name_of(place);
+  std::string name = focus.point.name_of(place);
   return name.empty() ? place.name().str() : name;
 }
 
 }  // namespace
 
 auto title_of(const OfferedMove& move) -> std::string {
-  std::string told = cost::gain_text(move.gain);
+  std::string gain = cost::gain_text(move.gain);
   const std::string& what = move.title.empty() ? move.text : move.title;
-  return told.empty() ? what : what + "  (" + told + ")";
+  return gain.empty() ? what : what + "  (" + gain + ")";
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {
   auto focus = focus_at(snapshot, at);
-  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
-  return found ? offer(focus->stand, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();
+  auto found = focus ? focus->point.schedule.state().find(focus->id) : schedule::State::Found{};
+  return found ? offer(focus->point, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();
 }
 
 auto focus_of_selection(const Snapshot& snapshot, Span selected) -> uint32_t {
@@ -218,21 +219,21 @@ auto block_meant(const Snapshot& snapshot, uint32_t at) -> std::string {
     return end == std::string_view::npos || !is_with ? std::string() : std::string(line.substr(head + 7, end - head - 7));
   }
   auto focus = focus_at(snapshot, at);
-  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  auto found = focus ? focus->point.schedule.state().find(focus->id) : schedule::State::Found{};
   return found && found.place->is_block() ? found.place->name().str() : std::string();
 }
 
 auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion> {
   auto focus = focus_at(snapshot, at);
-  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  auto found = focus ? focus->point.schedule.state().find(focus->id) : schedule::State::Found{};
   if (!found || !found.place->is_loop()) { return std::nullopt; }
   auto extent = as_int(found.place->loop->extent);
   const schedule::Primitive* row = schedule::find_primitive("split");
-  std::vector<schedule::Move> moves = schedule::candidate_moves(focus->stand.schedule.state(), *found.func, *found.place, *row);
-  bool is_legal = std::any_of(moves.begin(), moves.end(), [&](const schedule::Move& move) { return schedule::judge(focus->stand.schedule.state(), *found.func, move).ok(); });
+  std::vector<schedule::Move> moves = schedule::candidate_moves(focus->point.schedule.state(), *found.func, *found.place, *row);
+  bool is_legal = std::any_of(moves.begin(), moves.end(), [&](const schedule::Move& move) { return schedule::judge(focus->point.schedule.state(), *found.func, move).ok(); });
   if (!is_legal || (extent && *extent < 2)) { return std::nullopt; }
   SplitQuestion question{called(*focus, *found.place), extent.value_or(0), "None, 8"};
-  // What would divide it.
+  // Propose a factor that divides the extent.
   for (int64_t factor : {32, 16, 8, 4, 2}) {
     if (extent && *extent > factor && *extent % factor == 0) {
       question.factors = fmt::format("None, {}", factor);
@@ -245,7 +246,7 @@ auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQu
 auto split_by(const Snapshot& snapshot, uint32_t at, const std::vector<std::optional<int64_t>>& factors) -> OfferedMove {
   OfferedMove out;
   auto focus = focus_at(snapshot, at);
-  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  auto found = focus ? focus->point.schedule.state().find(focus->id) : schedule::State::Found{};
   if (!found || !found.place->is_loop()) {
     out.why_not = "there is no loop at the cursor";
     return out;
@@ -254,25 +255,51 @@ auto split_by(const Snapshot& snapshot, uint32_t at, const std::vector<std::opti
   for (const auto& factor : factors) { list.push_back(factor ? schedule::Value(*factor) : schedule::Value()); }
   const schedule::Primitive* row = schedule::find_primitive("split");
   auto matched = schedule::match_arguments(*row, {.positional = {schedule::Choice::loop(*found.place), schedule::Value(std::move(list))}, .keyword = {}}, {});
-  auto name_of = [&](const schedule::Place& place) { return focus->stand.name_of(place); };
-  auto tried = matched.ok() ? schedule::try_move(focus->stand.schedule, {row, std::move(matched->values)}, name_of, [&](std::string_view name) { return focus->stand.is_taken(name); })
+  auto name_of = [&](const schedule::Place& place) { return focus->point.name_of(place); };
+  auto tried = matched.ok() ? schedule::try_move(focus->point.schedule, {row, std::move(matched->values)}, name_of, [&](std::string_view name) { return focus->point.is_taken(name); })
                             : Result<schedule::Tried>(matched.diagnostics());
   if (!tried.ok()) {
     out.why_not = tried.diagnostics().front().message();
     return out;
   }
-  out.text = focus->stand.in_words(tried->statement);
-  out.offset = focus->stand.offset;
-  out.insert = focus->stand.before + out.text + focus->stand.after;
-  out.imports = focus->stand.imports;
+  out.text = focus->point.in_words(tried->statement);
+  out.offset = focus->point.offset;
+  out.insert = focus->point.before + out.text + focus->point.after;
+  out.imports = focus->point.imports;
   return out;
 }
 
 auto moves_offered_on(const Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove> {
-  auto stand = stand_at(snapshot, at);
-  const schedule::FuncState* func = stand ? stand->func() : nullptr;
+  auto point = point_at(snapshot, at);
+  const schedule::FuncState* func = point ? point->func() : nullptr;
   if (func == nullptr || place >= func->places().size()) { return {}; }
-  return offer(*stand, *func, func->places()[place], {});
+  return offer(*point, *func, func->places()[place], {});
+}
+
+auto parse_factors(std::string_view text) -> std::optional<std::vector<std::optional<int64_t>>> {
+  std::vector<std::optional<int64_t>> factors;
+  while (true) {
+    size_t comma = std::min(text.find(','), text.size());
+    std::string_view one = text.substr(0, comma);
+    while (!one.empty() && one.front() == ' ') { one.remove_prefix(1); }
+    while (!one.empty() && one.back() == ' ') { one.remove_suffix(1); }
+    int64_t number = 0;
+    auto [end, problem] = std::from_chars(one.data(), one.data() + one.size(), number);
+    bool is_number = problem == std::errc() && end == one.data() + one.size() && number > 0;
+    if (!is_number && one != "None") { return std::nullopt; }
+    factors.push_back(is_number ? std::optional(number) : std::nullopt);
+    if (comma == text.size()) { break; }
+    text.remove_prefix(comma + 1);
+  }
+  if (factors.size() == 1) { factors.insert(factors.begin(), std::nullopt); }
+  return factors;
+}
+
+auto edits_of(const OfferedMove& move) -> std::vector<TextEdit> {
+  std::vector<TextEdit> edits;
+  if (move.imports) { edits.push_back(*move.imports); }
+  edits.push_back({{move.offset, move.offset}, move.insert});
+  return edits;
 }
 
 }  // namespace loopsmith::lsp

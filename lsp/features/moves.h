@@ -15,36 +15,42 @@ struct OfferedMove {
   std::string text;          // the statement, or several: "sch.vectorize(j1)"
   std::string why_not;       // empty: it is legal there
   double gain = 1;           // how many times as fast the program should be afterwards (cost/estimate.h)
-  uint32_t offset = 0;       // where the edit goes; inserted
+  uint32_t offset = 0;       // of the insertion
   std::string insert;
-  std::optional<TextEdit> imports = {};   // what the file must import for it; in front of the statement
+  std::optional<TextEdit> imports = {};   // an import that the statement needs; goes in front of it
   std::string title = {};    // of several statements: "Tile `i` and `j` by 8 x 32"; empty: that of one is the statement
   std::string_view primitive = {};   // its name; of several statements "tile"
 };
 
-/// What is told beside what can be done: `Usual` what people look for first and cannot have there, `All` every primitive about such a place.
+/// Refused primitives in the list: `Usual` those that people look for first, `All` every primitive about such a place.
 enum class Refusals : uint8_t { Usual, All };
 
-/// What it does, with what it should gain.
+/// The statement or the title, with the estimated speedup.
 [[nodiscard]] auto title_of(const OfferedMove& move) -> std::string;
 
-/// On a variable of a schedule: after its statement, for what the variable stands for there. On a loop or block of a program: at the
-/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then refusals,
-/// with the reason. What is not judged by `until` is counted, as one refusal.
+/// Primitives for the thing at an offset. On a variable of a schedule they go after its statement; on a loop or block of a program at the end of the
+/// last schedule function for that program, or into a new one. At most one legal call per primitive, the fastest first by the estimate; then refused ones
+/// with the reason. Primitives that were not judged by `until` are counted, in one refused entry.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
 
-/// Where the cursor would be on what is selected. In a program, of the `for` that the selection begins at or lies in the head of: the last of its
-/// variables that are selected; where none is, as on the word `for`, the innermost. Elsewhere the first letter that is selected.
+/// The offset that stands for a selection. In the head of a `for` of a program, or from its beginning on: the last selected variable of the `for`, or
+/// the innermost one where none is selected. Elsewhere the first selected byte.
 [[nodiscard]] auto focus_of_selection(const workspace::Snapshot& snapshot, Span selected) -> uint32_t;
 
 /// The name of the block that the cursor is on: in a program at its head, in a schedule on a variable of it. Empty: it is on none.
 [[nodiscard]] auto block_meant(const workspace::Snapshot& snapshot, uint32_t at) -> std::string;
 
-/// The loop at the cursor, where it can be split; `factors` is what is worth proposing ("None, 32"). `extent` 0: symbolic.
+/// The loop at the cursor, where it can be split, and the factors to propose ("None, 32"). `extent` 0: symbolic.
 struct SplitQuestion { std::string loop; int64_t extent = 0; std::string factors; };
 [[nodiscard]] auto split_asked(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion>;
-/// The statement that splits it so; none stands for what is left.
+/// The statement that splits the loop by these factors; none stands for the rest of the extent.
 [[nodiscard]] auto split_by(const workspace::Snapshot& snapshot, uint32_t at, const std::vector<std::optional<int64_t>>& factors) -> OfferedMove;
+
+/// Factors of a split as a person types them: "None, 32", "4, None, 8"; a single number is the inner factor. None: the text is no such list.
+[[nodiscard]] auto parse_factors(std::string_view text) -> std::optional<std::vector<std::optional<int64_t>>>;
+
+/// The edits that write a legal move into the text.
+[[nodiscard]] auto edits_of(const OfferedMove& move) -> std::vector<TextEdit>;
 
 /// On a loop or block of the loop view at `at` (loop_view.h), by its place.
 [[nodiscard]] auto moves_offered_on(const workspace::Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove>;

@@ -1,10 +1,11 @@
-// What every name of a text stands for: the table behind definition, references, highlights, rename and semantic tokens.
+// The table of names: for every name in a text the thing that it stands for. Definition, references, highlights, rename and semantic tokens read it.
 //
 // Names are found in the syntax alone, so they are known in texts that have errors too. In functions of the script language
 // a name is looked up as in Python (one variable per function). In programs it belongs to the statement list that binds
 // it, as in TIR: the `vi` of two blocks are two iter vars. Blocks are named by strings, in programs and in the schedules
-// made for them, which may take such a string from a list or a constant, and their program from a function that makes it. What a string means also
-// hangs on the function of the module that the schedule works on then; where that is not known, a name that several have is told as unclear. Of what is imported the table keeps how it was written; `across.h` finds the files that are meant.
+// made for them. A schedule may take such a string from a list or a constant, and its program from a function. The meaning of a string also depends
+// on the function of the module that the schedule works on at that place; where that is unknown, a name that several functions have is unclear. Of
+// imports the table keeps the written form; cross_file_names.h finds the files.
 #pragma once
 
 #include <functional>
@@ -34,7 +35,7 @@ enum class EntityKind : uint8_t {
   Block,       // by its name, a string
 };
 
-/// What is known of an entity from its binding in the text; of a loop, Spatial and Reduction are what blocks bind it to.
+/// Properties of an entity, by its binding in the text. A loop is Spatial or Reduction by the iter vars that blocks bind to it.
 enum class Trait : uint16_t {
   Spatial = 1 << 0,
   Reduction = 1 << 1,
@@ -47,17 +48,17 @@ enum class Trait : uint16_t {
   WarpScope = 1 << 8,
 };
 
-/// An index that is none.
+/// No index.
 constexpr uint32_t nowhere = UINT32_MAX;
 
-/// What an import names, as it is written: `from .kernels import matmul` is level 1 and {kernels, matmul}, and so is `kernels.matmul` behind
+/// The path that an import names, as it is written: `from .kernels import matmul` is level 1 and {kernels, matmul}, and so is `kernels.matmul` behind
 /// `from . import kernels`.
 struct Imported {
   uint32_t level = 0;           // leading dots
-  std::vector<Name> path;       // of modules, then of what is in the last one; how many are modules only files tell
+  std::vector<Name> path;       // modules, then names inside of the last module; only the files tell where the modules end
 };
 
-/// The function of its module that a schedule works on: the one it begins with, the one that it was told, or some one.
+/// The function of its module that a schedule works on: the one that it begins with, the one that `work_on` named, or an unknown one.
 struct WorksOn {
   enum class What : uint8_t { Start, Named, Unknown };
   What what = What::Start;
@@ -65,7 +66,7 @@ struct WorksOn {
   auto operator==(const WorksOn&) const -> bool = default;
 };
 
-/// What has a program for a value: `kernel`, or `make(16)`.
+/// An expression whose value is a program: `kernel`, or `make(16)`.
 struct Giving {
   uint32_t entity = nowhere;    // in NameTable::entities
   bool is_call = false;
@@ -75,8 +76,8 @@ struct Entity {
   Name name;
   EntityKind kind{};
   uint16_t traits = 0;          // of Trait
-  DeclId function = 0;          // the innermost declaration that binds it; 0: the file, or nobody
-  /// Only what the text binds can be renamed; a name may also be predeclared, or not known at all.
+  DeclId function = 0;          // the innermost declaration that binds it; 0: the file, or none
+  /// True for a name that the text binds; others are predeclared or unknown, and cannot be renamed.
   bool is_bound = false;
   bool is_alias = false;        // `m` of `import matmul as m`: a name of this file alone
   uint32_t imported = nowhere;  // in NameTable::imports
@@ -100,12 +101,12 @@ struct NameTable {
     uint32_t imported = nowhere;
     bool is_import = false;     // in the import itself
   };
-  /// A string in a schedule for a program of another file: a block's name, where that program has such a block. One that is used in several
-  /// schedules is there for each.
+  /// A string in a schedule for a program of another file: the name of a block, if that program has one of that name. A string that several schedules
+  /// use has an entry for each.
   struct PossibleBlock {
     Span span;                  // of its contents
     uint32_t imported = nowhere;
-    bool is_call = false;       // the program is what a call of it gives
+    bool is_call = false;       // the program is the result of calling it
     WorksOn where;
   };
   /// A string that may name any of several blocks.
@@ -116,10 +117,10 @@ struct NameTable {
 
   std::vector<Entity> entities;
   std::vector<Occurrence> occurrences;   // in the order of the text; they do not overlap
-  Names of_file;                         // what other files can import
+  Names of_file;                         // names that other files can import
   std::unordered_map<uint32_t, Names> of_classes;
   std::unordered_map<uint32_t, Names> of_programs;   // blocks
-  /// What variables are assigned and functions give back, where that can be a program.
+  /// The values of variables and the results of functions, where they can be programs.
   std::unordered_map<uint32_t, std::vector<Giving>> gives;
   std::vector<Imported> imports;
   std::vector<Member> members;
@@ -128,35 +129,36 @@ struct NameTable {
   std::vector<Imported> stars;           // the modules of `from kernels import *`
 
   [[nodiscard]] auto at(uint32_t offset) const -> const Occurrence*;
-  /// The programs and modules of this file that something has for a value. Of others, `outside` is told the import, and whether it is called.
+  /// Calls `found` for each program or module of this file that a value may be, and `outside` for those of other files, with the import and with
+  /// true where the program is the result of a call.
   void programs_of(Giving value, const std::function<void(uint32_t)>& found, const std::function<void(uint32_t, bool)>& outside) const;
-  /// The blocks of that name in a program, or in the functions of a module that may be meant.
+  /// The blocks of a name in a program, or in the functions of a module that a schedule may work on.
   [[nodiscard]] auto blocks_of(uint32_t program, const WorksOn& where, Name block) const -> std::vector<uint32_t>;
 };
 
 [[nodiscard]] auto names_of(const workspace::Snapshot& snapshot) -> NameTable;
-/// Those that can be written in a declaration: what it binds itself, and of the others what the file has of them. As long as the declaration,
-/// not as the file. `item`: one of the snapshot's; null: none.
+/// The names that can be written in a declaration: those that the declaration binds, and those of the file. Costs as much as the declaration is
+/// long, not the file. `item`: one of the snapshot's; null: names of the file alone.
 [[nodiscard]] auto names_in_reach(const workspace::Snapshot& snapshot, const syntax::PlacedItem* item) -> NameTable;
 
-/// Where the name at an offset was bound: the nearest binding above in the same function, else the first. Itself, where
-/// it is a binding.
+/// The binding of the name at an offset: the nearest one above in the same function, else the first. A binding is its own definition.
 [[nodiscard]] auto definition(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 
-/// All places of what is named at an offset; empty where there is no name.
+/// All places of the thing whose name is at an offset; empty: no name is there.
 [[nodiscard]] auto references(const workspace::Snapshot& snapshot, uint32_t offset) -> std::vector<Occurrence>;
 
-/// What a rename would change, or why it cannot be done, in words.
+/// The places that a rename changes, or the reason why it is refused, in words.
 struct Rename {
   std::vector<Span> places;
   std::string problem;
 };
 [[nodiscard]] auto rename(const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name) -> Rename;
-/// Why places of an entity cannot have another name; empty: they can. `is_block`: it is the name of a block.
+/// The reason why a text cannot be a name; empty: it can. `is_block`: the name of a block.
 [[nodiscard]] auto not_a_name(std::string_view name, bool is_block) -> std::string;
-/// Why a string stands against a rename: it may name a block of any of these functions. `other`: the name of the file, if it is not the one that is
-/// looked at.
+/// The reason why a rename is refused where a string may name a block of any of several functions. `other`: the name of the string's file, if it is
+/// another one.
 [[nodiscard]] auto unclear_text(std::string_view block, std::vector<std::string> functions, bool is_one_module, uint32_t line, std::string_view other = {}) -> std::string;
+/// The reason why a new name would get another meaning at one of the places, or hide another thing; empty: none.
 [[nodiscard]] auto in_the_way(const workspace::Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string;
 /// The name at an offset, where it can be renamed.
 [[nodiscard]] auto renameable(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;

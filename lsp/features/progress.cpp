@@ -9,7 +9,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// How many steps the last run of an earlier text would be taken over of.
+/// The number of steps that can be taken over from the last run, which was of an earlier text.
 auto steps_kept(const script::FileSchedule& schedule) -> size_t {
   const script::ScheduleRun* run = schedule.interrupted != nullptr ? schedule.interrupted.get() : schedule.run.get();
   if (run == nullptr || !schedule.item || run->context != schedule.context || !run->asked || !run->asked.same_as(schedule.first_program)) { return 0; }

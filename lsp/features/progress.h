@@ -1,5 +1,5 @@
-// How far the schedules of a text are run: the statements that were not since they changed, the one that runs, the one that failed. What an
-// editor shows beside the lines, as Lean's do.
+// Progress of running the schedules of a text, as marks beside its lines: statements that are not run since they changed, the one that runs, the one
+// that failed. After the marks of Lean's editors.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace loopsmith::lsp {
 
 struct ReplayMark {
   enum class State : uint8_t {
-    Stale,     // not run as it is: it changed, something above it did, or something above it failed
+    Stale,     // not run since it or a statement above it changed, or because one above it failed
     Running,
     Failed,
   };
@@ -23,8 +23,8 @@ struct ReplayMark {
 [[nodiscard]] auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun* running = nullptr, size_t step = 0,
                                 const std::vector<DeclId>& finished = {}) -> std::vector<ReplayMark>;
 
-/// What it takes to run the schedules of a text as far as they are not run: seconds, by the last run of the same statements. Statements that
-/// are new count nothing.
+/// Seconds that it takes to run the statements that are not run yet, by the last run of the same statements. New statements
+/// count nothing.
 [[nodiscard]] auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double;
 
 }  // namespace loopsmith::lsp

@@ -15,6 +15,7 @@
 #include "lsp/features/tuning.h"
 #include "schedule/primitive.h"
 #include "script/refusals.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 
@@ -30,8 +31,8 @@ constexpr int most_tried = 400;
 /// Functions of Python that do nothing but answer.
 constexpr std::string_view quiet_calls[] = {"range", "len", "zip", "enumerate", "reversed", "sorted", "list", "tuple", "int", "min", "max", "sum", "dict", "set", "divmod"};
 
-/// Does the statement do nothing but schedule: calls of primitives and look-ups, of functions that are handed the schedule, names for what they
-/// make, and loops and branches around those? What checks, prints, writes or gives something back is no such statement.
+/// True for a statement that only schedules: calls of primitives and look-ups, calls of functions that get the schedule, names for their results, and
+/// loops and branches around those. False for statements that check, print, write or return something.
 auto only_schedules(const syntax::Stmt& statement, Name variable) -> bool {
   bool does = true;
   syntax::walk(statement, [&](const syntax::Node& node) {
@@ -148,7 +149,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   TextRewrite rewrite;
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
-  rewrite.title = fmt::format("Explain {} in comments", schedule->name.view());
+  rewrite.title = fmt::format("Explain `{}` in comments", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   if (body.def == nullptr) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
@@ -173,11 +174,11 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
       std::string then = print_script(before);
       std::string now = print_script(step.after->module());
       DiffCount count = count_diff(diff_lines(then, now));
-      what += count.removed + count.added == 0 ? "; changes nothing here" : fmt::format("; {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added);
+      what += count.removed + count.added == 0 ? "; changes nothing here" : fmt::format("; {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added);
     }
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
-    // What is said already is not said again.
+    // The comment is there already.
     if (start > 0 && snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) == comment) { continue; }
     rewrite.edits.push_back({{start, start}, comment + line_break_of(snapshot)});
   }
@@ -200,7 +201,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     Span statement = body.statements[i];
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
     if (form->made != nullptr && i <= form->made_at) { return rewrite; }
-    // What begins or ends a `with` between them stays where it is.
+    // A `with` that begins or ends between the statements cannot move.
     if (!one) { one = i; }
     bool is_beside = indent_at(snapshot, statement.begin) == indent_at(snapshot, body.statements[*one].begin) && (contexts.empty() || contexts[i] == contexts[*one]);
     if (!is_beside) { return rewrite; }
@@ -247,7 +248,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   const std::string indent = is_top || body.statements.empty() ? "    " : indent_at(snapshot, body.statements.front().begin);
   std::string lines = snapshot.text().substr(steps.begin, steps.end - steps.begin);
   if (indent != was) {
-    // What a text of several lines says would be another text behind another indentation.
+    // A string of several lines would change with its indentation.
     if (lines.find("\"\"\"") != std::string::npos || lines.find("'''") != std::string::npos) { return rewrite; }
     for (size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
       size_t end = std::min(lines.find_first_not_of(" \t", at + 1), lines.size());
@@ -286,7 +287,7 @@ auto statements_of(std::string_view function_text, const std::string& variable) 
     char quote = 0;
     for (size_t i = 0; i < line.size(); ++i) {
       char c = line[i];
-      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (std::isalnum(static_cast<unsigned char>(line[i - 1])) == 0 && line[i - 1] != '_' && line[i - 1] != '.'));
+      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (!is_name_part(line[i - 1]) && line[i - 1] != '.'));
       if (begins) {
         out += variable;
         i += was.size() - 1;
@@ -330,7 +331,7 @@ auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> S
 }  // namespace
 
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
-  TextRewrite rewrite{fmt::format("Replace {} with the best schedule", schedule.name.view()), {}, {}};
+  TextRewrite rewrite{fmt::format("Replace `{}` with the best schedule", schedule.name.view()), {}, {}};
   Body body = body_of(snapshot, schedule.decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr ? std::optional(schedule.form) : std::nullopt;
   if (form && (form->is_nested || !schedule.others.empty())) {
@@ -431,7 +432,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
-  rewrite.title = fmt::format("Minimise {}", schedule->name.view());
+  rewrite.title = fmt::format("Minimise `{}`", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   auto failing = [](const script::ScheduleRun& run) -> const script::Step* {
     for (const script::Step& step : run.steps) {

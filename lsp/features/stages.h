@@ -1,4 +1,4 @@
-// What becomes of a program: after lowering, as LLVM IR, as assembly; and which line of it stands for which place of the text.
+// The stages of a program as texts: after lowering, as LLVM IR, as assembly; and the place of the file that each line comes from.
 // The program is compiled, never run.
 #pragma once
 
@@ -14,22 +14,22 @@
 
 namespace loopsmith::lsp {
 
-/// How far a view goes down.
+/// The stage that a view shows.
 enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly };
 
-/// "lowered", "llvm", "asm"; "" for the state itself. None: there is no such stage.
+/// "lowered", "llvm", "asm"; "" for the state itself. None: no stage has that name.
 [[nodiscard]] auto stage_named(std::string_view name) -> std::optional<Stage>;
 [[nodiscard]] auto stage_name(Stage stage) -> std::string_view;
 
 struct StageText {
   std::string text;
-  std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) that come from somewhere, in the order of the text
-  std::vector<std::pair<uint32_t, uint32_t>> steps; // lines and the steps of the schedule (from 1) that made what stands there, one pair each
+  std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) and the places they come from, in the order of the text
+  std::vector<std::pair<uint32_t, uint32_t>> steps; // lines and the steps of the schedule (from 1) that made them, one pair each
   std::vector<PrintedRange> places;                 // of a state: its loops and blocks, without their nodes
-  Diagnostics problems;                             // why there is no text
+  Diagnostics problems;                             // the reason why `text` is empty
 };
 
-/// `symbol`: what the only function of a module is called outside; empty: by its own name. `target`: as a file writes it; empty:
+/// `symbol`: the external name of a module's only function; empty: its own name. `target`: as a file writes it; empty:
 /// this machine.
 [[nodiscard]] auto stage_text(const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) -> StageText;
 

@@ -2,27 +2,15 @@
 #include "lsp/features/steps.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <vector>
 
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 
 namespace {
-
-auto is_of_name(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
-
-/// Where a text has a name as a word of its own; npos: nowhere.
-auto find_word(std::string_view text, std::string_view word) -> size_t {
-  for (size_t at = text.find(word); !word.empty() && at != std::string_view::npos; at = text.find(word, at + 1)) {
-    bool begins = at == 0 || !is_of_name(text[at - 1]);
-    bool ends = at + word.size() == text.size() || !is_of_name(text[at + word.size()]);
-    if (begins && ends) { return at; }
-  }
-  return std::string_view::npos;
-}
 
 /// Of several schedules that a function makes, the one that a place is about: what the statement makes, what it names, what it changed; else
 /// what the statement above is about.
@@ -44,7 +32,7 @@ auto among(const workspace::Snapshot& snapshot, const std::vector<const script::
     size_t first = std::string_view::npos;
     for (const script::FileSchedule* one : made) {
       if (one->form.made != nullptr && one->form.made_at > index) { continue; }
-      size_t found = find_word(text, one->form.variable.view());
+      size_t found = find_name(text, one->form.variable.view());
       if (found == std::string_view::npos || found > first) { continue; }
       first = found;
       here = one;

@@ -1,4 +1,4 @@
-// Outline, folding and growing selections: what a text looks like from a distance.
+// Outline, folding and growing selections.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace loopsmith::lsp {
 
-/// Step: a statement of a schedule.
-enum class SymbolKind : uint8_t { Function, Class, Variable, Buffer, Loop, Block, Schedule, Step };
+/// Step: a statement of a schedule. Job, Record: a search or a measurement of a program, which a text has none of (symbol_search.h).
+enum class SymbolKind : uint8_t { Function, Class, Variable, Buffer, Loop, Block, Schedule, Step, Job, Record };
 
 struct Symbol {
   SymbolKind kind{};
@@ -20,10 +20,10 @@ struct Symbol {
   std::vector<Symbol> children;
 };
 
-/// Declarations as they are nested: programs with their buffers, loops and blocks, schedules with their steps and what came of each.
+/// Declarations as they are nested: programs with their buffers, loops and blocks, schedules with their steps and the result of each.
 [[nodiscard]] auto document_symbols(const workspace::Snapshot& snapshot) -> std::vector<Symbol>;
 
-/// What can be folded: every statement with a body, of two lines or more.
+/// The statements that can be folded: those with a body, of two lines or more.
 [[nodiscard]] auto folding_ranges(const workspace::Snapshot& snapshot) -> std::vector<Span>;
 
 /// The spans around an offset, innermost first, each inside the next.

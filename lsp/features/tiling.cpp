@@ -32,7 +32,7 @@ auto sizes_for(int64_t extent, std::span<const int64_t> usual) -> std::vector<in
 /// Statements made one after the other, with names for what each of them gives.
 class Chain {
  public:
-  explicit Chain(const Stand& stand) : stand_(stand), schedule_(stand.schedule) {}
+  explicit Chain(const InsertionPoint& point) : point_(point), schedule_(point.schedule) {}
   std::vector<std::string> statements;
   Diagnostics why_not;
 
@@ -45,13 +45,13 @@ class Chain {
     schedule::Move move{row, first};
     for (size_t i = first.size(); i < row->params.size(); ++i) { move.values.push_back(row->params[i].otherwise.value_or(schedule::Value())); }
     auto tried = schedule::try_move(schedule_, move, [&](const schedule::Place& place) { return name_of(place); },
-                                    [&](std::string_view name) { return stand_.is_taken(name) || std::any_of(names_.begin(), names_.end(), [&](const auto& one) { return one.second == name; }); });
+                                    [&](std::string_view name) { return point_.is_taken(name) || std::any_of(names_.begin(), names_.end(), [&](const auto& one) { return one.second == name; }); });
     if (!tried.ok()) {
       why_not = tried.diagnostics();
       return {};
     }
     schedule_ = std::move(tried->after);
-    statements.push_back(stand_.in_words(tried->statement));
+    statements.push_back(point_.in_words(tried->statement));
     std::vector<NodeId> made;
     std::string_view targets = tried->statement;
     for (const schedule::Value& output : schedule_.trace().last().outputs) {
@@ -71,25 +71,25 @@ class Chain {
     for (const auto& [id, name] : names_) {
       if (id == place.id) { return name; }
     }
-    return stand_.name_of(place);
+    return point_.name_of(place);
   }
-  const Stand& stand_;
+  const InsertionPoint& point_;
   schedule::Schedule schedule_;
   std::vector<std::pair<NodeId, std::string>> names_;
 };
 
 }  // namespace
 
-auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus, Deadline until) -> std::optional<OfferedMove> {
+auto tiling_offered(const InsertionPoint& point, const schedule::FuncState& func, const schedule::Place& focus, Deadline until) -> std::optional<OfferedMove> {
   if (!focus.is_loop() || focus.loop->body->kind != NodeKind::For) { return std::nullopt; }
   const schedule::Place* inner = func.find(static_cast<const For&>(*focus.loop->body).id);
   if (inner == nullptr || !inner->is_loop()) { return std::nullopt; }
   auto rows = as_int(focus.loop->extent);
   auto columns = as_int(inner->loop->extent);
   if (!rows || !columns || *rows <= 1 || *columns <= 1) { return std::nullopt; }
-  auto called = [&](const schedule::Place& place) { return stand.name_of(place).empty() ? place.name().str() : stand.name_of(place); };
+  auto called = [&](const schedule::Place& place) { return point.name_of(place).empty() ? place.name().str() : point.name_of(place); };
   OfferedMove offered;
-  offered.offset = stand.offset;
+  offered.offset = point.offset;
   offered.primitive = "tile";
   offered.title = fmt::format("Tile `{}` and `{}`", called(focus), called(*inner));
   std::vector<int64_t> outer_factors = sizes_for(*rows, outer_sizes);
@@ -98,12 +98,12 @@ auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const s
     offered.why_not = fmt::format("no number up to {} divides {}", largest_other, outer_factors.empty() ? *rows : *columns);
     return offered;
   }
-  const cost::CoreModel core = cost::core_for(stand.target);
+  const cost::CoreModel core = cost::core_for(point.target);
   std::vector<std::string> best;
   for (int64_t down : outer_factors) {
     for (int64_t across : inner_factors) {
       if (!best.empty() && Clock::now() >= until) { continue; }
-      Chain chain(stand);
+      Chain chain(point);
       auto split = [&](NodeId loop, int64_t factor) { return chain.make("split", {chain.argument(loop), schedule::Value(schedule::Value::List{schedule::Value(), schedule::Value(factor)})}); };
       std::vector<NodeId> i = split(focus.id, down);
       std::vector<NodeId> j = i.size() == 2 ? split(inner->id, across) : std::vector<NodeId>();
@@ -121,11 +121,11 @@ auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const s
     }
   }
   // Between statements stands what stands between them and their neighbours.
-  size_t last = stand.before.rfind('\n');
-  std::string between = last != std::string::npos ? stand.before.substr(last) : stand.after;
+  size_t last = point.before.rfind('\n');
+  std::string between = last != std::string::npos ? point.before.substr(last) : point.after;
   offered.text = fmt::format("{}", fmt::join(best, between));
-  offered.insert = stand.before + offered.text + stand.after;
-  offered.imports = stand.imports;
+  offered.insert = point.before + offered.text + point.after;
+  offered.imports = point.imports;
   return offered;
 }
 

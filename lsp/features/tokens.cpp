@@ -56,7 +56,7 @@ auto kind_modifier(ForKind kind) -> uint16_t {
   return 0;
 }
 
-/// What a loop feeds, by the blocks below it.
+/// The kinds of the iter vars that a loop feeds, in the blocks below it.
 auto feeding_modifier(const schedule::FuncState& func, const schedule::Place& loop) -> uint16_t {
   const VarNode* var = loop.loop->var.get();
   bool is_spatial = false;
@@ -130,7 +130,7 @@ auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::v
   for (const Occurrence& o : names.occurrences) {
     if (o.span.end < within.begin || o.span.begin > within.end) { continue; }
     const Entity& entity = names.entities[o.entity];
-    // What nobody binds and nobody knows has no colour of its own.
+    // An unknown name has no kind.
     if (!entity.is_bound && entity.kind == EntityKind::Variable) { continue; }
     Token token{o.span, type_of(entity), modifiers_of(entity)};
     if (o.role == Role::Bind) { token.modifiers |= bit(TokenModifier::Declaration); }

@@ -1,5 +1,5 @@
-// Semantic tokens: what names are, where colours by syntax cannot tell: buffers, loops by their kind, iter vars, blocks;
-// and in schedules the variables whose loop or block is no longer there.
+// Semantic tokens: the kinds of names, which syntax alone does not tell: buffers, loops by their kind, iter vars, blocks;
+// and in schedules the variables whose loop or block no longer exists.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace loopsmith::lsp {
 
-/// The last four are ours; editors show them as their nearest kin.
+/// The last four are not types of the protocol: editors show them as the nearest type that they know.
 enum class TokenType : uint8_t { Namespace, Class, Function, Parameter, Variable, Buffer, Loop, Iterator, Block, Count };
 
-/// Bits of Token::modifiers. Deprecated: a variable whose loop or block is no longer there. Spatial, Reduction: of a loop, what it feeds; both:
+/// Bits of Token::modifiers. Deprecated: a variable whose loop or block no longer exists. Spatial, Reduction: the iter vars that a loop feeds; both:
 /// reduction. Shared, Warp: memory of a thread block, of a warp; Local: other memory that is not global. Idle: in a statement of a schedule
 /// that changes nothing, or that does not run because one before it fails.
 enum class TokenModifier : uint8_t {

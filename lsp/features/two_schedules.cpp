@@ -7,8 +7,8 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
-#include "lsp/features/numbers.h"
 #include "script/refusals.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::lsp {
@@ -49,7 +49,7 @@ auto schedules_compared(const Snapshot& snapshot, std::string_view first, std::s
   std::vector<DiffLine> lines = diff_lines(left, right);
   size_t shared = 0;
   for (const DiffLine& line : lines) { shared += line.kind == DiffLine::Kind::Same ? 1 : 0; }
-  std::string text = fmt::format("`{}` has {} statement{}, `{}` has {}; {} are the same.\n\n", first, a->run->steps.size(), a->run->steps.size() == 1 ? "" : "s", second, b->run->steps.size(), shared);
+  std::string text = fmt::format("`{}` has {}, `{}` has {}; {} are the same.\n\n", first, count_text(static_cast<int64_t>(a->run->steps.size()), "statement"), second, b->run->steps.size(), shared);
   double left_seconds = estimated(*a->run->result, cost::core_for(a->target)), right_seconds = estimated(*b->run->result, cost::core_for(b->target));
   if (std::string gain = left_seconds > 0 && right_seconds > 0 ? cost::gain_text(left_seconds / right_seconds) : std::string(); !gain.empty()) {
     text += fmt::format("By an estimate `{}` is {}: nothing was run.\n\n", second, gain.starts_with("about ") ? gain : "about " + gain);

@@ -1,4 +1,4 @@
-// Two schedules of one program beside one another: which statements they share, where they part, what each comes to.
+// A comparison of two schedules of one program: the statements that they share, those that differ, and their results.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace loopsmith::lsp {
 
-/// Lines of Markdown: both at a glance, their statements aligned, the programs they make compared. Empty: one of them is none of the file's, or
-/// did not run to its end, or they are of different programs.
+/// Markdown: an overview of both, their statements side by side, and the difference of the programs that they make. Empty: one is not in the file or did
+/// not run to its end, or they are for different programs.
 [[nodiscard]] auto schedules_compared(const workspace::Snapshot& snapshot, std::string_view first, std::string_view second) -> std::string;
 
 }  // namespace loopsmith::lsp

@@ -8,12 +8,12 @@
 
 #include "cost/estimate.h"
 #include "ir/ops.h"
-#include "lsp/features/numbers.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "schedule/moves.h"
+#include "support/text.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {
@@ -34,7 +34,7 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
 /// The innermost loop or block there. Of loops that share a head: the one whose variable it is, else on the head the outermost.
 auto place_at(const View& view, size_t at) -> const PrintedRange* {
   size_t line = at == 0 ? 0 : view.text.rfind('\n', at - 1) + 1;
-  // What is in front of a statement on its line is its own.
+  // The indentation of a line belongs to its statement.
   at = std::max(at, std::min(view.text.find_first_not_of(' ', line), view.text.size()));
   size_t end_of_line = std::min(view.text.find('\n', line), view.text.size());
   const PrintedRange* found = nullptr;
@@ -56,7 +56,7 @@ auto about_of(const schedule::Place& place) -> std::string {
 
 auto is_of_blocks(std::string_view primitive) -> bool { return primitive == "compute_at" || primitive == "reverse_compute_at"; }
 
-/// What a primitive is meant for: the block in a loop, the loop around a block.
+/// The loop or block that a primitive applies to at a place: the block in a loop, or the loop around a block.
 auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std::string_view primitive) -> const schedule::Place* {
   if (!is_of_blocks(primitive)) {
     const schedule::Place* at = &place;
@@ -74,7 +74,7 @@ auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std
   return only;
 }
 
-/// What is worth proposing: the largest usual tile that divides.
+/// Factors to propose: the largest usual tile that divides the extent.
 auto usual_factors(const schedule::Place& loop) -> std::string {
   auto extent = as_int(loop.loop->extent);
   for (int64_t factor : {32, 16, 8, 4, 2}) {
@@ -101,13 +101,13 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     return out;
   };
   auto view = view_at(snapshot, at);
-  auto stand = stand_at(snapshot, at);
-  const schedule::FuncState* func = stand ? stand->func() : nullptr;
-  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for what is shown here"); }
+  auto point = point_at(snapshot, at);
+  const schedule::FuncState* func = point ? point->func() : nullptr;
+  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for this view"); }
   const PrintedRange* printed = place_at(*view, offset_in(*view, line, column));
   if (printed == nullptr) { return refuse("there is no loop or block at the cursor"); }
   const schedule::Place* place = func->find(printed->id);
-  if (place == nullptr) { return refuse("this is not there any more where the schedule ends, or is of another function; put the cursor on a statement of the schedule"); }
+  if (place == nullptr) { return refuse("this loop or block no longer exists at the end of the schedule, or is in another function; put the cursor on a statement of the schedule"); }
   const schedule::Place* focus = focus_of(*func, *place, primitive);
   if (focus == nullptr) {
     return refuse(is_of_blocks(primitive) ? fmt::format("several blocks are in loop `{}`; put the cursor on one of them", place->name().view()) : "there is no loop at the cursor");
@@ -115,9 +115,9 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   out.about = about_of(*focus);
   if (primitive == "split") { out.factors = usual_factors(*focus); }
 
-  auto name_of = [&](const schedule::Place& one) { return stand->name_of(one); };
-  auto is_taken = [&](std::string_view name) { return stand->is_taken(name); };
-  const cost::CoreModel core = cost::core_for(stand->target);
+  auto name_of = [&](const schedule::Place& one) { return point->name_of(one); };
+  auto is_taken = [&](std::string_view name) { return point->is_taken(name); };
+  const cost::CoreModel core = cost::core_for(point->target);
   std::vector<ViewMove> refused;
   auto add = [&](const schedule::Move& move) {
     ViewMove one;
@@ -129,10 +129,10 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       auto shown = std::find_if(view->places.begin(), view->places.end(), [&](const PrintedRange& range) { return range.id == id; });
       if (id != focus->id && is_of_blocks(primitive) && shown != view->places.end()) { one.other = name_in(*view, *shown); }
     }
-    one.move.offset = stand->offset;
-    auto tried = schedule::try_move(stand->schedule, move, name_of, is_taken);
+    one.move.offset = point->offset;
+    auto tried = schedule::try_move(point->schedule, move, name_of, is_taken);
     if (!tried.ok()) {
-      one.move.text = stand->in_words(schedule::text_of(*func, move, name_of));
+      one.move.text = point->in_words(schedule::text_of(*func, move, name_of));
       one.move.why_not = tried.diagnostics().front().message();
       refused.push_back(std::move(one));
       return;
@@ -140,9 +140,9 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     const schedule::FuncState* after = tried->after.state().func(func->name());
     one.move.gain = after != nullptr ? cost::gain(*func, *after, core).value_or(1) : 1;
     if (cost::gain_text(one.move.gain).empty()) { one.move.gain = 1; }
-    one.move.text = stand->in_words(tried->statement);
-    one.move.insert = stand->before + one.move.text + stand->after;
-    one.move.imports = stand->imports;
+    one.move.text = point->in_words(tried->statement);
+    one.move.insert = point->before + one.move.text + point->after;
+    one.move.imports = point->imports;
     bool is_said = std::any_of(out.moves.begin(), out.moves.end(), [&](const ViewMove& other) { return other.move.text == one.move.text; });
     if (is_said) { return; }
     auto better = std::upper_bound(out.moves.begin(), out.moves.end(), one.move.gain, [](double gain, const ViewMove& other) { return gain > other.move.gain; });
@@ -161,7 +161,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       add({row, std::move(matched->values)});
       continue;
     }
-    for (const schedule::Move& move : schedule::candidate_moves(stand->schedule.state(), *func, *focus, *row)) { add(move); }
+    for (const schedule::Move& move : schedule::candidate_moves(point->schedule.state(), *func, *focus, *row)) { add(move); }
   }
   if (out.moves.empty()) {
     out.why_none = refused.empty() ? fmt::format("`{}` cannot be tried on {}", primitive, out.about) : refused.front().move.why_not;
@@ -177,17 +177,15 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   const PrintedRange* place = place_at(*view, offset);
   std::vector<IRModule> modules;
   if (const script::FileSchedule* schedule = schedule_at(snapshot, on_statement(snapshot, at)); schedule != nullptr) {
-    auto stand = stand_at(snapshot, at);
-    if (stand) { modules.push_back(stand->schedule.module()); } else if (schedule->program) { modules.push_back(schedule->program); }
+    auto point = point_at(snapshot, at);
+    if (point) { modules.push_back(point->schedule.module()); } else if (schedule->program) { modules.push_back(schedule->program); }
   } else {
     for (const workspace::Program& program : snapshot.programs()) {
       if (program.module) { modules.push_back(program.module); }
     }
   }
-  auto is_word = [&](size_t i) { return i < view->text.size() && (std::isalnum(static_cast<unsigned char>(view->text[i])) != 0 || view->text[i] == '_'); };
-  size_t begin = offset, end = offset;
-  while (begin > 0 && is_word(begin - 1)) { --begin; }
-  while (is_word(end)) { ++end; }
+  size_t begin = name_begin(view->text, offset);
+  size_t end = name_end(view->text, offset);
   std::string word = view->text.substr(begin, end - begin);
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {

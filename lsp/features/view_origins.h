@@ -1,5 +1,5 @@
-// From a view back to the text: the place of the program that a line of it stands for, and the statements of the schedule that made what is
-// there, from the last one back to the program as it is written. And from a failed statement to the loops and blocks that it is about, in the
+// From a view back to the text: from a line of the view to its place in the program, and to the statements of the schedule that made it, the last
+// one first. And from a failed statement to the loops and blocks that it is about, in the
 // view of the state before it.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace loopsmith::lsp {
 
-/// Of a loop or block in the state after `count` steps: the steps that made it and what it was made of, the last first. Empty: it is as written.
+/// The steps that made a loop or block of the state after `count` steps, and those that made its origins, the last first. Empty: it is as written.
 [[nodiscard]] auto makers_of(const script::ScheduleRun& run, size_t count, NodeId id) -> std::vector<size_t>;
 
-/// Of a place of the view with an address, without the text's own part: first the program's, then statements of the schedule, the last first. On a
-/// loop or block those of that; elsewhere those of the line. Empty: it came from nowhere.
+/// The origins of a place of a view (its address without the file): first the place of the program, then statements of the schedule, the last first. On
+/// a loop or block its own origins; elsewhere those of the line. Empty: it has none.
 [[nodiscard]] auto origins_in_view(const workspace::Snapshot& snapshot, std::string_view fragment, uint32_t line, uint32_t column) -> std::vector<Span>;
 
-/// The lines of assembly that came of a line of a view. None: no code did.
+/// The lines of assembly that come from a line of a view. None: no code does.
 [[nodiscard]] auto code_of_view(const workspace::Snapshot& snapshot, std::string_view fragment, uint32_t line) -> std::optional<Counterpart>;
 
 /// Loops and blocks that a finding about a failed statement names, in the state before it.

@@ -32,7 +32,7 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
   return line.substr(0, line.find('\n'));
 }
 
-/// The text of a stage, and where its lines come from; a text that says why, where it cannot be made.
+/// Fills in the text of a stage and the origins of its lines; where the stage fails, a text with the reason.
 /// `run`: of the schedule that made the module; null: none did.
 void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target, const script::ScheduleRun* run) {
   StageText made = stage_text(module, stage, symbol, target);
@@ -64,7 +64,7 @@ auto title_of(Stage stage) -> std::string_view {
 
 auto suffix_of(Stage stage) -> std::string { return stage == Stage::State ? std::string() : fmt::format(":{}", stage_name(stage)); }
 
-/// What code calls the function of a program: a function of the file by its name there, functions of a class by their own.
+/// The external name of the function of a program: of a function of the file its name there; empty for functions of a class, which keep their own.
 auto symbol_of(const Snapshot& snapshot, DeclId decl, Name name) -> std::string_view {
   auto item = snapshot.syntax().declaration(decl);
   return item != nullptr && item->kind == syntax::ItemKind::Class ? std::string_view() : name.view();
@@ -125,7 +125,7 @@ auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
   return view;
 }
 
-/// What becomes of a program that no schedule changes.
+/// The view of a later stage of a program as written.
 auto view_of_program(const Snapshot& snapshot, const workspace::Program& program, Stage stage) -> std::optional<View> {
   if (!program.module) { return std::nullopt; }
   View view;

@@ -1,8 +1,8 @@
-// The program as it is at a place of a schedule, as text to look at: what the `loopsmith-ir:` documents hold.
+// Views: the program after a statement of a schedule, or after lowering, as the text of a `loopsmith-ir:` document.
 //
-// A view has an address: the text's own, then `#SCHEDULE@STEPS`, with the number of statements that have run. `@` and what
-// follows may be left out (all of them); without a schedule it is the programs of the file as they are written. `:lowered`,
-// `:llvm` or `:asm` behind it is what becomes of that; then PROGRAM may stand in SCHEDULE's place.
+// The address of a view is that of the text, then `#SCHEDULE@STEPS` with the number of statements that have run. Without `@STEPS`
+// all have run; without a schedule the view has the programs of the file as they are written. `:lowered`, `:llvm` or `:asm` at
+// the end names a later stage of the same program; a PROGRAM may then take the place of SCHEDULE.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ struct View {
   std::string text;
   /// Lines (from 0, end not counted) that differ from the step before.
   std::vector<std::pair<uint32_t, uint32_t>> changed;
-  /// Lines of the view (from 0) and the bytes of the text that they stand for, in the order of the view.
+  /// Lines of the view (from 0) and the bytes of the text that they come from, in the order of the view.
   std::vector<std::pair<uint32_t, Span>> sources;
-  /// Lines of the view and the statements of the schedule that made what stands there, one pair each.
+  /// Lines of the view and the statements of the schedule that made them, one pair each.
   std::vector<std::pair<uint32_t, Span>> steps;
   /// Loops and blocks in `text`, outer ones first; none where it is lowered. The nodes are not there.
   std::vector<PrintedRange> places;
@@ -37,14 +37,14 @@ struct View {
   bool is_behind = false;
 };
 
-/// At a place of the text: in a schedule, after the statement there; elsewhere the plain programs, or what becomes of the one there.
-/// None: nothing is there.
+/// The view of a place of the text: in a schedule the program after the statement there; elsewhere the programs as written, or the later stage of
+/// the program there. None: neither is there.
 [[nodiscard]] auto view_at(const workspace::Snapshot& snapshot, uint32_t at, Stage stage = Stage::State) -> std::optional<View>;
 
-/// Of an address, without the text's own part: "tiled@3", "tiled", "", "tiled@3:asm", "matmul:lowered".
+/// The view of an address, given without its file: "tiled@3", "tiled", "", "tiled@3:asm", "matmul:lowered".
 [[nodiscard]] auto view_of(const workspace::Snapshot& snapshot, std::string_view fragment) -> std::optional<View>;
 
-/// "loopsmith-ir:/a.tir" of "file:///a.tir"; of a view's own address, of the text that it is of.
+/// "loopsmith-ir:/a.tir" for "file:///a.tir"; for the address of a view, the part without the fragment.
 [[nodiscard]] auto view_address(std::string_view uri) -> std::string;
 
 }  // namespace loopsmith::lsp

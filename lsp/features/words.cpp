@@ -9,14 +9,12 @@
 #include "ir/dtype.h"
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
 
 using workspace::Snapshot;
-
-auto is_name_byte(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; }
 
 /// The word around a byte and, where it is an attribute, what stands before its dot.
 struct Word {
@@ -26,14 +24,11 @@ struct Word {
 };
 
 auto word_at(std::string_view text, uint32_t at) -> Word {
-  uint32_t begin = at;
-  uint32_t end = at;
-  while (begin > 0 && is_name_byte(text[begin - 1])) { --begin; }
-  while (end < text.size() && is_name_byte(text[end])) { ++end; }
+  auto begin = static_cast<uint32_t>(name_begin(text, at));
+  auto end = static_cast<uint32_t>(name_end(text, at));
   Word word{{begin, end}, text.substr(begin, end - begin), {}};
   if (begin > 0 && text[begin - 1] == '.') {
-    uint32_t object = begin - 1;
-    while (object > 0 && (is_name_byte(text[object - 1]) || text[object - 1] == '.')) { --object; }
+    size_t object = dotted_name_begin(text, begin - 1);
     word.object = text.substr(object, begin - 1 - object);
   }
   return word;
@@ -46,7 +41,7 @@ auto describe_dtype(Span span, DataType type) -> HoverInfo {
     return info;
   }
   const char* kind = type.is_bool() ? "true or false" : type.is_int() ? "a signed integer" : type.is_uint() ? "an unsigned integer" : "floating point";
-  info.facts.push_back({"kind", fmt::format("{}, {} bit{}{}", kind, type.bits, type.bits == 1 ? "" : "s", type.is_vector() ? fmt::format(" in each of {} lanes", type.lanes) : "")});
+  info.facts.push_back({"kind", fmt::format("{}, {}{}", kind, count_text(type.bits, "bit"), type.is_vector() ? fmt::format(" in each of {} lanes", type.lanes) : "")});
   if (type.is_integral() && type.bits > 1 && type.bits <= 32) {
     int64_t span_of_values = int64_t{1} << type.bits;
     int64_t least = type.is_int() ? -span_of_values / 2 : 0;
@@ -111,8 +106,8 @@ auto type_text(const Intrinsic& row) -> std::string { return fmt::format("type: 
 
 auto operands_text(const Intrinsic& row) -> std::string {
   constexpr int any = 255;
-  return row.most == any       ? fmt::format("takes {} operand{} or more", row.fewest, row.fewest == 1 ? "" : "s")
-         : row.fewest == row.most ? fmt::format("takes {} operand{}", row.fewest, row.fewest == 1 ? "" : "s")
+  return row.most == any       ? fmt::format("takes {} or more", count_text(row.fewest, "operand"))
+         : row.fewest == row.most ? fmt::format("takes {}", count_text(row.fewest, "operand"))
                                   : fmt::format("takes {} to {} operands", row.fewest, row.most);
 }
 

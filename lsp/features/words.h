@@ -1,5 +1,5 @@
-// What a word of the text is where it names nothing that a program computes with: dtypes, intrinsics, the language's own words, constants and
-// functions of the file.
+// Help on words that are no variables of a program: dtypes, intrinsics, words of the language, constants and functions of
+// the file.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace loopsmith::lsp {
 
-/// What a schedule has beside its primitives.
+/// A member of a schedule that is no primitive.
 struct ScheduleWord {
   std::string_view name;
   std::string_view usage;
@@ -19,13 +19,13 @@ struct ScheduleWord {
 };
 [[nodiscard]] auto schedule_words() -> std::span<const ScheduleWord>;
 
-/// How a word of `T` is written, and what it means.
+/// The form in which a word of `T` is written, and its meaning.
 struct Usage {
   std::string form;   // "for i, j in T.grid(m, n)", "T.exp(x)"
   std::string help;
   std::optional<int> place = {};   // among the words of the language, in the order in which programs are written; none: an intrinsic, a dtype
 };
-/// Of a path in the text: "T.grid", "T.axis.remap", "T.exp", "T.float32". None: nothing is known of it.
+/// For a path of the text: "T.grid", "T.axis.remap", "T.exp", "T.float32". None: the path is not known.
 [[nodiscard]] auto usage_of(std::string_view path) -> std::optional<Usage>;
 
 [[nodiscard]] auto hover_word(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo>;

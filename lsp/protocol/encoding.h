@@ -10,7 +10,7 @@
 
 namespace loopsmith::lsp {
 
-/// What a column counts: bytes, 16-bit units (LSP's default) or code points.
+/// The unit of columns: bytes, 16-bit units (LSP's default) or code points.
 enum class Encoding : uint8_t { Utf8, Utf16, Utf32 };
 
 [[nodiscard]] auto encoding_name(Encoding encoding) -> std::string_view;

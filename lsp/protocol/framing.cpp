@@ -93,7 +93,7 @@ auto FrameReader::read_head() -> std::optional<Frame> {
     if (lost_) {
       size_t found = find_header(buffer_, used_);
       if (found == std::string::npos) {
-        // What may be the beginning of a header is kept.
+        // Bytes that may begin a header stay.
         size_t keep = std::min(buffer_.size() - used_, length_name.size() - 1);
         used_ = buffer_.size() - keep;
         searched_ = used_;
@@ -116,7 +116,7 @@ auto FrameReader::read_head() -> std::optional<Frame> {
     if (end == std::string::npos || end - used_ > header_limit) {
       searched_ = buffer_.size();
       bool too_long = end != std::string::npos || buffer_.size() - used_ > header_limit;
-      // Garbage is told early where it cannot become a header any more.
+      // Garbage is reported as soon as it cannot become a header any more.
       size_t line_end = buffer_.find('\n', used_);
       bool no_header = line_end != std::string::npos && buffer_.substr(used_, line_end - used_).find(':') == std::string::npos;
       if (!too_long && !no_header) { return std::nullopt; }

@@ -30,14 +30,14 @@ enum class ErrorCode : int {
 /// Nesting of arrays and objects that is read; deeper is a parse error.
 inline constexpr int depth_limit = 256;
 
-/// None: it is no JSON (or too deep), and `why` says in words. Lone surrogates, which JavaScript's strings may hold
+/// None: the text is no JSON, or too deep, and `why` has the reason. Lone surrogates, which JavaScript's strings may hold
 /// and UTF-8 may not, become U+FFFD, which is as wide in UTF-16; then `text` is changed to match.
 [[nodiscard]] auto parse_json(std::string& text, std::string& why) -> std::optional<Json>;
 
 /// One line; what is not UTF-8 in strings becomes U+FFFD.
 [[nodiscard]] auto to_text(const Json& json) -> std::string;
 
-// Reading members of something that may be no object, or lack them, or have other types.
+// Reading members of a value that may be no object, may lack them, or may have other types.
 [[nodiscard]] auto member(const Json& json, const char* name) -> const Json&;  // null where absent
 [[nodiscard]] auto string_in(const Json& json, const char* name) -> std::string;
 [[nodiscard]] auto int_in(const Json& json, const char* name) -> std::optional<int64_t>;
@@ -52,14 +52,14 @@ inline constexpr int depth_limit = 256;
 [[nodiscard]] auto error_response(const Json& id, ErrorCode code, std::string_view message) -> Json;
 [[nodiscard]] auto notification(std::string_view method, Json params) -> Json;
 
-/// Are diagnostics asked for rather than published? Where the client can ask and the option `pullDiagnostics` is on: an editor that did both
-/// would show each twice.
+/// True when the client asks for diagnostics instead of getting them published: it can ask, and the option `pullDiagnostics` is on. An editor that
+/// did both would show each twice.
 [[nodiscard]] auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool;
 
-/// Does the client ask questions of ours (`experimental.interactiveResolve.inputTypes`, or as it was called before `interactiveInputTypes`)?
+/// True when the client can ask the user questions for us (`experimental.interactiveResolve.inputTypes`, or as it was called before `interactiveInputTypes`)?
 [[nodiscard]] auto asks_forms(const Json& capabilities) -> bool;
 
-/// What `initialize` is answered with.
+/// The answer to `initialize`.
 [[nodiscard]] auto server_capabilities(Encoding encoding, bool pulls = false) -> Json;
 
 }  // namespace loopsmith::lsp

@@ -55,9 +55,9 @@ inline constexpr std::array<std::string_view, 14> token_modifiers = {"declaratio
 
 // Commands of workspace/executeCommand.
 inline constexpr std::string_view tune_command = "loopsmith.tune";
-/// Executes a program on random inputs, under a schedule where one is named ({uri, function, schedule}); says what came out.
+/// Runs a program on random inputs, under a schedule where one is named ({uri, function, schedule}), and shows the results.
 inline constexpr std::string_view run_command = "loopsmith.run";
-/// The same by the reference interpreter, every access checked, within a limit of steps: what came out, and whether it kept in bounds.
+/// The same by the reference interpreter within a limit of steps, with every access checked against its bounds.
 inline constexpr std::string_view interpret_command = "loopsmith.interpret";
 /// Times a program as written and, where `schedule` is given, under it ({uri, function, schedule}).
 inline constexpr std::string_view bench_command = "loopsmith.bench";
@@ -70,9 +70,9 @@ inline constexpr std::string_view resume_tune_command = "loopsmith.tune.resume";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
 /// Runs a schedule to the statement at a place and shows the program as it is there ({uri, position, stage?}); answers as `loopsmith/ir` does.
 inline constexpr std::string_view replay_to_command = "loopsmith.replay.to";
-/// Says which records are used for a program and why others are not ({uri, function or position} gives {title, text}).
+/// Explains which records are used for a program and why others are not ({uri, function or position} gives {title, text}).
 inline constexpr std::string_view explain_records_command = "loopsmith.db.explain";
-/// What searches for a program measured on this machine, one after the other ({uri, function or position} gives {title, text}).
+/// The measurements of all searches for a program on this machine, one after the other ({uri, function or position} gives {title, text}).
 inline constexpr std::string_view records_history_command = "loopsmith.db.history";
 /// Two schedules of a program beside one another, statement by statement ({uri, schedule, other} gives {title, text}).
 inline constexpr std::string_view compare_schedules_command = "loopsmith.schedules.compare";
@@ -80,15 +80,15 @@ inline constexpr std::string_view compare_schedules_command = "loopsmith.schedul
 inline constexpr std::string_view split_command = "loopsmith.split";
 /// Writes the program that a schedule makes into the text, behind the schedule ({uri, schedule}).
 inline constexpr std::string_view apply_schedule_command = "loopsmith.schedule.apply";
-/// Whether hints say why loops are not vectorized: on, or off again; answers {shown}.
+/// Switches hints about loops that are not vectorized on or off; answers {shown}.
 inline constexpr std::string_view toggle_hints_command = "loopsmith.hints.toggle";
 /// Writes what a report of a fault needs, without names and texts of the file ({uri, position} gives {path, codes, ...}).
 inline constexpr std::string_view report_bundle_command = "loopsmith.report.bundle";
 /// Gives the command line of a REPL that sees the document as it is in the editor, saved or not ({uri} gives {command, mirror}).
 inline constexpr std::string_view attach_repl_command = "loopsmith.attachRepl";
-/// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).
+/// Executed by editors with the capability `experimental.loopsmithViews`: shows the view of a place ({uri, position}).
 inline constexpr std::string_view show_view_command = "loopsmith.showIr";
-/// The same of two states side by side ({from, to, title}, addresses of views), and of a text that a command above gives ({uri, ...}).
+/// Two states side by side ({from, to, title}, addresses of views), and the texts that commands above answer ({uri, ...}).
 inline constexpr std::string_view show_difference_command = "loopsmith.showDifference";
 inline constexpr std::string_view show_history_command = "loopsmith.showHistory";
 inline constexpr std::string_view show_comparison_command = "loopsmith.showComparison";
@@ -109,16 +109,16 @@ inline constexpr std::string_view close = "Close";
 inline constexpr std::string_view working = "Working";
 /// With it: the ticket of the request that the work is for; 0: it is for the text itself.
 inline constexpr std::string_view blamed = "Blamed";
-/// Worker to front: names and types of that version are known, and nothing else is to be told of them than what was.
+/// Worker to front: names and types of that version are checked, and the diagnostics are the same as before.
 inline constexpr std::string_view unchanged = "Unchanged";
 /// Front to worker: give up that ticket. Front to worker and back: a sign of life, and how often work polled.
 inline constexpr std::string_view cancel = "Cancel";
 inline constexpr std::string_view ping = "Ping";
-/// Worker to front: views of the document that an editor has are others by now; the body lists their addresses.
+/// Worker to front: views of the document that an editor has are out of date; the body lists their addresses.
 inline constexpr std::string_view views = "Views";
-/// Worker to front: what is recorded of a program in an open document is another by now; lenses show it.
+/// Worker to front: the records of a program in an open document changed, and lenses show them.
 inline constexpr std::string_view records = "Records";
-/// Worker to front: it has nothing to do, having taken so many frames (signs of life not counted).
+/// Worker to front: it is idle, after so many frames (signs of life not counted).
 inline constexpr std::string_view rest = "Rest";
 }  // namespace header
 

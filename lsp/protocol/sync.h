@@ -1,4 +1,4 @@
-// Text synchronisation: what `textDocument/didChange` says, applied to a text. Front and worker both keep the texts
+// Text synchronisation: the changes of `textDocument/didChange`, applied to a text. Front and worker both keep the texts
 // of open documents and must never differ by a byte, so both go through here.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The questions of a search: see forms.h.
+// The questions of a search and of a split: see forms.h.
 #include "lsp/server/forms.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// A number, or a text of one.
+/// A number, or a text that is a number.
 auto number_in(const Json& answer) -> std::optional<double> {
   if (answer.is_number()) { return answer.get<double>(); }
   if (!answer.is_string()) { return std::nullopt; }
@@ -43,7 +43,7 @@ auto read(const Json& given) -> Answers {
   auto seconds = given.size() > 1 ? number_in(given[1]) : std::nullopt;
   if (!trials || *trials < 0 || *trials > most_trials || std::floor(*trials) != *trials) { out.problems[0] = "a whole number from 0 on"; }
   if (!seconds || *seconds < 0 || *seconds > most_seconds) { out.problems[1] = "a number of seconds from 0 on"; }
-  if (out.are_valid() && *trials == 0 && *seconds == 0) { out.problems[1] = "one of the two has to end it"; }
+  if (out.are_valid() && *trials == 0 && *seconds == 0) { out.problems[1] = "trials or seconds must be more than 0, or the search never ends"; }
   if (given.size() < 3 || !given[2].is_string() || given[2].get<std::string>().find('\n') != std::string::npos) { out.problems[2] = "a target, such as `llvm`"; }
   if (out.are_valid()) {
     out.trials = *trials;
@@ -53,7 +53,7 @@ auto read(const Json& given) -> Answers {
   return out;
 }
 
-/// Factors of a split as they are typed, "None, 8": numbers from 1 on, `None` once at most; why they are none otherwise.
+/// Reads the factors of a split as a person types them, "None, 8": numbers from 1 on, `None` at most once. Returns the problem; empty: none.
 auto read_factors(const Json& answer, const Json& argument, Json& factors) -> std::string {
   factors = Json::array();
   std::string text = answer.is_string() ? answer.get<std::string>() : answer.is_number_integer() ? answer.dump() : std::string();
@@ -70,13 +70,13 @@ auto read_factors(const Json& answer, const Json& argument, Json& factors) -> st
       continue;
     }
     bool is_number = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10 && word != "0";
-    if (!is_number) { return "numbers from 1 on, and `None` for what is left: `None, 8`"; }
+    if (!is_number) { return "numbers from 1 on, and `None` for the remaining factor: `None, 8`"; }
     factors.push_back(std::stoll(word));
     product = std::min<int64_t>(product, INT32_MAX) * std::stoll(word);
   }
   auto extent = int_in(argument, "extent").value_or(0);
-  if (factors.size() < 2) { return "two factors at least: `None, 8`"; }
-  if (open > 1) { return "`None` once at most"; }
+  if (factors.size() < 2) { return "at least two factors: `None, 8`"; }
+  if (open > 1) { return "`None` at most once"; }
   if (open == 0 && extent > 0 && product < extent) { return "the product is less than the extent, " + std::to_string(extent); }
   return {};
 }
@@ -90,7 +90,7 @@ auto resolved_split(Json out) -> Json {
   if (problem.empty()) { return out; }
   std::string what = "`" + string_in(argument, "loop") + "`";
   if (auto extent = int_in(argument, "extent").value_or(0); extent > 0) { what += " (" + std::to_string(extent) + ")"; }
-  Json field = {{"description", "Factors of " + what + ", the outermost first; None is what is left"}, {"type", {{"kind", "string"}}},
+  Json field = {{"description", "Factors of " + what + ", the outermost first; `None` is computed from the others"}, {"type", {{"kind", "string"}}},
                 {"default", string_in(argument, "proposed").empty() ? "None, 8" : string_in(argument, "proposed")}};
   if (given.is_array()) { field["error"] = problem; }
   out["formFields"] = Json::array({std::move(field)});
@@ -107,18 +107,18 @@ auto resolved_command(const Json& params, const Json& tune) -> Json {
   const Json& given = member(out, "formAnswers");
   Answers answers = given.is_array() ? read(given) : Answers{};
   if (given.is_array() && answers.are_valid()) { return out; }
-  // What the command says itself goes before the options.
+  // The command's own arguments take precedence over the settings.
   const Json& arguments = member(out, "arguments");
   const Json& argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
-  bool says = argument.is_object() && (argument.contains("trials") || argument.contains("seconds"));
-  const Json& from = says ? argument : tune;
+  bool has_limits = argument.is_object() && (argument.contains("trials") || argument.contains("seconds"));
+  const Json& from = has_limits ? argument : tune;
   auto trials = int_in(from, "trials").value_or(0);
   double seconds = member(from, "seconds").is_number() ? member(from, "seconds").get<double>() : trials > 0 ? 0 : 60;
   std::string target = string_in(argument, "target");
   if (target.empty()) { target = string_in(tune, "target"); }
   Json fields = Json::array({
-      {{"description", "Trials: how many candidates are measured (0: until the time is up)"}, {"type", {{"kind", "number"}}}, {"default", trials}},
-      {{"description", "Seconds: how long it searches (0: until the trials are done)"}, {"type", {{"kind", "number"}}}, {"default", seconds}},
+      {{"description", "Trials: the number of candidates to measure (0: until the time is up)"}, {"type", {{"kind", "number"}}}, {"default", trials}},
+      {{"description", "Seconds: the time to search (0: until the trials are done)"}, {"type", {{"kind", "number"}}}, {"default", seconds}},
       {{"description", "Target (`llvm` is this machine)"}, {"type", {{"kind", "string"}}}, {"default", target.empty() ? "llvm" : target}},
   });
   for (size_t i = 0; given.is_array() && i < fields.size(); ++i) {
@@ -131,7 +131,7 @@ auto resolved_command(const Json& params, const Json& tune) -> Json {
 auto answered_argument(const Json& params, Json argument) -> Json {
   const Json& given = member(params, "formAnswers");
   if (string_in(params, "command") == split_command && argument.is_object()) {
-    // Who asks no questions gets what would be proposed.
+    // An editor that shows no form gets the proposed factors.
     Json factors;
     if (!read_factors(given.is_array() && !given.empty() ? given[0] : member(argument, "proposed"), argument, factors).empty()) { factors = Json::array(); }
     if (!argument.contains("factors")) { argument["factors"] = std::move(factors); }

@@ -1,4 +1,4 @@
-// The front's logic: see front.h.
+// The supervisor of the language server: see front.h.
 #include "lsp/server/front.h"
 
 #include <fmt/format.h>
@@ -20,13 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Content that killed the worker this often is not given to it again.
+/// Content that killed the worker this often is not sent to it again.
 constexpr int crash_limit = 2;
-/// More restarts than this in `restart_window`, and the next one waits.
+/// After more restarts than this in `restart_window` the next one waits for `restart_pause`.
 constexpr size_t restart_limit = 5;
 constexpr auto restart_window = 10s;
 constexpr auto restart_pause = 1s;
-/// The slowest that honest analysis may be, on top of the options' limit.
+/// The time that analysis may take for each byte of a document, on top of the options' limit.
 constexpr double seconds_per_byte = 10e-6;
 
 enum MessageType : int { Error = 1, Warning = 2, Info = 3, Log = 4 };
@@ -44,7 +44,7 @@ auto choose_encoding(const Json& capabilities) -> Encoding {
   return Encoding::Utf16;
 }
 
-/// What a command starts; none: it starts nothing.
+/// The kind of job that a command starts; none: the command starts no job.
 auto job_kind(std::string_view command) -> std::optional<JobKind> {
   if (command == tune_command) { return JobKind::Tune; }
   if (command == bench_command) { return JobKind::Bench; }
@@ -54,14 +54,14 @@ auto job_kind(std::string_view command) -> std::optional<JobKind> {
   return std::nullopt;
 }
 
-/// What tests do to the front: with LOOPSMITH_TEST_FAULT in the environment, a message whose parameters have
+/// A fault that tests plant: with LOOPSMITH_TEST_FAULT in the environment, a message whose parameters have
 /// `"fault": "front"` makes its handler throw.
-void fail_if_told(const Json& params) {
+void throw_planted_fault(const Json& params) {
   static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
   if (allowed && string_in(params, "fault") == "front") { throw std::bad_alloc(); }
 }
 
-/// The document that a request is about, by LSP's habits.
+/// The document that a request names, in either of the two places where LSP's methods have it.
 auto document_uri(const Json& params) -> std::string {
   std::string uri = string_in(member(params, "textDocument"), "uri");
   return uri.empty() ? string_in(params, "uri") : uri;
@@ -70,7 +70,7 @@ auto document_uri(const Json& params) -> std::string {
 }  // namespace
 
 Front::Front(Host& host, FrontOptions options, Recorder* recorder)
-    : host_(host), options_(options), recorder_(recorder),
+    : host_(host), options_(options), recorder_(recorder), history_(host.now()),
       jobs_(host, JobTalk{.to_client = [this](const Json& message) { send(message); },
                           .ask_client = [this](std::string_view method, Json params,
                                                std::function<void(const Json&)> then) {
@@ -78,7 +78,7 @@ Front::Front(Host& host, FrontOptions options, Recorder* recorder)
                           },
                           .to_worker = [this](const Json& message) {
                             if (worker_up_) { pass(framed(to_text(message))); }
-                            // Lenses tell of jobs.
+                            // Lenses show jobs.
                             const Json& lenses = member(member(client_capabilities_, "workspace"), "codeLens");
                             if (bool_in(lenses, "refreshSupport")) { ask_client("workspace/codeLens/refresh", Json(), [](const Json&) {}); }
                           }}, options_.searches) {}
@@ -127,7 +127,7 @@ void Front::on_message(std::string body) {
   try {
     handle(*message, std::move(body));
   } catch (const std::exception& fault) {
-    // Nothing here throws by intent. A fault of ours, or a lack of memory, costs this message and not the session.
+    // No handler throws on purpose. A bug of the server, or a lack of memory, costs this message and not the session.
     const Json& id = member(*message, "id");
     std::string what = fmt::format("{} failed: {}", string_in(*message, "method"), fault.what());
     if (is_id(id) && message->contains("method")) { return fail(id, ErrorCode::InternalError, what); }
@@ -141,7 +141,7 @@ void Front::handle(Json& message, std::string body) {
   const Json& method = member(message, "method");
   if (!method.is_string()) {
     if (is_id(id) && (message.contains("result") || message.contains("error"))) { return on_response(message); }
-    // An answer to what we could not read carries no id; answering it would be a conversation of errors.
+    // An error without an id answers a message that the client could not read. An answer to that would begin an endless exchange of errors.
     if (message.contains("error")) { return; }
     return fail(is_id(id) ? id : Json(), ErrorCode::InvalidRequest, "the message has no method");
   }
@@ -150,7 +150,7 @@ void Front::handle(Json& message, std::string body) {
   auto name = method.get<std::string>();
   const MethodRow* row = find_method(name);
 
-  if (row != nullptr) { history_.asked(row->name); }
+  if (row != nullptr) { history_.asked(row->name, host_.now()); }
   if (is_request) {
     if (row != nullptr && row->kind == MethodKind::Notification) {
       return fail(id, ErrorCode::InvalidRequest, fmt::format("`{}` is a notification: it has no id", name));
@@ -159,7 +159,7 @@ void Front::handle(Json& message, std::string body) {
       return fail(id, ErrorCode::ServerNotInitialized, "the first request is `initialize`");
     }
     if (state_ == State::ShutDown) { return fail(id, ErrorCode::InvalidRequest, "the server was shut down"); }
-    if (row == nullptr) { return fail(id, ErrorCode::MethodNotFound, fmt::format("there is no method `{}`", name)); }
+    if (row == nullptr) { return fail(id, ErrorCode::MethodNotFound, fmt::format("unknown method `{}`", name)); }
     return on_request(*row, message, std::move(body));
   }
   if (row == nullptr || row->kind == MethodKind::Request) { return; }
@@ -170,7 +170,7 @@ void Front::handle(Json& message, std::string body) {
 void Front::on_request(const MethodRow& row, const Json& message, std::string body) {
   const Json& id = member(message, "id");
   const Json& params = member(message, "params");
-  fail_if_told(params);
+  throw_planted_fault(params);
   switch (row.method) {
     case Method::Initialize: return initialize(id, params);
     case Method::Shutdown:
@@ -187,7 +187,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
     Document* document = find_document(uri);
-    // From a view they lead into the text that it is of, whether or not the view is open.
+    // These requests may come from a view: then they are about the text that the view shows, and the view itself need not be open.
     bool leads_away = row.method == Method::Definition || row.method == Method::Declaration || row.method == Method::Implementation;
     if (auto view = leads_away ? parse_view(uri) : std::nullopt) {
       Document* shown = find_document("file://" + view->text);
@@ -208,7 +208,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
   if (!request_crashes_.empty()) {
     auto known = request_crashes_.find(request_key(row, find_document(pending.document)));
     if (known != request_crashes_.end() && known->second >= crash_limit) {
-      return fail(id, ErrorCode::RequestFailed, fmt::format("`{}` crashed the analysis of this text {} times; edits re-enable it", row.name, crash_limit));
+      return fail(id, ErrorCode::RequestFailed, fmt::format("`{}` crashed the analysis of this text {} times; edit the text to ask again", row.name, crash_limit));
     }
   }
   forward(std::move(pending), std::move(body));
@@ -216,7 +216,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
 
 void Front::on_notification(const MethodRow& row, const Json& message, const std::string& body) {
   const Json& params = member(message, "params");
-  fail_if_told(params);
+  throw_planted_fault(params);
   switch (row.method) {
     case Method::Exit:
       quit_ = true;
@@ -248,7 +248,7 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
   }
 }
 
-/// Options that changed. Some editors put them below our name, some send nothing when they have nothing to say.
+/// Takes changed settings over. Some editors nest them under `loopsmith`, and some send null.
 void Front::configure(const Json& settings) {
   const Json& ours = member(settings, "loopsmith");
   const Json& options = ours.is_object() ? ours : settings;
@@ -287,17 +287,17 @@ void Front::initialize(const Json& id, const Json& params) {
   Json capabilities = server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_));
   if (asks_forms(client_capabilities_)) { capabilities["experimental"] = {{"interactiveResolveProvider", {{"kinds", {"command"}}}}}; }
   reply(id, {{"capabilities", std::move(capabilities)}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
-  tell_worker_all();
+  send_all_to_worker();
   Mirrors::sweep();
 }
 
 void Front::open(const Json& params, const std::string& body) {
   const Json& item = member(params, "textDocument");
   std::string uri = string_in(item, "uri");
-  if (uri.empty()) { return log(Error, "textDocument/didOpen without a uri was left out"); }
+  if (uri.empty()) { return log(Error, "textDocument/didOpen without a uri was ignored"); }
   std::unique_ptr<Document>& slot = documents_[uri];
   if (slot && worker_up_ && !slot->quarantined) {
-    // Opened again without a close: the worker takes it as another document.
+    // The editor opens it again without having closed it: to the worker it is another document.
     pass(framed("", {{header::document, slot->number}, {header::close, 1}}));
   }
   if (slot) { mirrors_.close(slot->number); }
@@ -317,18 +317,19 @@ void Front::open(const Json& params, const std::string& body) {
 void Front::change(const Json& params, const std::string& body) {
   std::string uri = document_uri(params);
   Document* document = find_document(uri);
-  if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
+  if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was ignored", uri)); }
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
   ++edits_;
   if (traces_) { document->read[document->version] = read_at_; }
-  // The worker first: it works while we keep our own copy. Where some content is known to kill, a look comes before.
+  // The worker gets the change first and analyses it while the front applies it to its own copy. Where some content is known to kill workers,
+  // the front first looks whether this text is such content.
   bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
-  auto tell_worker = [&] {
+  auto send_change = [&] {
     pass(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
   };
-  if (worker_first) { tell_worker(); }
+  if (worker_first) { send_change(); }
   if (!document->text.apply_changes(member(params, "contentChanges"), encoding_)) {
-    log(Error, fmt::format("a malformed change of `{}` was left out", uri));
+    log(Error, fmt::format("a malformed change of `{}` was ignored", uri));
   }
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     if (pending->second.document == document->number && pending->second.row->scope == MethodScope::Text) {
@@ -344,9 +345,9 @@ void Front::change(const Json& params, const std::string& body) {
     return quarantine(*document);
   }
   if (std::exchange(document->quarantined, false)) {
-    tell_worker_open(*document);
+    send_open_to_worker(*document);
   } else if (worker_up_) {
-    tell_worker();
+    send_change();
   }
 }
 
@@ -369,7 +370,8 @@ void Front::close(const Json& params, const std::string& body) {
   closed_at_ = host_.now();
 }
 
-/// An edit was missed, so what we hold is not the text that the editor shows: no answer is better than one for another text.
+/// An edit was lost, so the front's copy differs from the text in the editor. The document is closed: no answer is better than one about another
+/// text.
 void Front::lose(const std::string& uri) {
   if (find_document(uri) == nullptr) { return; }
   close({{"textDocument", {{"uri", uri}}}}, "");
@@ -377,7 +379,7 @@ void Front::lose(const std::string& uri) {
                      {"severity", 1},
                      {"source", "loopsmith"},
                      {"code", "text-lost"},
-                     {"message", "an edit of this file was lost by a fault; close the file and open it again"}};
+                     {"message", "an edit of this file was lost by a fault of the server; close the file and open it again"}};
   send(notification("textDocument/publishDiagnostics", {{"uri", uri}, {"diagnostics", Json::array({diagnostic})}}));
 }
 
@@ -392,14 +394,14 @@ void Front::cancel_request(const Json& id) {
   }
 }
 
-/// By the token of a request, or of a job.
+/// Cancels the request, or stops the job, that has this token.
 void Front::cancel_progress(const Json& token) {
   auto asked = std::find_if(pending_.begin(), pending_.end(), [&](const auto& one) { return !token.is_null() && one.second.work_token == token; });
   if (asked != pending_.end()) { return cancel_request(Json(asked->second.id)); }
   jobs_.stop_by_token(token);
 }
 
-/// The view of a place, once its schedule has run: what `loopsmith/ir` answers, and a document that is opened.
+/// Answers as `loopsmith/ir` does for a place, and opens the view in the editor.
 void Front::replay_to(const Json& id, const Json& place) {
   std::string uri = document_uri(place);
   Document* document = find_document(uri);
@@ -417,15 +419,15 @@ void Front::show_view(const Pending& pending, const std::string& body) {
   std::string why;
   auto answer = parse_json(text, why);
   const Json& view = answer ? member(*answer, "result") : member(Json(), "");
-  if (answer && !answer->contains("error") && !view.is_object()) { return fail(pending.id, ErrorCode::RequestFailed, "there is no program or schedule at the cursor that could be shown"); }
+  if (answer && !answer->contains("error") && !view.is_object()) { return fail(pending.id, ErrorCode::RequestFailed, "no program or schedule is at the cursor"); }
   send_text(body);
-  // Editors with views of ours open it themselves.
+  // Editors that know Loopsmith's views open the view themselves.
   bool has_views = bool_in(member(client_capabilities_, "experimental"), "loopsmithViews");
   if (!view.is_object() || has_views || !bool_in(member(member(client_capabilities_, "window"), "showDocument"), "support")) { return; }
   ask_client("window/showDocument", {{"uri", string_in(view, "uri")}, {"takeFocus", false}}, [](const Json&) {});
 }
 
-/// What the worker made of the file, with what is known of this session, in a folder.
+/// Writes a report: the worker's anonymous copy of the file, and facts about this session. Answers with the folder.
 void Front::report(const Pending& pending, const std::string& body) {
   std::string text = body;
   std::string why;
@@ -444,14 +446,14 @@ void Front::report(const Pending& pending, const std::string& body) {
   reply(pending.id, {{"path", *path}, {"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}});
 }
 
-/// A REPL beside the editor: it reads a mirror of the document, which follows the text from now on.
+/// Answers with the command line of a REPL that follows a document: the REPL reads a mirror, which the front keeps up to date from now on.
 void Front::attach_repl(const Json& id, const std::string& uri) {
   Document* document = find_document(uri);
   if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
   std::string path = path_of(uri);
   std::string name = path.substr(path.find_last_of("/:") == std::string::npos ? 0 : path.find_last_of("/:") + 1);
   auto mirror = mirrors_.open(document->number, name.empty() || name == "." || name == ".." ? "text" : name, document->version, document->text.text);
-  if (!mirror) { return fail(id, ErrorCode::RequestFailed, "the text cannot be written for the REPL to read"); }
+  if (!mirror) { return fail(id, ErrorCode::RequestFailed, "the copy of the text that the REPL reads cannot be written"); }
   reply(id, {{"command", {current_program(), "repl", "--attach", *mirror, path}}, {"mirror", *mirror}});
 }
 
@@ -459,87 +461,101 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   std::string command = string_in(params, "command");
   const Json& arguments = member(params, "arguments");
   const Json first = answered_argument(params, arguments.is_array() && !arguments.empty() ? arguments.front() : arguments);
-  auto kind = job_kind(command);
-  if (kind) {
-    std::string uri = document_uri(first);
-    Document* document = find_document(uri);
-    if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
-    JobRequest request{.uri = uri,
-                       .function = string_in(first, "function"),
-                       .version = document->version,
-                       .text = document->text.text,
-                       .trials = int_in(first, "trials"),
-                       .seconds = {},
-                       .target = string_in(first, "target"),
-                       .kind = *kind,
-                       .schedule = string_in(first, "schedule"),
-                       .other = *kind == JobKind::Bench ? string_in(first, "other") : std::string(),
-                       .block = *kind == JobKind::Interpret ? string_in(first, "block") : std::string()};
-    if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
-    // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
-    const Json& tune = member(configuration_, "tune");
-    // The interpreter has none.
-    if (request.kind == JobKind::Interpret) { request.target.clear(); } else if (request.target.empty()) { request.target = string_in(tune, "target"); }
-    if (request.kind == JobKind::Tune && !request.trials && !request.seconds) {
-      request.trials = int_in(tune, "trials");
-      if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
-    }
-    auto [job, problem] = jobs_.start(std::move(request));
-    if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
-    return reply(id, {{"job", *job}});
-  }
+  if (auto kind = job_kind(command)) { return start_job(id, *kind, first); }
+  if (command == pause_tune_command || command == resume_tune_command || command == stop_tune_command) { return steer_search(id, command, first); }
+  if (command == insert_schedule_command) { return insert_found(id, first, std::move(body)); }
   if (command == replay_to_command) { return replay_to(id, first); }
-  if (command == toggle_hints_command) {
-    bool is_shown = !bool_in(configuration_, "loopHints");
-    configure({{"loopHints", is_shown}});
-    if (worker_up_) { pass(framed(to_text(notification("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", configuration_}}}})))); }
-    const Json& pull = member(member(client_capabilities_, "workspace"), "diagnostics");
-    if (bool_in(pull, "refreshSupport") && pulls_diagnostics(client_capabilities_, configuration_)) { ask_client("workspace/diagnostic/refresh", Json(), [](const Json&) {}); }
-    return reply(id, {{"shown", is_shown}});
-  }
-  if (command == split_command || command == apply_schedule_command) {
-    Document* document = find_document(document_uri(first));
-    if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
-    std::string asked = to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", "workspace/executeCommand"}, {"params", {{"command", command}, {"arguments", Json::array({first})}}}});
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = JobId{0}, .label = command == split_command ? fmt::format("Split {}", string_in(first, "loop")) : fmt::format("Apply {}", string_in(first, "schedule"))}, std::move(asked));
-  }
-  if (command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command) {
-    if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = {},
-                    .reports = command == report_bundle_command, .file = document_uri(first)}, std::move(body));
-  }
+  if (command == toggle_hints_command) { return toggle_hints(id); }
   if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
-  std::optional<int64_t> job = int_in(first, "job");
-  // By its document, for those who choose from a list of commands.
-  bool is_about_search = command == stop_tune_command || command == pause_tune_command || command == resume_tune_command;
-  if (is_about_search && !job) {
-    auto searching = jobs_.searching(document_uri(first));
-    if (!searching) { return fail(id, ErrorCode::RequestFailed, "nothing is being tuned here"); }
-    job = static_cast<int64_t>(*searching);
+  bool is_edit = command == split_command || command == apply_schedule_command;
+  bool is_question = command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command;
+  if (!is_edit && !is_question) { return fail(id, ErrorCode::InvalidParams, fmt::format("unknown command `{}`", command)); }
+  // The worker answers these.
+  std::string uri = document_uri(first);
+  if (find_document(uri) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+  Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = {}};
+  if (is_edit) {
+    pending.inserts = JobId{0};
+    pending.label = command == split_command ? fmt::format("Split {}", string_in(first, "loop")) : fmt::format("Apply {}", string_in(first, "schedule"));
+    body = to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", "workspace/executeCommand"}, {"params", {{"command", command}, {"arguments", Json::array({first})}}}});
+  } else {
+    pending.reports = command == report_bundle_command;
+    pending.file = uri;
   }
-  if (command == resume_tune_command && jobs_.is_restored(static_cast<JobId>(*job))) {
-    const Document* document = find_document(jobs_.uri_of(static_cast<JobId>(*job)));
-    if (document == nullptr) { return fail(id, ErrorCode::RequestFailed, "the file that was tuned is not open any more"); }
-    std::string problem = jobs_.begin_again(static_cast<JobId>(*job), document->version, document->text.text);
-    return problem.empty() ? reply(id, nullptr) : fail(id, ErrorCode::RequestFailed, problem);
+  forward(std::move(pending), std::move(body));
+}
+
+void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
+  std::string uri = document_uri(argument);
+  Document* document = find_document(uri);
+  if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+  JobRequest request{.uri = uri,
+                     .function = string_in(argument, "function"),
+                     .version = document->version,
+                     .text = document->text.text,
+                     .trials = int_in(argument, "trials"),
+                     .seconds = {},
+                     .target = string_in(argument, "target"),
+                     .kind = kind,
+                     .schedule = string_in(argument, "schedule"),
+                     .other = kind == JobKind::Bench ? string_in(argument, "other") : std::string(),
+                     .block = kind == JobKind::Interpret ? string_in(argument, "block") : std::string()};
+  if (const Json& seconds = member(argument, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+  // The settings fill in what the command leaves open: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
+  const Json& tune = member(configuration_, "tune");
+  if (kind == JobKind::Interpret) {
+    // The interpreter has no target.
+    request.target.clear();
+  } else if (request.target.empty()) {
+    request.target = string_in(tune, "target");
   }
-  if (command == pause_tune_command || command == resume_tune_command) {
-    bool is_done = command == pause_tune_command ? jobs_.pause(static_cast<JobId>(*job)) : jobs_.resume(static_cast<JobId>(*job));
-    if (!is_done) { return fail(id, ErrorCode::RequestFailed, command == pause_tune_command ? "no such search runs that could be paused" : "no such search is paused"); }
-    return reply(id, nullptr);
+  if (kind == JobKind::Tune && !request.trials && !request.seconds) {
+    request.trials = int_in(tune, "trials");
+    if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+  }
+  auto [job, problem] = jobs_.start(std::move(request));
+  if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
+  reply(id, {{"job", *job}});
+}
+
+/// Pauses, resumes or stops the search that the argument names, by its job or by its document.
+void Front::steer_search(const Json& id, std::string_view command, const Json& argument) {
+  std::optional<JobId> job;
+  if (auto number = int_in(argument, "job")) {
+    job = static_cast<JobId>(*number);
+  } else if (!(job = jobs_.searching(document_uri(argument)))) {
+    return fail(id, ErrorCode::RequestFailed, "nothing is being tuned here");
   }
   if (command == stop_tune_command) {
-    if (!job || !jobs_.stop(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
-    return reply(id, nullptr);
+    if (!jobs_.stop(*job)) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
+  } else if (command == pause_tune_command) {
+    if (!jobs_.pause(*job)) { return fail(id, ErrorCode::RequestFailed, "no such search is running"); }
+  } else if (jobs_.is_restored(*job)) {
+    const Document* document = find_document(jobs_.uri_of(*job));
+    if (document == nullptr) { return fail(id, ErrorCode::RequestFailed, "the file that was tuned is no longer open"); }
+    std::string problem = jobs_.begin_again(*job, document->version, document->text.text);
+    if (!problem.empty()) { return fail(id, ErrorCode::RequestFailed, problem); }
+  } else if (!jobs_.resume(*job)) {
+    return fail(id, ErrorCode::RequestFailed, "no such search is paused");
   }
-  if (command == insert_schedule_command) {
-    // What earlier days found is of no job: 0.
-    if (bool_in(first, "recorded")) { job = 0; }
-    if (!job || (*job != 0 && !jobs_.knows(static_cast<JobId>(*job)))) { return fail(id, ErrorCode::InvalidParams, "there is no such job"); }
-    Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = static_cast<JobId>(*job)};
-    return forward(std::move(pending), std::move(body));
-  }
-  fail(id, ErrorCode::InvalidParams, fmt::format("there is no command `{}`", command));
+  reply(id, nullptr);
+}
+
+/// Inserts the schedule that a job has found, or (`recorded`) the best in the tuning database: the worker answers with the edit.
+void Front::insert_found(const Json& id, const Json& argument, std::string body) {
+  // A recorded schedule belongs to no job: 0.
+  std::optional<int64_t> job = bool_in(argument, "recorded") ? std::optional<int64_t>(0) : int_in(argument, "job");
+  if (!job || (*job != 0 && !jobs_.knows(static_cast<JobId>(*job)))) { return fail(id, ErrorCode::InvalidParams, "no such job"); }
+  forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = static_cast<JobId>(*job)}, std::move(body));
+}
+
+void Front::toggle_hints(const Json& id) {
+  bool is_shown = !bool_in(configuration_, "loopHints");
+  configure({{"loopHints", is_shown}});
+  if (worker_up_) { pass(framed(to_text(notification("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", configuration_}}}})))); }
+  const Json& pull = member(member(client_capabilities_, "workspace"), "diagnostics");
+  if (bool_in(pull, "refreshSupport") && pulls_diagnostics(client_capabilities_, configuration_)) { ask_client("workspace/diagnostic/refresh", Json(), [](const Json&) {}); }
+  reply(id, {{"shown", is_shown}});
 }
 
 // ---- to the client -------------------------------------------------------------------------------------------------
@@ -564,7 +580,7 @@ void Front::ask_client(std::string_view method, Json params, std::function<void(
   send(message);
 }
 
-/// How the server is, for the line that editors keep for that: `experimental/serverStatus` as rust-analyzer has it.
+/// The server's state for an editor's status line: the parameters of `experimental/serverStatus`, as rust-analyzer defined it.
 auto Front::status() const -> Json {
   std::string message;
   auto add = [&](const std::string& text) { message += (message.empty() ? "" : "\n") + text; };
@@ -576,23 +592,23 @@ auto Front::status() const -> Json {
   std::sort(aside.begin(), aside.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
   for (const Document* document : aside) {
     health = "warning";
-    add(fmt::format("{} is set aside: its analysis crashed; an edit of it takes it up again", document->uri.substr(document->uri.rfind('/') + 1)));
+    add(fmt::format("{} is set aside: its analysis crashed; edit it to analyse it again", document->uri.substr(document->uri.rfind('/') + 1)));
   }
   if (!worker_up_) {
     bool fails_again = restarts_.size() > restart_limit;
     health = fails_again || last_crash_.empty() ? "error" : "warning";
-    add(last_crash_.empty() ? "the analysis worker cannot be started" : last_crash_ + (fails_again ? ", again and again; it is started anew in a moment" : "; it is started anew"));
+    add(last_crash_.empty() ? "the analysis worker cannot be started" : last_crash_ + (fails_again ? " repeatedly; it restarts in a moment" : "; it restarts"));
   }
   if (std::string work = jobs_.summary(); !work.empty()) { add(work); }
   bool is_quiet = worker_up_ && rests_ && pending_.empty();
   return {{"health", health}, {"quiescent", is_quiet}, {"message", message}};
 }
 
-void Front::tell_status() {
+void Front::send_status() {
   if (state_ != State::Running || !bool_in(member(client_capabilities_, "experimental"), "serverStatusNotification")) { return; }
   Json now = status();
-  if (now == told_status_) { return; }
-  told_status_ = now;
+  if (now == sent_status_) { return; }
+  sent_status_ = now;
   send(notification("experimental/serverStatus", std::move(now)));
 }
 
@@ -609,22 +625,22 @@ void Front::bring_up_worker() {
     return;
   }
   restart_at_ = never();
-  if (state_ == State::Running) { tell_worker_all(); }
+  if (state_ == State::Running) { send_all_to_worker(); }
 }
 
-void Front::tell_worker_all() {
+void Front::send_all_to_worker() {
   if (!worker_up_) { return; }
   pass(framed(to_text(notification("loopsmith/start", {{"encoding", static_cast<int>(encoding_)},
                                                                   {"capabilities", client_capabilities_},
                                                                   {"configuration", configuration_},
                                                                   {"folders", folders_}}))));
-  // In the order they were opened, so that a restart does the same each time.
+  // In the order in which they were opened, so that each restart does the same.
   std::vector<const Document*> documents;
   for (const auto& [uri, document] : documents_) {
     if (!document->quarantined) { documents.push_back(document.get()); }
   }
   std::sort(documents.begin(), documents.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
-  for (const Document* document : documents) { tell_worker_open(*document); }
+  for (const Document* document : documents) { send_open_to_worker(*document); }
   for (const Json& job : jobs_.all_for_worker()) { pass(framed(to_text(job))); }
   for (auto& [ticket, body] : std::exchange(held_, {})) {
     auto found = pending_.find(ticket);
@@ -634,7 +650,7 @@ void Front::tell_worker_all() {
   }
 }
 
-void Front::tell_worker_open(const Document& document) {
+void Front::send_open_to_worker(const Document& document) {
   if (!worker_up_) { return; }
   Json params = {{"textDocument",
                   {{"uri", document.uri}, {"languageId", document.language}, {"version", document.version}, {"text", document.text.text}}}};
@@ -667,7 +683,7 @@ void Front::on_worker_bytes(std::string_view bytes) {
 
 void Front::on_worker_frame(Frame frame) {
   if (!frame.problem.empty()) {
-    // A worker that writes garbage is not to be trusted with the rest.
+    // A worker that writes garbage cannot be trusted with its other answers either.
     return host_.kill_worker();
   }
   if (auto working = frame.number(header::working)) {
@@ -711,7 +727,7 @@ void Front::on_worker_frame(Frame frame) {
     Pending pending = std::move(found->second);
     pending_.erase(found);
     // Members are sorted: an error comes first.
-    history_.answered(pending.row->name, std::chrono::duration<double, std::milli>(host_.now() - pending.since).count(), frame.body.starts_with("{\"error\""));
+    history_.answered(pending.row->name, pending.since, host_.now(), frame.body.starts_with("{\"error\""));
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
     if (pending.shows) { return show_view(pending, frame.body); }
     if (pending.reports) { return report(pending, frame.body); }
@@ -723,7 +739,7 @@ void Front::on_worker_frame(Frame frame) {
     return;
   }
   if (auto number = frame.number(header::document)) {
-    // What is about a document is for the text it has now, or for nobody.
+    // A message about an earlier version of the text is dropped.
     Document* document = find_document(*number);
     auto version = frame.number(header::version);
     if (document == nullptr || (version && static_cast<int64_t>(*version) != document->version)) { return; }
@@ -735,8 +751,8 @@ void Front::on_worker_frame(Frame frame) {
   send_text(frame.body);
 }
 
-/// The server's own share of what an editor waits for: of every change that these diagnostics are the first for, or that left those
-/// in place which were written.
+/// Traces how long the server took for diagnostics: one line for every change that these diagnostics are the first for. `is_unchanged`: the
+/// diagnostics that the editor already has stay right.
 void Front::trace_diagnostics(Document& document, int64_t version, bool is_unchanged) {
   while (!document.read.empty() && document.read.begin()->first <= version) {
     auto [changed, read] = *document.read.begin();
@@ -746,7 +762,7 @@ void Front::trace_diagnostics(Document& document, int64_t version, bool is_uncha
   }
 }
 
-/// The worker has found where the schedule of a job goes; the editor is asked to put it there.
+/// The worker has answered with an edit that inserts a schedule; asks the editor to make it.
 void Front::insert_schedule(const Pending& pending, const std::string& body) {
   std::string text = body;
   std::string why;
@@ -775,10 +791,10 @@ void Front::on_worker_end(const ExitStatus& status) {
   worker_up_ = false;
   if (quit_) { return; }
   last_crash_ = fmt::format("the analysis worker {}", status.describe());
-  answer_all_pending(ErrorCode::InternalError, last_crash_ + "; it is started anew");
-  log(Warning, last_crash_ + "; it is started anew");
+  answer_all_pending(ErrorCode::InternalError, last_crash_ + "; it restarts");
+  log(Warning, last_crash_ + "; it restarts");
   if (working_) {
-    // Content that has changed since is not to blame for what its predecessor did.
+    // A text that changed meanwhile is not to blame: its predecessor was analysed.
     Document* document = find_document(working_->document);
     bool is_same = document != nullptr && document->version == working_->version;
     if (working_->request != nullptr) {
@@ -808,7 +824,7 @@ void Front::watch_worker() {
   bool is_hung = host_.worker_cpu() - working_->cpu > options_.hang_limit + allowance;
   bool is_stuck = spent > options_.stuck_limit + allowance;
   if (is_hung || is_stuck) {
-    log(Warning, fmt::format("the analysis worker made no progress for {:.1f} s; it is stopped", std::chrono::duration<double>(spent).count()));
+    log(Warning, fmt::format("the analysis worker made no progress for {:.1f} s and is stopped", std::chrono::duration<double>(spent).count()));
     return host_.kill_worker();
   }
   host_.to_worker(framed("", {{header::ping, 1}}));
@@ -820,19 +836,19 @@ void Front::on_tick() {
   if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
   watch_worker();
   jobs_.on_tick();
-  tell_status();
+  send_status();
   if (!mirrors_.is_empty()) {
     for (const auto& [uri, document] : documents_) {
       auto written = mirrors_.version(document->number);
       if (written && *written != document->version) { mirrors_.write(document->number, document->version, document->text.text); }
     }
   }
-  // Not while a thousand of them are being closed.
+  // Later than a tenth of a second after the last close: an editor may close a thousand documents in a row.
   if (closed_at_ && now - *closed_at_ > 100ms) {
     closed_at_.reset();
     give_memory_back();
   }
-  // An editor that died without closing our input would leave us behind.
+  // An editor may die without closing the server's input; the server must not outlive it.
   if (client_process_ && now - client_checked_ > 3s) {
     client_checked_ = now;
     if (::kill(static_cast<pid_t>(*client_process_), 0) != 0 && errno == ESRCH) { on_client_end(); }
@@ -858,7 +874,7 @@ void Front::quarantine(Document& document) {
                      {"severity", 1},
                      {"source", "loopsmith"},
                      {"code", "analysis-crashed"},
-                     {"message", fmt::format("analysis of this file crashed ({}); edits re-enable it", last_crash_)}};
+                     {"message", fmt::format("analysis of this file crashed ({}); edit the file to analyse it again", last_crash_)}};
   send(notification("textDocument/publishDiagnostics",
                     {{"uri", document.uri}, {"version", document.version}, {"diagnostics", Json::array({diagnostic})}}));
 }

@@ -1,11 +1,11 @@
-// The front: what the editor talks to, and what never dies. It frames messages, keeps the texts of open documents and
-// the table of requests, starts and restarts the analysis worker, and owns background jobs, which outlive workers.
-// It knows no parser and no IR; it does not know libuv either: whoever runs it (loop.cpp, or a test) is its Host.
+// The front: the process that the editor talks to. It supervises the other processes, and it must never die: it owns the texts of open documents,
+// the requests under way, the editor's settings and the background jobs, so that all of these outlive an analysis worker. It never looks
+// into a program: the worker analyses texts, and programs of their own run and tune them. The front parses JSON only. It does not know libuv
+// either: its Host (loop.cpp, or a test) runs it.
 //
-// What it passes to the worker it passes as it came. When the worker dies, whatever was asked of it is answered with
-// an error, a new one is started and told all open documents; a document whose content killed a worker twice is left
-// out, with a diagnostic on it, until it is edited. A request that killed one twice is refused until the text is another;
-// all else of the document stays. One thread.
+// Messages for the worker are passed on unchanged. When the worker dies, every request that it had is answered with an error, and a new worker
+// starts and gets all open documents. A document whose content killed a worker twice is not sent again until it is edited, and has a
+// diagnostic meanwhile. A request that killed a worker twice is refused until the text changes; the rest of the document goes on. One thread.
 #pragma once
 
 #include <deque>
@@ -28,16 +28,16 @@
 
 namespace loopsmith::lsp {
 
-/// What the front asks of the one who runs it. Nothing here calls back into the front.
+/// The services that the front needs of its event loop. None of them calls back into the front.
 class Host : public JobHost {
  public:
   virtual void to_client(std::string frame) = 0;
   virtual void to_worker(std::string frame) = 0;
-  /// A fresh worker; false where none can be started.
+  /// Starts a fresh worker; false where that fails.
   virtual auto start_worker() -> bool = 0;
-  /// Its end is then told as any other end is.
+  /// Its end then arrives by `on_worker_end`, as any other end does.
   virtual void kill_worker() = 0;
-  /// Jobs stand still from now on, so that what the client waits for has the processors; until `let_jobs_go`, or for a tenth of a second.
+  /// Suspends the jobs, so that the client's request has the processors; until `let_jobs_go`, or for a tenth of a second.
   virtual void hold_jobs() = 0;
   virtual void let_jobs_go() = 0;
   /// Processor time that the worker has used.
@@ -46,11 +46,11 @@ class Host : public JobHost {
 };
 
 struct FrontOptions {
-  /// Processor time that the worker may spend on one document without a sign of progress, beside what its size allows.
+  /// Processor time that the worker may spend on one document without a sign of progress, in addition to an allowance for its size.
   std::chrono::duration<double> hang_limit = std::chrono::duration<double>(1.0);
-  /// The same by the clock, for a worker that waits for what never comes.
+  /// The same by the clock, for a worker that waits for something that never comes.
   std::chrono::duration<double> stuck_limit = std::chrono::duration<double>(30.0);
-  /// Where searches are kept that are not done; empty: nowhere.
+  /// The folder that keeps unfinished searches; empty: none are kept.
   std::string searches = {};
 };
 
@@ -58,7 +58,7 @@ class Front {
  public:
   Front(Host& host, FrontOptions options, Recorder* recorder = nullptr);
 
-  // Events, from the one who runs it.
+  // Events, from the host.
   void start();
   void on_client_bytes(std::string_view bytes);
   void on_client_end();
@@ -66,7 +66,7 @@ class Front {
   void on_worker_end(const ExitStatus& status);
   void on_job_line(JobId job, std::string_view line) { jobs_.on_line(job, line); }
   void on_job_end(JobId job, const ExitStatus& status, std::string_view errors) { jobs_.on_end(job, status, errors); }
-  /// Some ten times a second.
+  /// The host calls it about ten times a second.
   void on_tick();
 
  private:
@@ -79,7 +79,7 @@ class Front {
     int64_t version = 0;
     SyncedText text;
     bool quarantined = false;
-    std::map<int64_t, Clock::time_point> read;  // versions without diagnostics so far, and when each came; kept for a trace only
+    std::map<int64_t, Clock::time_point> read;  // when each version came that has no diagnostics yet; only while the editor wants a trace
   };
 
   /// A request on its way through the worker.
@@ -89,10 +89,10 @@ class Front {
     uint64_t document = 0;  // 0: none
     Clock::time_point since;
     std::optional<JobId> inserts;  // the job whose schedule this request is to insert
-    bool shows = false;            // the view that is answered is shown to the user
-    bool reports = false;          // what is answered is written down for a report
-    std::string label = {};        // of the edit that is answered, which the editor is asked to make
-    std::string file = {};         // that it is about
+    bool shows = false;            // the answer is a view, which the editor shows to the user
+    bool reports = false;          // the answer goes into a report
+    std::string label = {};        // of the edit in the answer, which the editor is asked to make
+    std::string file = {};         // of a report: the document's URI
     Json work_token = {};          // by which the client may cancel it; null: it gave none
   };
 
@@ -115,6 +115,10 @@ class Front {
   void show_view(const Pending& pending, const std::string& body);
   void attach_repl(const Json& id, const std::string& uri);
   void execute_command(const Json& id, const Json& params, std::string body);
+  void start_job(const Json& id, JobKind kind, const Json& argument);
+  void steer_search(const Json& id, std::string_view command, const Json& argument);
+  void insert_found(const Json& id, const Json& argument, std::string body);
+  void toggle_hints(const Json& id);
 
   // To the client.
   void send(const Json& message);
@@ -125,12 +129,12 @@ class Front {
   void log(int type, std::string_view message);
   void ask_client(std::string_view method, Json params, std::function<void(const Json& response)> then);
   [[nodiscard]] auto status() const -> Json;
-  void tell_status();
+  void send_status();
 
   // The worker.
   void bring_up_worker();
-  void tell_worker_all();
-  void tell_worker_open(const Document& document);
+  void send_all_to_worker();
+  void send_open_to_worker(const Document& document);
   void forward(Pending pending, std::string body);
   void pass(std::string frame);
   void on_worker_frame(Frame frame);
@@ -153,11 +157,11 @@ class Front {
   State state_ = State::Fresh;
   bool quit_ = false;
   FrameReader client_reader_;
-  Clock::time_point read_at_{};   // what is handled now
+  Clock::time_point read_at_{};   // when the message that is handled now was read
   Encoding encoding_ = Encoding::Utf16;
   Json client_capabilities_;
   Json initialize_params_;
-  std::vector<std::string> folders_;   // that the editor has opened, as URIs
+  std::vector<std::string> folders_;   // the editor's workspace folders, as URIs
   Json configuration_;
   std::optional<int64_t> client_process_;
   Clock::time_point client_checked_{};
@@ -166,7 +170,7 @@ class Front {
   std::unordered_map<std::string, std::unique_ptr<Document>> documents_;
   uint64_t next_document_ = 1;
   Mirrors mirrors_;
-  std::optional<Clock::time_point> closed_at_;  // a document, since memory was given back
+  std::optional<Clock::time_point> closed_at_;  // the last close of a document since memory was given back
 
   std::map<uint64_t, Pending> pending_;  // by ticket
   uint64_t next_ticket_ = 1;
@@ -175,10 +179,10 @@ class Front {
 
   FrameReader worker_reader_;
   bool worker_up_ = false;
-  uint64_t passed_ = 0;         // frames that this worker was given, signs of life not counted
-  bool rests_ = false;          // it has done all of them
-  Json told_status_;            // the last one
-  bool serves_client_ = false;  // what is passed now comes from the client
+  uint64_t passed_ = 0;         // frames that this worker got, pings not counted
+  bool rests_ = false;          // the worker has handled all of them
+  Json sent_status_;            // the last one
+  bool serves_client_ = false;  // a message of the client is being handled
   std::deque<std::pair<uint64_t, std::string>> held_;  // requests for a worker that is not up
   std::deque<Clock::time_point> restarts_;
   Clock::time_point restart_at_{};
@@ -188,7 +192,7 @@ class Front {
     Clock::time_point since;
     std::chrono::duration<double> cpu{};
     uint64_t polls = 0;
-    const MethodRow* request = nullptr;  // that it answers; null: it looks at the text
+    const MethodRow* request = nullptr;  // the request that it answers; null: it analyses the text
   };
   std::optional<Working> working_;
   std::unordered_map<uint64_t, int> crashes_;  // by hash of content

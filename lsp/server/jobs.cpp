@@ -5,7 +5,10 @@
 
 #include <cmath>
 
+#include "lsp/jobs/wording.h"
+#include "lsp/protocol/jobs.h"
 #include "lsp/protocol/uri.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -27,43 +30,16 @@ constexpr int64_t trials_for_estimate = 8;
 constexpr int64_t interpreted_steps = 200'000'000;
 constexpr double interpreted_seconds = 30;
 
-auto duration_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
-  return fmt::format("{:.2f} s", seconds);
-}
-
-auto clock_text(double seconds) -> std::string {
-  auto whole = static_cast<int64_t>(std::ceil(seconds));
-  return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
-}
-
-/// A share over the whole says that the peaks are not the machine's: they were measured while something else ran.
-auto roofline_text(double share, int digits) -> std::string {
-  return share > 1.005 ? "above the roofline: `loopsmith target show --measure` measures it again" : fmt::format("{:.{}f}% of the roofline", share * 100, digits);
-}
-
-/// What is left of a search, until it has no trials left or no time: "51 s to 1:34 min left". Empty: nobody knows.
-auto left_text(double elapsed, std::optional<int64_t> trial, std::optional<int64_t> trials, std::optional<double> budget) -> std::string {
+/// The seconds that are left of a search, at least and at most, until it has no trials left or no time; none: not known.
+auto time_left(double elapsed, std::optional<int64_t> trial, std::optional<int64_t> trials, std::optional<double> budget) -> std::optional<std::pair<double, double>> {
   std::optional<double> by_time = budget ? std::optional(std::max(*budget - elapsed, 0.0)) : std::nullopt;
   std::optional<double> by_trials;
   if (trial && trials && *trial >= trials_for_estimate && *trials > *trial) { by_trials = elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial); }
-  if (!by_trials) { return by_time ? clock_text(*by_time) + " left" : std::string(); }
+  if (!by_trials) { return by_time ? std::optional(std::pair(*by_time, *by_time)) : std::nullopt; }
   double least = *by_trials * 0.7, most = *by_trials * 1.3;
-  if (by_time && *by_time <= least) { return clock_text(*by_time) + " left"; }
+  if (by_time && *by_time <= least) { return std::pair(*by_time, *by_time); }
   if (by_time) { most = std::min(most, *by_time); }
-  return fmt::format("{} to {} left", clock_text(least), clock_text(most));
-}
-
-auto comparing_text(std::optional<double> best_seconds) -> std::string {
-  return fmt::format("comparing the best{} with the program", best_seconds ? fmt::format(", {},", duration_text(*best_seconds)) : std::string());
-}
-
-auto number_in(const Json& json, const char* name) -> std::optional<double> {
-  const Json& value = member(json, name);
-  if (!value.is_number()) { return std::nullopt; }
-  return value.get<double>();
+  return std::pair(least, most);
 }
 
 /// Adds what a line of the search says to what is not sent yet: trials behind trials, the rest as it is now.
@@ -139,13 +115,12 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.uri = request.uri;
   job.function = request.function;
   job.version = request.version;
-  job.message = "starting";
   job.kind = request.kind;
   job.schedule = request.schedule;
   job.other = request.other;
   job.block = request.block;
   job.budget = request.seconds;
-  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .trials = request.trials, .seconds = request.seconds, .message = {}, .best_seconds = {}};
+  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .trials = request.trials, .seconds = request.seconds, .progress = {}};
   if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
   JobId id = job.id;
   Job& kept = jobs_.emplace(id, std::move(job)).first->second;
@@ -185,7 +160,7 @@ void Jobs::show_progress(JobId id) {
     if (found == jobs_.end() || found->second.ended || response.contains("error")) { return; }
     Job& begun = found->second;
     begun.has_progress = true;
-    Json value = {{"kind", "begin"}, {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)}, {"cancellable", true}, {"message", begun.message}};
+    Json value = {{"kind", "begin"}, {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)}, {"cancellable", true}, {"message", progress_text(facts_of(begun))}};
     // Editors that are told none here need not show one later. A search always has a limit.
     if (begun.percentage || begun.kind == JobKind::Tune) { value["percentage"] = begun.percentage.value_or(0); }
     talk_.to_client(notification("$/progress", {{"token", token}, {"value", std::move(value)}}));
@@ -196,8 +171,7 @@ void Jobs::show_progress(JobId id) {
 void Jobs::keep(Job& job, bool now) {
   if (job.kind != JobKind::Tune || job.ended || (!now && host_.now() - job.last_kept < keep_gap)) { return; }
   job.last_kept = host_.now();
-  job.kept.message = job.message;
-  job.kept.best_seconds = job.best_seconds;
+  job.kept.progress = job.progress;
   job.kept.percentage = job.percentage.value_or(0);
   kept_.keep(job.kept);
 }
@@ -212,16 +186,8 @@ void Jobs::restore(const std::string& uri, int64_t version) {
     job.version = version;
     job.state = State::Paused;
     job.is_restored = true;
-    job.best_seconds = search.best_seconds;
+    job.progress = search.progress;
     job.percentage = search.percentage;
-    job.message = search.message;
-    // How much time it took and was to take was of another day.
-    if (size_t so_far = job.message.find(" so far"); so_far != std::string::npos) {
-      size_t comma = job.message.rfind(", ", so_far);
-      job.message.resize(comma == std::string::npos ? 0 : comma);
-    }
-    if (job.message == "starting") { job.message.clear(); }
-    if (job.message.empty()) { job.message = "nothing was measured yet"; }
     job.budget = search.seconds;
     job.kept = std::move(search);
     JobId id = job.id;
@@ -237,9 +203,8 @@ auto Jobs::begin_again(JobId id, int64_t version, const std::string& text) -> st
   if (auto failure = launch(job, text)) { return *failure; }
   job.is_restored = false;
   job.state = State::Running;
-  // What the earlier session found counts once this one has found its record.
-  job.best_seconds.reset();
-  job.message = "starting";
+  // The earlier session's best counts once this session has read the record of it.
+  job.progress = {};
   talk_.to_worker(for_worker(job));
   show_progress(id);
   return {};
@@ -261,7 +226,7 @@ auto Jobs::summary() const -> std::string {
     if (job.ended) { continue; }
     std::string what = job.schedule.empty() ? job.function : job.schedule;
     out += (out.empty() ? "" : "; ") + fmt::format("{} {}", words(job.kind).doing, what);
-    if (job.kind == JobKind::Tune) { out += fmt::format("{}: {}", job.state == State::Paused ? " paused" : "", job.message); }
+    if (job.kind == JobKind::Tune) { out += fmt::format("{}: {}", job.state == State::Paused ? " paused" : "", progress_text(facts_of(job))); }
   }
   return out;
 }
@@ -279,8 +244,7 @@ auto Jobs::stop(JobId id) -> bool {
   }
   if (job.state == State::Running || job.state == State::Paused) {
     job.state = State::Stopping;
-    job.kill_at = host_.now() + (job.best_seconds ? result_grace : stop_grace);
-    job.message = "stopping, keeping the best so far";
+    job.kill_at = host_.now() + (job.progress.best_seconds ? result_grace : stop_grace);
     host_.signal_job(id, SIGINT);
     report(job, true);
     if (job.verifies) { compare(job); }
@@ -331,8 +295,7 @@ auto Jobs::searching(const std::string& uri) const -> std::optional<JobId> {
 void Jobs::compare(Job& job) {
   job.state = State::Comparing;
   job.kill_at = never();
-  job.message = comparing_text(job.best_seconds);
-  std::string told = fmt::format("{} of {} is stopped; {}", words(job.kind).name, job.function, job.message);
+  std::string told = fmt::format("{} of {} is stopped; {}", words(job.kind).name, job.function, comparing_text(job.progress.best_seconds));
   job.has_progress ? end_progress(job, told) : talk_.to_client(show_message(3, told));
   talk_.to_worker(for_worker(job));
   tell_view(job, true);
@@ -373,7 +336,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
   if (job.kind == JobKind::Verify) {
     if (bool_in(*event, "compared")) {
       job.is_equal = bool_in(*event, "equal");
-      job.message = string_in(*event, "how");
+      job.how = string_in(*event, "how");
       job.extent = string_in(*event, "extent");
       if (!*job.is_equal) { job.failure = string_in(*event, "difference"); }
     }
@@ -395,8 +358,8 @@ void Jobs::on_line(JobId id, std::string_view line) {
     // Asked for before it could hear.
     if (!std::exchange(job.hears, true) && job.state == State::Paused) { host_.signal_job(id, SIGUSR1); }
     note_news(job.news, *event);
-    if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0) { job.floor_seconds = *floor; }
-    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
+    if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0) { job.progress.floor_seconds = floor; }
+    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.progress.best_seconds = best; }
     bool verified_before = std::exchange(job.verifies, string_in(*event, "phase") == "verifying");
     if (job.verifies && job.state == State::Stopping) { return compare(job); }
     tell_view(job, false);
@@ -407,7 +370,6 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (job.verifies) {
       // It was at its end when it was to pause.
       job.state = State::Running;
-      job.message = comparing_text(job.best_seconds);
       return report(job, !verified_before);
     }
     // Whichever limit is nearer ends it.
@@ -417,24 +379,18 @@ void Jobs::on_line(JobId id, std::string_view line) {
     std::optional<double> limit = job.budget ? job.budget : number_in(*event, "limit");
     if (elapsed && limit && *limit > 0) { share = std::max(share.value_or(0), *elapsed / *limit); }
     if (share) { job.percentage = static_cast<int>(std::clamp(*share, 0.0, 1.0) * 100); }
-    if (trial && trials && *trials > 0) {
-      job.message = fmt::format("trial {}/{}", *trial, *trials);
-    } else if (trial) {
-      job.message = fmt::format("trial {}", *trial);
+    if (trial) {
+      job.progress.trial = trial;
+      job.progress.trials = trials && *trials > 0 ? trials : std::nullopt;
     }
-    if (job.best_seconds) { job.message += fmt::format(", best {}", duration_text(*job.best_seconds)); }
-    if (job.floor_seconds > 0 && job.best_seconds) { job.message += fmt::format(" ({})", roofline_text(job.floor_seconds / *job.best_seconds, 0)); }
-    if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
+    job.progress.elapsed = elapsed;
+    job.progress.left = job.state == State::Running && elapsed ? time_left(*elapsed, trial, trials, limit) : std::nullopt;
     if (elapsed && job.budget) { job.kept.seconds = std::max(*job.budget - *elapsed, 1.0); }
     keep(job, false);
-    if (job.state == State::Running && elapsed) {
-      std::string left = left_text(*elapsed, trial, trials, limit);
-      if (!left.empty()) { job.message += ", " + left; }
-    }
     report(job, false);
   } else if (kind == "done") {
     job.result = *event;
-    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
+    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.progress.best_seconds = best; }
   } else if (kind == "error") {
     job.failure = string_in(*event, "message");
   }
@@ -478,7 +434,7 @@ void Jobs::report(Job& job, bool now) {
   }
   if (!job.has_progress || (!now && host_.now() - job.last_report < report_gap)) { return; }
   job.last_report = host_.now();
-  Json value = {{"kind", "report"}, {"cancellable", job.state == State::Running || job.state == State::Paused}, {"message", job.state == State::Paused ? "paused: " + job.message : job.message}};
+  Json value = {{"kind", "report"}, {"cancellable", job.state == State::Running || job.state == State::Paused}, {"message", (job.state == State::Paused ? "paused: " : "") + progress_text(facts_of(job))}};
   if (job.percentage) { value["percentage"] = *job.percentage; }
   talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", std::move(value)}}));
 }
@@ -494,7 +450,7 @@ void Jobs::finish(Job& job) {
   switch (job.state) {
     case State::Done:
       if (job.is_equal) {
-        message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.message)
+        message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.how)
                                 : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
         type = *job.is_equal ? 3 : 1;
         break;
@@ -531,20 +487,20 @@ void Jobs::finish(Job& job) {
         break;
       }
       message = fmt::format("{} tuned", job.schedule.empty() ? job.function : job.schedule);
-      if (job.best_seconds) { message += fmt::format(": best {}", duration_text(*job.best_seconds)); }
+      if (job.progress.best_seconds) { message += fmt::format(": best {}", duration_text(*job.progress.best_seconds)); }
       if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
         detail = fmt::format(" ({})", verified.get<std::string>());
       }
       break;
     case State::Stopping:
       if (job.is_restored) {
-        message = fmt::format("{} of {} is given up; what was measured is kept", words(job.kind).name, job.function);
+        message = fmt::format("{} of {} is given up; its measurements are kept", words(job.kind).name, job.function);
         break;
       }
       message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
       break;
     case State::Abandoned:
-      message = fmt::format("the best of {} was not compared with the program and is not offered; what was measured is kept", job.function);
+      message = fmt::format("the best of {} was not compared with the program and is not offered; its measurements are kept", job.function);
       break;
     default:
       message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);
@@ -580,55 +536,67 @@ void Jobs::tell_view(Job& job, bool now) {
   params["state"] = job.ended && job.state != State::Done ? "failed" : name(job.state);
   if (job.ended && !job.failure.empty()) { params["message"] = job.failure; }
   if (job.ended && job.state == State::Done) {
-    params["best_seconds"] = job.best_seconds.value_or(0);
+    params["best_seconds"] = job.progress.best_seconds.value_or(0);
     params["verified"] = string_in(job.result, "verified");
     params["schedule_text"] = string_in(job.result, "schedule_text");
   }
   talk_.to_client(notification("loopsmith/tuning", std::move(params)));
 }
 
-auto Jobs::for_worker(const Job& job) -> Json {
-  const char* state = !job.ended && job.state == State::Paused ? "paused" : !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
-  Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
-  if (!job.ended) { params["message"] = job.message; }
-  if (!job.ended && job.is_restored) { params["restored"] = true; }
-  if (job.kind == JobKind::Run || job.kind == JobKind::Interpret) {
-    params["schedule"] = job.schedule;
-    params["state"] = !job.ended ? "executing" : "gone";
-  } else if (job.kind == JobKind::Verify) {
-    params["schedule"] = job.schedule;
-    params["state"] = !job.ended ? "verifying" : job.state == State::Done ? "verified" : "gone";
-    if (job.is_equal) {
-      params["equal"] = *job.is_equal;
-      params["extent"] = job.extent;
-      if (!*job.is_equal) { params["difference"] = job.failure; }
+auto Jobs::facts_of(const Job& job) -> JobFacts {
+  auto phase = [&] {
+    // The results of a run are a message, and nothing refers to the run afterwards.
+    bool is_run = job.kind == JobKind::Run || job.kind == JobKind::Interpret;
+    if (job.ended) { return job.state == State::Done && !is_run ? JobPhase::Done : JobPhase::Gone; }
+    if (job.is_restored) { return JobPhase::Kept; }
+    switch (job.state) {
+      case State::Paused: return JobPhase::Paused;
+      case State::Stopping: return JobPhase::Stopping;
+      case State::Comparing:
+      case State::Abandoned: return JobPhase::ComparingStopped;
+      case State::Running:
+      case State::Done:
+      case State::Failed: break;
     }
-  } else if (job.kind == JobKind::Bench) {
-    params["schedule"] = job.schedule;
-    if (!job.other.empty()) { params["other"] = job.other; }
-    params["state"] = !job.ended ? "timing" : job.state == State::Done ? "timed" : "gone";
-    if (!job.rows.empty()) {
-      params["plain_seconds"] = number_in(job.rows.front(), "seconds").value_or(0);
-      params["seconds"] = number_in(job.rows.back(), "seconds").value_or(0);
-    }
-  } else if (!job.schedule.empty()) {
-    params["schedule"] = job.schedule;
+    return job.verifies ? JobPhase::Comparing : JobPhase::Running;
+  };
+  JobFacts facts;
+  facts.job = job.id;
+  facts.kind = job.kind;
+  facts.phase = phase();
+  facts.uri = job.uri;
+  facts.function = job.function;
+  facts.version = job.version;
+  facts.schedule = job.schedule;
+  facts.other = job.other;
+  facts.progress = job.progress;
+  if (job.kind == JobKind::Verify && job.is_equal) {
+    facts.is_equal = *job.is_equal;
+    facts.extent = job.extent;
+    if (!*job.is_equal) { facts.difference = job.failure; }
   }
-  if (job.kind == JobKind::Tune && job.state == State::Done && job.ended) {
-    params["seconds"] = job.best_seconds.value_or(0);
-    if (job.floor_seconds > 0 && job.best_seconds) { params["share"] = job.floor_seconds / *job.best_seconds; }
-    params["hole"] = string_in(member(job.result, "hole"), "state");
-    params["schedule_text"] = string_in(job.result, "schedule_text");
-    params["insert"] = member(job.result, "insert");
+  if (job.kind == JobKind::Bench && !job.rows.empty()) {
+    facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0);
+    facts.seconds = number_in(job.rows.back(), "seconds").value_or(0);
   }
-  return notification("loopsmith/job", std::move(params));
+  if (job.kind == JobKind::Tune && facts.is_done()) {
+    facts.seconds = job.progress.best_seconds.value_or(0);
+    if (job.progress.floor_seconds && job.progress.best_seconds) { facts.share = *job.progress.floor_seconds / *job.progress.best_seconds; }
+    facts.hole_state = string_in(member(job.result, "hole"), "state");
+    facts.schedule_text = string_in(job.result, "schedule_text");
+    const Json& insert = member(job.result, "insert");
+    auto offset = int_in(insert, "offset");
+    if (offset && *offset >= 0 && *offset <= UINT32_MAX) { facts.insert.emplace(static_cast<uint32_t>(*offset), string_in(insert, "text")); }
+  }
+  return facts;
 }
+
+auto Jobs::for_worker(const Job& job) -> Json { return notification(job_method, to_json(facts_of(job))); }
 
 auto Jobs::all_for_worker() const -> std::vector<Json> {
   std::vector<Json> all;
   for (const auto& [id, job] : jobs_) {
-    Json message = for_worker(job);
-    if (message["params"]["state"] != "gone") { all.push_back(std::move(message)); }
+    if (facts_of(job).phase != JobPhase::Gone) { all.push_back(for_worker(job)); }
   }
   return all;
 }

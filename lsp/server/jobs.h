@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsp/jobs/facts.h"
 #include "lsp/protocol/json.h"
 #include "lsp/server/searches.h"
 #include "support/process.h"
@@ -28,8 +29,6 @@
 namespace loopsmith::lsp {
 
 using JobId = uint64_t;
-
-enum class JobKind : uint8_t { Tune, Bench, Verify, Run, Interpret };
 
 struct JobRequest {
   std::string uri;
@@ -119,10 +118,9 @@ class Jobs {
     bool ended = false;         // the program is gone
     Deadline kill_at = never();
     Clock::time_point last_report{};
-    std::optional<double> best_seconds;
-    double floor_seconds = 0;   // of a search: no schedule is faster on this machine; 0: not known
+    SearchProgress progress;    // of a search
     bool verifies = false;      // a search: it compares its best with the program
-    std::string message;
+    std::string how;            // of a comparison: "interpreter, all outputs"
     std::optional<int> percentage;   // none: nobody knows of how much
     std::string failure;
     Json result;
@@ -147,6 +145,7 @@ class Jobs {
   void keep(Job& job, bool now);
 
   [[nodiscard]] static auto token_of(const Job& job) -> std::string;
+  [[nodiscard]] static auto facts_of(const Job& job) -> JobFacts;
   [[nodiscard]] static auto for_worker(const Job& job) -> Json;
   void report(Job& job, bool now);
   void end_progress(Job& job, const std::string& message);

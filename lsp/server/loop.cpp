@@ -1,6 +1,5 @@
 // The event loop of the front: see loop.h. One thread; pipes to the client, the worker and every job are libuv
-// streams, ends of programs are told by SIGCHLD. Standard output is moved aside at the start, so that nothing but
-// frames can ever reach the client.
+// streams, and SIGCHLD announces that a program ended. Standard output is moved aside at the start, so that only frames can reach the client.
 #include "lsp/server/loop.h"
 
 #include <fcntl.h>
@@ -20,22 +19,23 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Of searches and measurements in the background. With 5 the slowest keys took twice as long while a search ran, with 15 as long as without one
-/// (`bench-typing`).
+/// The niceness of searches and measurements in the background. At 5 the slowest keys took twice as long while a search ran; at 15 they took as
+/// long as without one (`bench-typing`).
 constexpr int job_niceness = 15;
 
-/// Niceness alone leaves the system free to let a job end its slice before a key is answered: jobs are stopped while one is. They go on when
-/// the editor has had this long to take its answer in, at the latest after `longest_hold`, and then run as long before they are stopped again. In milliseconds.
+/// With niceness alone the system may let a job finish its slice before a key is answered, so jobs are stopped while a key is answered. They go
+/// on `pause_behind_answer` after the answer, so that the editor can take it in, and at the latest after `longest_hold`; then they run for that
+/// long before they can be stopped again. In milliseconds.
 constexpr uint64_t pause_behind_answer = 2;
 constexpr uint64_t longest_hold = 100;
 
-/// A pipe or socket that is read as bytes come and written in order. Lives on the heap: libuv closes it later.
+/// A pipe or socket: delivers bytes as they come, writes bytes in order. Lives on the heap, because libuv closes it later.
 class Channel {
  public:
   using OnBytes = std::function<void(std::string_view)>;
   using OnEnd = std::function<void()>;
 
-  /// Takes the descriptor over.
+  /// Takes ownership of the descriptor.
   static auto open(uv_loop_t* loop, int fd) -> Channel* {
     auto* channel = new Channel;
     channel->kind_ = uv_guess_handle(fd);
@@ -92,7 +92,7 @@ class Channel {
       }
       return;
     }
-    // Most of what is written fits the pipe at once.
+    // Most writes fit the pipe at once.
     if (in_flight_ == 0) {
       uv_buf_t whole = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
       int written = uv_try_write(stream(), &whole, 1);
@@ -126,7 +126,7 @@ class Channel {
       uv_close(reinterpret_cast<uv_handle_t*>(&handle_), free);
     }
   }
-  /// Closes once what was written has gone out.
+  /// Closes once all written bytes have gone out.
   void finish() {
     if (file_ >= 0 || closing_) { return close(); }
     auto* request = new uv_shutdown_t;
@@ -196,7 +196,7 @@ class Server final : public Host {
     from_client_->read([this](std::string_view bytes) { front_.on_client_bytes(bytes); }, [this] { front_.on_client_end(); });
     uv_run(&loop_, UV_RUN_DEFAULT);
 
-    // Whatever was left for the client goes out, within reason.
+    // The last bytes for the client go out, for a second at most.
     Deadline deadline = in(std::chrono::seconds(1));
     while (!to_client_->is_idle() && Clock::now() < deadline) { uv_run(&loop_, UV_RUN_ONCE); }
     close_all();
@@ -220,7 +220,7 @@ class Server final : public Host {
     worker_output_ = Channel::open(&loop_, worker_->release_output());
     worker_output_->read([this](std::string_view bytes) { front_.on_worker_bytes(bytes); },
                          [this] {
-                           // A worker that closes its output is of no more use, if it lives at all.
+                           // A worker that closed its output can answer nothing any more, even if it still lives.
                            worker_output_closed_ = true;
                            kill_worker();
                            look_for_ends();
@@ -243,7 +243,7 @@ class Server final : public Host {
 
   auto start_job(JobId id, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> override {
-    // What the job starts stays in its group, so that all of it stands still together.
+    // The job and the programs that it starts are one process group, so that all of them stop together.
     ProcessOptions options{.argv = {options_.job_program}, .environment = {{background_variable, "1"}}, .standard_error = Stream::Pipe, .niceness = job_niceness};
     options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
     auto process = Process::start(options);
@@ -272,7 +272,7 @@ class Server final : public Host {
     running->error->read(
         [running](std::string_view bytes) {
           running->errors += bytes;
-          // Its last words are what counts.
+          // Only the end is reported.
           if (running->errors.size() > 64 << 10) { running->errors.erase(0, running->errors.size() - (32 << 10)); }
         },
         [] {});
@@ -288,7 +288,7 @@ class Server final : public Host {
     if (jobs_.empty()) { return; }
     Clock::time_point now = Clock::now();
     if (held_since_) {
-      // Held on for another key, but not without end.
+      // Another key extends the hold, up to `longest_hold`.
       start_hold_timer(longest_hold - std::min<uint64_t>(longest_hold, milliseconds(now - *held_since_)));
       return;
     }
@@ -358,7 +358,7 @@ class Server final : public Host {
     for (int turn = 0; turn < 10 && uv_loop_close(&loop_) == UV_EBUSY; ++turn) { uv_run(&loop_, UV_RUN_NOWAIT); }
   }
 
-  /// Programs that ended, as far as all they wrote has been read.
+  /// Reports the programs that ended and whose output has been read to its end.
   void look_for_ends() {
     if (worker_) {
       auto status = worker_->poll_exit();
@@ -400,12 +400,12 @@ class Server final : public Host {
   Channel* worker_output_ = nullptr;
   bool worker_output_closed_ = false;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
-  std::optional<Clock::time_point> held_since_;  // jobs stand still
+  std::optional<Clock::time_point> held_since_;  // while jobs are stopped
   Clock::time_point no_hold_before_{};
   int status_ = 0;
 };
 
-/// Waits for one client on the local machine; -1 where the port cannot be had.
+/// Waits for one client on the local machine; -1 where the port is not available.
 auto accept_client(int port) -> int {
   int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int yes = 1;

@@ -1,4 +1,4 @@
-// `loopsmith lsp`: the front on a libuv event loop. libuv appears in loop.cpp and nowhere else in the server.
+// `loopsmith lsp`: runs the front on a libuv event loop. Only loop.cpp uses libuv.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 namespace loopsmith::lsp {
 
 struct ServerOptions {
-  std::string program;      // what is started for the worker and for jobs: `PROGRAM worker --analyze`, `PROGRAM tune ...`
-  std::string job_program;  // the same for jobs, where it differs
-  std::string record;       // file that keeps the session; empty: none
+  std::string program;      // starts the worker: `PROGRAM worker --analyze`
+  std::string job_program;  // starts jobs: `PROGRAM tune ...`
+  std::string record;       // the file that records the session; empty: none
   std::optional<int> port;  // wait for one client on this port of the local machine instead of standard input
   FrontOptions front;
 };
 
-/// Serves until the client is done; gives the exit status.
+/// Serves one client until it is done; returns the exit status.
 [[nodiscard]] auto serve(const ServerOptions& options) -> int;
 
 }  // namespace loopsmith::lsp

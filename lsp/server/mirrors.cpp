@@ -33,7 +33,7 @@ auto base() -> std::string {
 
 constexpr std::string_view prefix = "loopsmith-mirror-";
 
-/// The folder, open and locked; -1: it is another's, or no folder.
+/// The folder, open and locked; -1: another user owns it, another server has locked it, or it is no folder.
 auto locked(const std::string& folder) -> int {
   int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) { return -1; }
@@ -51,7 +51,7 @@ void Mirrors::sweep() {
     if (!entry->path().filename().native().starts_with(prefix)) { continue; }
     int file = locked(entry->path());
     if (file < 0) { continue; }
-    // There is nothing below but a mirror and one that was being written.
+    // The folder holds a mirror and at most one file that was being written.
     std::error_code ignored;
     for (auto mirror = std::filesystem::directory_iterator(entry->path(), ignored); !ignored && mirror != std::filesystem::directory_iterator(); mirror.increment(ignored)) {
       ::unlink(mirror->path().c_str());
@@ -88,7 +88,7 @@ auto Mirrors::version(uint64_t document) const -> std::optional<int64_t> {
 
 void Mirrors::write(uint64_t document, int64_t version, std::string_view text) {
   auto found = mirrors_.find(document);
-  // A disk that is full now may not be later.
+  // A write that fails (the disk may be full) is tried again at the next tick.
   if (found != mirrors_.end() && write_aside(found->second.path, text)) { found->second.version = version; }
 }
 

@@ -1,6 +1,6 @@
-// Texts of open documents as files, for programs beside the editor that are to see what is not saved: a REPL that is attached to a
-// document reads its mirror. There is one only where it was asked for, in a folder that nobody else may read; it goes with the
-// document. A folder is locked as long as its server lives, so that the next server knows what a killed one left behind. One thread.
+// Mirrors: files that hold the texts of open documents, saved or not, for programs beside the editor. A REPL that is attached to a document reads
+// its mirror. A document gets a mirror on request only, in a folder that no other user may read, and loses it when it is closed. The folder is
+// locked as long as its server lives, so that the next server can remove the folders of a killed one. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace loopsmith::lsp {
 class Mirrors {
  public:
   Mirrors() = default;
-  /// Takes all of them away.
+  /// Removes all mirrors.
   ~Mirrors();
   Mirrors(const Mirrors&) = delete;
 
-  /// Takes away what servers that are gone have left.
+  /// Removes the mirrors of servers that no longer run.
   static void sweep();
 
-  /// The mirror of a document, made where there is none; none: it cannot be written. `name` is what the file is called.
+  /// The path of a document's mirror, which is made or brought up to date; none: it cannot be written. `name` is the file's name.
   auto open(uint64_t document, std::string_view name, int64_t version, std::string_view text) -> std::optional<std::string>;
-  /// The version that is written; none: the document has no mirror.
+  /// The version in the mirror; none: the document has no mirror.
   [[nodiscard]] auto version(uint64_t document) const -> std::optional<int64_t>;
-  /// Whoever reads meanwhile sees the old text or the new one.
+  /// Replaces the text. A concurrent reader sees the old text or the new one.
   void write(uint64_t document, int64_t version, std::string_view text);
   void close(uint64_t document);
   [[nodiscard]] auto is_empty() const -> bool { return mirrors_.empty(); }

@@ -1,5 +1,5 @@
-// A session on paper: every message in either direction, with its time, a line of JSON each. For replaying what an
-// editor did (tests/golden/lsp) and for bug reports; it holds the user's texts, so it is made only when asked for.
+// The record of a session (`lsp --record FILE`): every message in either direction, with its time, a line of JSON each. Transcripts of tests are
+// made of records (tests/golden/lsp). A record holds the user's texts, so it is made on request only.
 //
 //   {"t":12.345,"from":"client","message":{...}}      a message; t in milliseconds since the start
 //   {"t":12.345,"from":"client","unreadable":"..."}   why bytes could not be read as one
@@ -15,9 +15,9 @@ namespace loopsmith::lsp {
 
 class Recorder {
  public:
-  /// Records nothing.
+  /// A recorder without a file records nothing.
   Recorder() = default;
-  /// False where the file cannot be written.
+  /// Begins the file; false where it cannot be written.
   auto open(const std::string& path) -> bool;
 
   void from_client(std::string_view message) { write("client", "message", message); }

@@ -32,17 +32,18 @@ auto write(const std::string& path, const std::string& text) -> bool {
 
 }  // namespace
 
-void History::note(Json line) {
-  double milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+void History::note(Json line, Time now) {
+  double milliseconds = std::chrono::duration<double, std::milli>(now - start_).count();
   line["t"] = std::round(milliseconds * 10) / 10;
   recent_.push_back(std::move(line));
   if (recent_.size() > most_kept) { recent_.pop_front(); }
 }
 
-void History::answered(std::string_view method, double milliseconds, bool is_error) {
+void History::answered(std::string_view method, Time asked, Time now, bool is_error) {
+  double milliseconds = std::chrono::duration<double, std::milli>(now - asked).count();
   Json line = {{"answered", method}, {"ms", std::round(milliseconds * 100) / 100}};
   if (is_error) { line["error"] = true; }
-  note(std::move(line));
+  note(std::move(line), now);
 }
 
 auto History::lines() const -> std::string {
@@ -71,15 +72,15 @@ auto write_report(const Json& facts, const Json& shown, const std::string& file,
   std::string program = string_in(shown, "text");
   std::string codes;
   for (const Json& code : member(shown, "codes")) { codes += (codes.empty() ? "" : ", ") + ("`" + code.get<std::string>() + "`"); }
-  std::string readme = fmt::format("# A report for Loopsmith\n\nMade by {}; nothing was sent to anybody. Look through it before you pass it on.\n\n",
+  std::string readme = fmt::format("# A report for Loopsmith\n\nMade by {}; nothing was sent anywhere. Look through it before you send it to anybody.\n\n",
                                    history != nullptr ? "the command `loopsmith.report.bundle`" : "`loopsmith report --fault`");
   readme += history == nullptr ? "- `report.json`: versions, the machine\n"
-                               : "- `report.json`: versions, the machine, what the editor is, crashes\n- `session.jsonl`: the last requests by their names, how long they took; nothing of what was in them\n";
+                               : "- `report.json`: versions, the machine, the editor, crashes\n- `session.jsonl`: the names of the last requests and how long they took; none of their contents\n";
   if (!program.empty()) {
-    readme += fmt::format("- `{}`: {} of {} declarations of the file, without its names, comments and texts; sizes of buffers and loops are as they were\n\n"
-                          "`loopsmith check {}` says: {}\n", file, int_in(shown, "declarations").value_or(0), int_in(shown, "of_declarations").value_or(0), file, codes.empty() ? "nothing" : codes);
+    readme += fmt::format("- `{}`: {} of {} declarations of the file, without its names, comments and texts; the sizes of buffers and loops are unchanged\n\n"
+                          "`loopsmith check {}` reports: {}\n", file, int_in(shown, "declarations").value_or(0), int_in(shown, "of_declarations").value_or(0), file, codes.empty() ? "nothing" : codes);
   } else {
-    readme += fmt::format("\nThere is no program in it: {}.\n", string_in(shown, "left_out"));
+    readme += fmt::format("\nIt contains no program: {}.\n", string_in(shown, "left_out"));
   }
   bool is_written = write(folder + "/report.json", facts.dump(2, ' ', false, Json::error_handler_t::replace) + "\n") && (history == nullptr || write(folder + "/session.jsonl", history->lines())) &&
                     write(folder + "/README.md", readme) && (program.empty() || write(folder + "/" + file, program));

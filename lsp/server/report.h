@@ -1,5 +1,5 @@
-// What a report of a fault is made of besides a program: which requests there were, how long they took and how they ended, and nothing that
-// was in them. And the folder it is written to, once it is asked for, by an editor or on the command line.
+// The report of a fault, for an editor or the command line: versions, the machine, the last requests by name with how long they took and how they
+// ended (never their contents), and a copy of the program without names and texts. It is written to a folder, on request only.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,26 @@
 
 namespace loopsmith::lsp {
 
-/// The last messages of a session by the names of their methods. Names that we do not know are not kept: they might say anything.
+/// The last messages of a session, by the names of their methods. Only known names are kept: an unknown one could hold private text.
 class History {
  public:
-  void asked(std::string_view method) { note({{"method", method}}); }
-  void answered(std::string_view method, double milliseconds, bool is_error);
+  using Time = std::chrono::steady_clock::time_point;
+  explicit History(Time start) : start_(start) {}
+  void asked(std::string_view method, Time now) { note({{"method", method}}, now); }
+  void answered(std::string_view method, Time asked, Time now, bool is_error);
   [[nodiscard]] auto lines() const -> std::string;
 
  private:
-  void note(Json line);
+  void note(Json line, Time now);
   std::deque<Json> recent_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Time start_;
 };
 
-/// Of Loopsmith and the machine. `machine`: its processor, as the compiler names it.
+/// The versions of Loopsmith and the system. `machine`: the processor, as the compiler names it.
 [[nodiscard]] auto report_facts(const Json& machine) -> Json;
-/// Writes the files of a report into a new folder that nobody else may read: `report.json`, `README.md`, `session.jsonl` where there was a
-/// session, and the program, as `file`, where there is one. `shown`: {text, left_out, codes, declarations, of_declarations}. Its path; none:
-/// it cannot be written.
+/// Writes a report into a new folder that no other user may read: `report.json`, `README.md`, `session.jsonl` where a session has a history, and
+/// the program, as `file`, where `shown` has one. `shown`: {text, left_out, codes, declarations, of_declarations}. Returns the path; none: it
+/// cannot be written.
 [[nodiscard]] auto write_report(const Json& facts, const Json& shown, const std::string& file, const History* history) -> std::optional<std::string>;
 
 }  // namespace loopsmith::lsp

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "lsp/protocol/jobs.h"
 #include "lsp/protocol/json.h"
 #include "support/hash.h"
 
@@ -39,9 +40,10 @@ auto text_of(int file) -> std::string {
   return text;
 }
 
-auto number_in(const Json& json, const char* name) -> std::optional<double> {
-  const Json& value = member(json, name);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+/// Files may hold anything: no search has measured -5 trials.
+template <class Number>
+auto positive(std::optional<Number> number) -> std::optional<Number> {
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 }  // namespace
@@ -78,10 +80,14 @@ void KeptSearches::keep(const KeptSearch& search) {
     if (file < 0) { return; }
     known = files_.emplace(path, Held{file, true}).first;
   }
-  Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"message", search.message}, {"percentage", search.percentage}};
+  Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"percentage", search.percentage}};
   if (search.trials) { json["trials"] = *search.trials; }
   if (search.seconds) { json["seconds"] = *search.seconds; }
-  if (search.best_seconds) { json["best_seconds"] = *search.best_seconds; }
+  const SearchProgress& progress = search.progress;
+  if (progress.trial) { json["measured"] = *progress.trial; }
+  if (progress.trials) { json["to_measure"] = *progress.trials; }
+  if (progress.best_seconds) { json["best_seconds"] = *progress.best_seconds; }
+  if (progress.floor_seconds) { json["floor_seconds"] = *progress.floor_seconds; }
   std::string text = to_text(json) + "\n";
   // In place: the lock is the file's. Whoever dies between the two leaves a line too many, which is not looked at.
   bool is_written = ::pwrite(known->second.file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
@@ -115,7 +121,9 @@ auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
     }
     files_.emplace(path, Held{file, false});
     found.push_back({.uri = uri, .function = string_in(json, "function"), .schedule = string_in(json, "schedule"), .target = string_in(json, "target"), .trials = int_in(json, "trials"),
-                     .seconds = number_in(json, "seconds"), .message = string_in(json, "message"), .best_seconds = number_in(json, "best_seconds"),
+                     .seconds = number_in(json, "seconds"),
+                     .progress = {.trial = positive(int_in(json, "measured")), .trials = positive(int_in(json, "to_measure")), .best_seconds = positive(number_in(json, "best_seconds")),
+                                  .floor_seconds = positive(number_in(json, "floor_seconds")), .elapsed = {}, .left = {}},
                      .percentage = static_cast<int>(int_in(json, "percentage").value_or(0))});
   }
   return found;

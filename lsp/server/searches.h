@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "lsp/jobs/facts.h"
+
 namespace loopsmith::lsp {
 
 struct KeptSearch {
@@ -19,8 +21,7 @@ struct KeptSearch {
   std::string target;
   std::optional<int64_t> trials;
   std::optional<double> seconds; // that are left of its budget
-  std::string message;           // how far it is: "trial 12/64, best 0.7 us"
-  std::optional<double> best_seconds;
+  SearchProgress progress;       // its times are of the session that measured, and are not kept
   int percentage = 0;
 };
 

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using workspace::Snapshot;
 
-/// What is longer was not written by hand.
+/// Longer files were not written by hand.
 constexpr uintmax_t longest_file = 4 << 20;
-/// Who opens more has opened a disk, not a folder to work in.
+/// A folder with more files is a disk rather than a project.
 constexpr size_t most_entries = 200'000;
 constexpr size_t most_files = 20'000;
 

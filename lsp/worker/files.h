@@ -1,4 +1,4 @@
-// The files of the workspace for features that look beyond one (features/across.h): open documents as the editor has them, the others as
+// The files of the workspace for features that look beyond one (features/cross_file_names.h): open documents as the editor has them, the others as
 // they are written. Made for one request; nothing is kept. Reads `.py` and `.tir` files below the folders that the editor has opened, or, where it
 // has opened none, beside the document; never hidden folders, those of tools, or what links lead to.
 #pragma once
@@ -7,15 +7,15 @@
 #include <memory>
 #include <unordered_map>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "support/process.h"
 
 namespace loopsmith::lsp {
 
 class WorkspaceFiles : public Files {
  public:
-  /// `too_large_until`: kept between requests: until then it is known that there are more files than can be looked at;
-  /// null: it is found out each time.
+  /// `too_large_until`: kept between requests: until then the workspace is known to have too many files;
+  /// null: each request counts them.
   WorkspaceFiles(std::vector<const workspace::Snapshot*> open, std::vector<std::string> roots, CancelToken cancel, Deadline* too_large_until);
 
   auto read(const std::string& path) -> const workspace::Snapshot* override;
@@ -23,10 +23,10 @@ class WorkspaceFiles : public Files {
   auto visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const workspace::Snapshot&)>& found) -> bool override;
   [[nodiscard]] auto roots() const -> const std::vector<std::string>& override { return roots_; }
 
-  /// Told before each file that `visit` looks at: how many it has behind it, of how many, and the file's path.
+  /// Sets a function that `visit` calls before each file: the number of files it has read, the number of all, the path of the file.
   void watch(std::function<void(size_t done, size_t all, const std::string& path)> watch) { watch_ = std::move(watch); }
 
-  /// Is it the editor's, with a version? Else it is what is on disk.
+  /// True for a file that the editor has open, which has a version; false for one read from the disk.
   [[nodiscard]] auto is_open(const workspace::Snapshot& snapshot) const -> bool { return open_paths_.contains(&snapshot); }
 
  private:

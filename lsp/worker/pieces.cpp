@@ -9,7 +9,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// What comes closer together is sent together: an editor draws no faster.
+/// Pieces that follow each other faster are sent together: an editor draws no faster.
 constexpr auto piece_gap = std::chrono::milliseconds(50);
 constexpr auto report_gap = std::chrono::milliseconds(200);
 

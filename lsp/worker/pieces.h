@@ -1,4 +1,4 @@
-// Answers that come in pieces, and how far a long request is: `partialResultToken` and `workDoneToken` of LSP 3.17. Both are of one request,
+// Answers in pieces, and the progress of a long request: `partialResultToken` and `workDoneToken` of LSP 3.17. Both are of one request,
 // on the analysis thread, and say nothing to a client that gave no token.
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace loopsmith::lsp {
 
-/// A list as an answer. Where the client takes pieces, the first goes out at once and the others when some time has passed; what it is answered in
-/// the end is empty, as LSP has it.
+/// A list as an answer. Where the client takes pieces, the first piece is sent at once and the others after some time each; the final answer is
+/// then empty, as LSP requires.
 class Pieces {
  public:
   /// `member`: the list is that member of the answer ("items" of a workspace's diagnostics), not the answer itself; null: it is the answer.
   Pieces(const RouteContext& context, const Json& params, const char* member = nullptr);
 
   void add(Json item) { items_.push_back(std::move(item)); }
-  /// Here the list may be cut: what was added belongs together.
+  /// Allows a cut of the list here: items added since the last call stay together.
   void cut();
-  /// The answer, or what is left of it.
+  /// The answer, or the rest of it.
   [[nodiscard]] auto rest() -> Json;
 
  private:
@@ -35,7 +35,7 @@ class Pieces {
   bool has_sent_ = false;
 };
 
-/// Begins and ends what the client shows of a long request; a cancel of it cancels the request.
+/// The progress that the client shows of a long request, from begin to end; a cancel there cancels the request.
 class WorkDone {
  public:
   WorkDone(const RouteContext& context, const Json& params, std::string_view title);

@@ -7,14 +7,15 @@
 #include <algorithm>
 
 #include "ir/equal.h"
-#include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"
 #include "tune/session/history.h"
 #include "tune/session/session.h"
-#include "tune/session/text.h"
+#include "workspace/edits/certificate.h"
+#include "workspace/edits/placing.h"
+#include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::lsp {
 
@@ -42,22 +43,25 @@ auto Records::is_there() -> bool {
   return written != 0;
 }
 
-auto Records::drawn(const IRModule& program, const schedule::Draw& draw) -> const DrawnValues& {
+auto Records::drawn(const IRModule& program, const schedule::Draw& draw) -> const RecordedDraws& {
   // Enough to see which values are good; a hover does not wait for ten thousand.
   constexpr int64_t most_read = 400;
-  static const DrawnValues nothing;
+  static const RecordedDraws nothing;
   if (!is_there()) { return nothing; }
   auto [known, is_new] = drawn_.try_emplace({hash_of(program), draw.kind, draw.subject, draw.parts});
   if (!is_new) { return known->second; }
+  std::map<std::vector<int64_t>, RecordedDraw> by_value;
   for (const tune::Record& record : tune::measured_on_disk(path_, hash_of(program), target::machine_identity(), most_read)) {
     auto trace = schedule::trace_from_json(record.trace);
     if (!trace.ok()) { continue; }
     ++known->second.trials;
     std::vector<int64_t> value = schedule::value_of(*trace, draw);
     if (value.empty()) { continue; }
-    Drawn& one = known->second.values[std::move(value)];
+    RecordedDraw& one = by_value[value];
+    one.value = std::move(value);
     one.best_seconds = one.trials++ == 0 ? record.median_seconds : std::min(one.best_seconds, record.median_seconds);
   }
+  for (auto& [value, one] : by_value) { known->second.values.push_back(std::move(one)); }
   return known->second;
 }
 
@@ -70,39 +74,40 @@ auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
   return known->second;
 }
 
-auto program_with(const workspace::Snapshot& snapshot, std::string_view function) -> const workspace::Program* {
-  const workspace::Program* found = nullptr;
-  const Name name(function);
-  for (const workspace::Program& program : snapshot.programs()) {
-    if (!program.module || program.is_inside) { continue; }
-    const bool is_named = program.name == name;
-    const bool has_one = static_cast<bool>(program.module->find(name));
-    if ((!is_named && !has_one) || !(is_function(snapshot, program) ? is_named : has_one)) { continue; }
-    if (found != nullptr) { return nullptr; }
-    found = &program;
-  }
-  return found;
-}
-
-auto is_function(const workspace::Snapshot& snapshot, const workspace::Program& program) -> bool {
-  syntax::ItemPtr item = snapshot.syntax().declaration(program.decl);
-  return item && item->kind == syntax::ItemKind::Function;
-}
-
-auto best_so_far(const workspace::Snapshot& snapshot, std::string_view function, Records& records, const std::optional<target::Peaks>& peaks)
-    -> std::optional<BestSoFar> {
-  BestSoFar out;
+auto RecordsOfPrograms::find(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<Best> {
+  Best out;
   out.program = program_with(snapshot, function);
   if (out.program == nullptr || out.program->module->functions.empty()) { return std::nullopt; }
-  // Each key makes a program anew.
-  records.forget(2 * snapshot.programs().size() + 64);
-  auto recorded = records.best(out.program->module);
+  // Every key makes a program anew, so the records are asked about more and more programs.
+  records_.forget(2 * snapshot.programs().size() + 64);
+  auto recorded = records_.best(out.program->module);
   if (!recorded) { return std::nullopt; }
   out.recorded = std::move(*recorded);
   out.function = is_function(snapshot, *out.program) ? out.program->module->functions.front().first : Name(function);
-  double least = peaks ? tune::least_seconds(out.program->module, out.function, *peaks) : 0;
-  out.share = least / out.recorded.best.median_seconds;
   return out;
+}
+
+auto RecordsOfPrograms::best(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<RecordedBest> {
+  auto found = find(snapshot, function);
+  if (!found) { return std::nullopt; }
+  double seconds = found->recorded.best.median_seconds;
+  double least = peaks_ ? tune::least_seconds(found->program->module, found->function, *peaks_) : 0;
+  return RecordedBest{seconds, least / seconds, !found->recorded.best.verified.empty(), static_cast<int64_t>(found->recorded.records), found->recorded.target};
+}
+
+auto RecordsOfPrograms::draws(const IRModule& program, const schedule::Draw& draw) -> RecordedDraws { return records_.drawn(program, draw); }
+
+auto RecordsOfPrograms::is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool {
+  syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
+  if (!item || schedule.run == nullptr || !schedule.is_settled) { return false; }
+  auto certificate = workspace::certificate_in(item->text);
+  if (!certificate) { return false; }
+  const workspace::Program* program = nullptr;
+  for (const workspace::Program& one : snapshot.programs()) {
+    if (program == nullptr && one.module && !one.is_inside && one.decl == schedule.program_decl) { program = &one; }
+  }
+  if (program == nullptr && !schedule.run->program) { return false; }
+  return records_.hash_of(program != nullptr ? program->module : schedule.run->program) != certificate->program;
 }
 
 auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string {
@@ -125,22 +130,20 @@ auto records_told(const workspace::Snapshot& snapshot, std::string_view function
   return told.ok() ? *told : told.diagnostics().front().message() + "\n";
 }
 
-auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string> {
-  NameTable names = names_of(snapshot);
-  auto is_taken = [&](const std::string& wanted) {
-    return std::any_of(names.entities.begin(), names.entities.end(), [&](const Entity& entity) { return entity.name.view() == wanted; });
-  };
-  tune::ScheduleText form;
+auto RecordsOfPrograms::schedule_text(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<std::string> {
+  auto found = find(snapshot, function);
+  if (!found) { return std::nullopt; }
+  const Best& best = *found;
+  workspace::ScheduleText form;
   form.program = best.program->name.str();
-  form.name = form.program + "_tuned";
-  for (int number = 2; is_taken(form.name); ++number) { form.name = fmt::format("{}_tuned_{}", form.program, number); }
+  form.name = workspace::free_name(snapshot.text(), form.program + "_tuned");
   form.target = "llvm";
   const tune::Record& record = best.recorded.best;
-  form.comments.push_back(fmt::format("Tuned: {}, the best of {} trials recorded.", duration_text(record.median_seconds), best.recorded.records));
+  form.comments.push_back(fmt::format("{}{}, the best of {} trials recorded.", workspace::tuned_comment, duration_text(record.median_seconds), best.recorded.records));
   form.comments.push_back("Verified by " + record.verified + ".");
-  form.comments.push_back(tune::certificate_text(tune::certificate_of(best.program->module, best.function, record.trace),
+  form.comments.push_back(workspace::certificate_text(workspace::certificate_of(best.program->module, best.function, record.trace),
                                                  {best.recorded.target, record.median_seconds, record.spread_seconds, record.blocks, record.unix_time}));
-  auto text = tune::schedule_function_text(best.program->module, record.trace, form);
+  auto text = workspace::schedule_function_text(best.program->module, record.trace, form);
   if (!text.ok()) { return std::nullopt; }
   return std::move(*text);
 }

@@ -1,11 +1,10 @@
-// The table of budgets with a column of what was measured: one row per latency, size or speed-up that is promised, of
-// this build on this machine now. A row is `ok`, `over`, `not built` (the program has no such thing yet), `left out`
-// (asked for less) or `failed` (it should have been measured, and could not be). What the programs of a room measure in
-// more depth is theirs: docs/bench.md lists them.
+// The table of budgets with measured values: one row per promised latency, size or speed-up, for this build on this
+// machine. A row is `ok`, `over`, `not built` (the program lacks the feature), `left out` (by an option) or `failed` (the
+// measurement was impossible). docs/bench.md lists further benchmarks, for single rooms.
 //
 //     bench-budgets [--quick] [--tune-seconds N] [--program FILE]
 //
-// Exit status 1 where a row failed, never for a figure: machines differ, and are busy.
+// The exit status is 1 if a row failed, never because of a value: machines differ, and are busy.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -76,7 +75,7 @@ void print_row(const Row& row, const std::string& measured, const std::string& r
   std::fflush(stdout);
 }
 
-/// `how`: "median of 30". `tvm`: what TVM takes, in the same unit; 0: not compared.
+/// `how`: "median of 30". `tvm`: TVM's value in the same unit; 0: no comparison.
 void report(const Row& row, double value, const std::string& how, double tvm = 0, std::string note = {}) {
   bool is_ok = row.budget <= 0 || (row.more_is_better ? value >= row.budget : value <= row.budget);
   if (tvm > 0) { note = fmt::format("{:.1f} times TVM's {:.4g} {}{}{}", tvm / value, tvm, row.unit, note.empty() ? "" : "; ", note); }
@@ -103,7 +102,7 @@ auto percentile(Samples samples, double share) -> double {
 auto median(const Samples& samples) -> double { return percentile(samples, 0.5); }
 auto of(const char* what, const Samples& samples) -> std::string { return fmt::format("{}, n {}", what, samples.size()); }
 
-/// Up to `most` values, at least one, for about so long.
+/// Up to `most` values, at least one, for about `limit` seconds.
 auto sample(size_t most, double limit, const std::function<double()>& take) -> Samples {
   Samples out;
   Deadline end = in(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit)));
@@ -180,11 +179,11 @@ void server_starts(const Options& options) {
   report_median(first, published, 1e3);
 }
 
-/// Somebody who types: a term at the end of a statement, letter by letter, and takes it back; a blank line and a comment;
+/// Types like a user: a term at the end of a statement, letter by letter, and deletes it again; a blank line and a comment;
 /// in one program after the other.
 class Typist {
  public:
-  /// Where the statements are that are typed at: the first line of the first, and how many lines on the next is.
+  /// The statements to type at: the line of the first one, and the number of lines to the next.
   struct Places { uint32_t first = bench::typing_line, every = bench::unit_lines, columns = 48; };
   Typist(Editor& editor, std::string uri, int lines) : Typist(editor, std::move(uri), lines, Places()) {}
   Typist(Editor& editor, std::string uri, int lines, Places places)
@@ -203,7 +202,7 @@ class Typist {
     }
     return took;
   }
-  /// A bracket that nothing closes, in the first program, and away again.
+  /// Types an unclosed bracket in the first program, and deletes it.
   auto bracket() -> double {
     double there = change(bench::typing_line, 24, 24, "(");
     double back = change(bench::typing_line, 24, 25, "");
@@ -288,7 +287,7 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
   }
 }
 
-// All lines in one program: what is kept by declarations helps nothing here.
+// All lines in one program, so that caches per declaration do not help.
 void typing_in_one(const Options& options) {
   for (auto [lines, budget] : {std::pair{1000, 10.0}, {10000, 20.0}}) {
     Row row{"the same, all lines in one program", fmt::format("{} lines", lines), budget};
@@ -332,8 +331,8 @@ void schedule_edits(const Options& options) {
          fmt::format("median {:.2f} ms; {} places, early to last", median(times) * 1e3, places.size()));
 }
 
-/// What runs is told to stop: until a question that came behind it is answered, and until a search says that it searches no more. Its best is
-/// compared with the program behind that, which the row says beside.
+/// Cancels running work: measures the time until the next request is answered, and until a search reports its end. The search then compares its
+/// best with the program; the row notes the time of that.
 void cancelling(const Options& options, bool can_tune) {
   Row row{"cancel to quiet: a request", "minimising 60 lines", 200};
   auto editor = Editor::start(options.program);
@@ -345,7 +344,7 @@ void cancelling(const Options& options, bool can_tune) {
   auto at = static_cast<int64_t>(text.find("sch.get_block"));
   Json action = {{"title", "Minimise"}, {"kind", "refactor.rewrite"}, {"data", {{"uri", uri}, {"version", 1}, {"at", at}, {"rewrite", "minimise"}}}};
   auto whole = editor->ask("codeAction/resolve", action);
-  // Every step is needed there: an error says so, after all of the work.
+  // At the end of the schedule every step is needed, so the request does all of the work and then reports an error.
   if (!whole || whole->seconds < 2e-3) { return failed(row, "there is nothing to cancel"); }
   size_t turn = 0;
   Samples times = sample(options.quick ? 10 : 60, options.quick ? 1 : 10, [&] {
@@ -382,7 +381,7 @@ void cancelling(const Options& options, bool can_tune) {
         return stopped;
       }
       stopped = passed;
-      // On a slow machine nothing may have been found yet: then that is all.
+      // On a slow machine the search may have found nothing yet: then no comparison follows.
       if (message->first["params"].value("message", "").find("comparing") == std::string::npos) { return stopped; }
     }
     return -1.0;
@@ -457,7 +456,7 @@ void schedules(const Options& options) {
                   return is_replayed && !copy.trace().empty();
                 }),
                 1e6, bench::tvm_copy);
-  // TVM's are numbers for a learnt model; ours are what the estimate is made of, and the estimate.
+  // TVM computes features for a learnt model; Loopsmith computes the facts for the estimate, and the estimate.
   schedule::Schedule tiled(module, 1);
   (void)tiled.replay(*trace);
   const cost::CoreModel core = cost::core_of(target::host());
@@ -468,7 +467,7 @@ void schedules(const Options& options) {
   } else {
     report_median(features, timed(rounds, 1, [&] { return cost::estimate(*func, core).has_value(); }), 1e6, 4300);
   }
-  // TVM's figure is for 37 instructions; ours has its postprocessing in it.
+  // TVM's figure is for 37 instructions; our trace includes the postprocessing.
   double tvm = bench::tvm_replay * static_cast<double>(trace->size()) / bench::tvm_replay_instructions;
   report_median({"replay of a trace", fmt::format("matmul, {} instructions", trace->size()), tvm / 10, "us"}, timed(rounds, 2, [&] {
                   schedule::Schedule sch(module, 1);
@@ -499,8 +498,8 @@ void compiling(const Options& options) {
 
 // ---- builds --------------------------------------------------------------------------------------------------------
 
-/// A folder of kernels, no two alike: built by one job and by as many as there are cores, each into a folder and a cache of its own, and
-/// once more with nothing changed.
+/// A folder of different kernels: built by one job and by one job per core, each into its own folder and cache, and a second time without
+/// changes.
 void building(const Options& options, const std::string& folder) {
   const int cores = target::host().cores;
   const int count = options.quick ? 6 : 100;
@@ -535,7 +534,7 @@ void building(const Options& options, const std::string& folder) {
 struct Tuned {
   double trial_seconds = 0;  // 0: no trial was done
   int64_t trials = 0;
-  std::string schedule;      // empty: it did not come to an end
+  std::string schedule;      // empty: the search did not end
   std::string message;
 };
 
@@ -558,7 +557,7 @@ auto tune(const Options& options, const std::string& folder, const std::vector<s
     if (event == "error") { out.message = lsp::string_in(*json, "message"); }
     int64_t trials = lsp::int_in(*json, event == "done" ? "trials" : "trial").value_or(0);
     const Json& elapsed = lsp::member(*json, "elapsed");
-    // Verification comes after the last trial and is none; a line with more trials is what counts.
+    // Verification follows the last trial and is no trial; only lines with more trials count.
     if (trials > out.trials && elapsed.is_number()) {
       out.trials = trials;
       out.trial_seconds = elapsed.get<double>() / static_cast<double>(trials);
@@ -600,7 +599,7 @@ void tuning(const Options& options, bool can_tune, const std::string& folder) {
   Row trial{"a tuning trial", "matmul 1024", 0.17, "s"};
   Row quality{"quality, share of OpenBLAS", "matmul 1024, 128 trials", 0.4, "", true};
   if (!can_tune) { return not_built(trial, "there is no `loopsmith tune`"), not_built(quality, "there is no `loopsmith tune`"); }
-  // The session TVM's figures come from: 128 trials, the start included.
+  // The session of TVM's figures: 128 trials, the start included.
   std::vector<std::string> session = {"--trials", options.quick ? "4" : "128"};
   if (options.tune_seconds > 0) { session.insert(session.end(), {"--time", fmt::format("{:.0f}", options.tune_seconds)}); }
   else { session.emplace_back("--no-verify"); }

@@ -1,6 +1,6 @@
-// Predicted and measured: states that random legal moves make of five kernels, what cost/estimate.h says of each, and the time
-// each takes. Prints the rank correlation (Spearman) by kernel, that of the gain over the program as written over all of them, and how long
-// an estimate takes.
+// Estimates compared with measurements: states of five kernels after random legal moves, their estimates (cost/estimate.h) and their
+// times. Prints the rank correlation (Spearman) for each kernel, that of the gain over the program as written for all of them, and the time of
+// an estimate.
 //
 //     bench-cost [--states N] [--seed N] [--least R] [--list] [--times FILE]
 //
@@ -124,7 +124,7 @@ def main(X: T.Buffer((1, 64, 58, 58), "float32"), W: T.Buffer((64, 3, 3), "float
 )"},
 };
 
-// What people schedule processors with, the frequent ones more often.
+// The usual primitives for processors, frequent ones several times.
 constexpr const char* primitives[] = {"split", "split", "split", "reorder", "reorder", "reorder", "fuse", "parallel", "vectorize", "vectorize",
                                       "unroll", "compute_at", "reverse_compute_at", "compute_inline", "cache_write", "cache_read",
                                       "decompose_reduction", "reverse_compute_inline"};
@@ -230,7 +230,7 @@ auto all(const Options& options) -> int {
     auto programs = bench::programs_of(kernel.text);
     if (!programs.ok() || programs->empty()) { fmt::print(stderr, "{} does not parse\n", kernel.name); return 2; }
     const IRModule& module = programs->front().versions.front().module;
-    // The first is the program as written: what moves are a gain over.
+    // The first state is the program as written, the base of all gains.
     struct Row { uint64_t hash; double predicted; std::string text; std::optional<double> measured; };
     std::vector<Row> rows;
     std::vector<runtime::JitModule> codes;
@@ -265,7 +265,7 @@ auto all(const Options& options) -> int {
       const uint64_t hash = structural_hash(sch.module());
       if (seen.insert(hash).second) { (void)add(sch, hash, std::move(text)); }
     }
-    // A block of each in turn: the machine may be twice as fast a minute later.
+    // Functions are measured in turns, a block each: the machine's speed may change by a factor of two within a minute.
     std::vector<const runtime::JitFunction*> functions;
     for (const runtime::JitModule& code : codes) { functions.push_back(&code.functions().front()); }
     runtime::BenchOptions how;

@@ -80,7 +80,7 @@ auto Step::run(schedule::Schedule& on) const -> bool { return on.apply_values(*p
 
 auto step_among(const schedule::Primitive& primitive, int blocks, int functions) -> Result<Step> {
   auto fail = [&](std::string what) { return error(Code::Internal).arg("what", fmt::format("{}: {}", primitive.name, what)); };
-  // What a script says is looked up by the script; what the trace says of it can be called again.
+  // The script resolves its names; the resulting trace can be replayed.
   std::string text = std::string(primitive.example_program) + "\n@ls.schedule(main)\ndef s(sch: tir.Schedule) -> None:\n" + indented(primitive.example_calls);
   syntax::Document document(text);
   frontend::File file(script::predeclared);

@@ -1,5 +1,5 @@
-// Steps among much that they do not touch: the example of each primitive, alone, with hundreds of other blocks around it in its function,
-// and in a module of hundreds of functions. For the table of bench-schedule and for the test that counts work.
+// Steps in large programs: the example of each primitive, alone, with hundreds of unrelated blocks in its function, and in a module of
+// hundreds of functions. For the table of bench-schedule and for the test that counts work.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct Step {
   schedule::Schedule base;                  // with the calls of the example before this one
   std::vector<schedule::Value> values;      // one per parameter
   schedule::Value decision;
-  schedule::Value filler;                   // the loop of a block that has nothing to do with the example
+  schedule::Value filler;                   // the loop of a block that is unrelated to the example
 
-  /// A copy of the base after a step on the filler: nothing that follows was asked of this very state before.
+  /// A copy of the base after a step on the filler, so that no later question was answered for this state before.
   [[nodiscard]] auto fresh() const -> schedule::Schedule;
   /// False: the call is refused.
   [[nodiscard]] auto run(schedule::Schedule& on) const -> bool;

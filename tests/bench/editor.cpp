@@ -1,4 +1,4 @@
-// See editor.h.
+// An editor without a screen: see editor.h.
 #include "tests/bench/editor.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr auto patience = std::chrono::seconds(30);
 
 auto seconds(Clock::duration span) -> double { return std::chrono::duration<double>(span).count(); }
 
-/// A process and its children, as Linux tells them.
+/// A process and all its descendants, from Linux's /proc.
 auto family(int root) -> std::vector<int> {
   std::vector<int> all = {root};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -47,7 +47,7 @@ auto resident(int pid) -> std::optional<uint64_t> {
 
 auto Editor::start(const std::string& program, const std::string& data) -> std::optional<Editor> {
   ProcessOptions options;
-  // Nothing of a search is left to whoever measures.
+  // Searches leave nothing in the user's folder.
   options.environment = {{"XDG_STATE_HOME", "/nonexistent"}};
   if (!data.empty()) { options.environment.emplace_back("XDG_DATA_HOME", data); }
   options.argv = {program, "lsp"};
@@ -74,7 +74,7 @@ auto Editor::next(Deadline deadline) -> std::optional<std::pair<Json, Clock::tim
       std::string why;
       auto message = lsp::parse_json(frame->body, why);
       if (!message) { return {}; }
-      // What the server asks of an editor is answered with nothing.
+      // Requests of the server are answered with null.
       if (message->contains("method") && message->contains("id")) { send(lsp::response((*message)["id"], nullptr)); }
       if (lsp::string_in(*message, "method") == "textDocument/publishDiagnostics") {
         problems_ = lsp::member(lsp::member(*message, "params"), "diagnostics").size();

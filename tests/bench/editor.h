@@ -1,5 +1,5 @@
-// An editor without a screen: starts `loopsmith lsp`, speaks the protocol with it over pipes, and keeps the time. One thread.
-// When something arrives is noted as soon as its bytes are read, so parsing on this side is not measured.
+// An editor without a screen: starts `loopsmith lsp`, speaks the protocol with it over pipes, and measures times. One thread.
+// The arrival time of a message is taken when its bytes are read, so parsing on this side is not measured.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,15 @@ namespace loopsmith::bench {
 
 class Editor {
  public:
-  /// Starts the server and waits until `initialize` is answered; `initialize_seconds` says how long both took.
-  /// What it keeps of searches goes into the folder `data`; empty: where a person's goes.
+  /// Starts the server and waits for the answer to `initialize`; `initialize_seconds` is the time of both. The server keeps
+  /// its searches in the folder `data`; empty: in the user's folder.
   [[nodiscard]] static auto start(const std::string& program, const std::string& data = {}) -> std::optional<Editor>;
 
   [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
   [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
 
-  /// From now on the server says how long it took for each change, from reading it to having written its diagnostics of names and
-  /// types, or knowing that they are those of before: `own_time` reads that.
+  /// From now on the server reports its time for each change, from reading the change until it has written the diagnostics of names
+  /// and types, or has found them unchanged: `own_time` reads the report.
   void trace();
   struct OwnTime {
     int64_t version = 0;
@@ -32,15 +32,15 @@ class Editor {
   [[nodiscard]] static auto own_time(const lsp::Json& message) -> std::optional<OwnTime>;
 
   void open(const std::string& uri, const std::string& text);
-  /// The text between two columns of a line becomes another. Gives when it was sent.
+  /// Replaces the text between two columns of a line. Returns the time of sending.
   auto change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point;
 
   /// The same for any range of the protocol's.
   auto change(const std::string& uri, int64_t version, const lsp::Json& range, std::string_view text) -> Clock::time_point;
 
-  /// When diagnostics of this version, or a later one, arrived.
+  /// The arrival time of diagnostics for this version or a later one.
   [[nodiscard]] auto diagnostics(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
-  /// Their number in what came last.
+  /// The number of diagnostics in the latest message.
   [[nodiscard]] auto problems() const -> size_t { return problems_; }
 
   struct Answer {
@@ -50,7 +50,7 @@ class Editor {
     lsp::Json result;         // null where it is an error
   };
   [[nodiscard]] auto ask(std::string_view method, lsp::Json params) -> std::optional<Answer>;
-  /// All is known of the document: its schedules have run.
+  /// Waits until the document is analysed and its schedules have run.
   [[nodiscard]] auto settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
 
   /// A search for the function, as an editor starts one, in a text that is opened for it; the job's number.
@@ -60,13 +60,13 @@ class Editor {
 
   /// Sends without waiting for the answer; its id.
   auto request(std::string_view method, lsp::Json params) -> int64_t;
-  /// Says that the answer is not wanted any more.
+  /// Cancels a request.
   void cancel(int64_t request);
   /// The next message from the server, and when it arrived; none at the deadline.
   [[nodiscard]] auto next(Deadline deadline) -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
-  /// Processor time used so far by the server and its worker, jobs not counted, in seconds; none where the system does not say.
+  /// Processor time of the server and its worker so far, without jobs, in seconds; none where the system does not report it.
   [[nodiscard]] auto cpu_seconds() const -> std::optional<double>;
-  /// Bytes resident, of the server and all it started; none where the system does not say.
+  /// Resident bytes of the server and all its programs; none where the system does not report them.
   [[nodiscard]] auto memory() const -> std::optional<uint64_t>;
 
  private:

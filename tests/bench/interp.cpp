@@ -1,6 +1,6 @@
-// bench-interp: what a scalar operation costs in the reference interpreter, bounds checked; and with everything else that it can
-// look for (elements without a value, races, declared regions). Time of the processor divided by the operations on elements that
-// the interpreter itself counted; indices and loads count nothing, so they are paid for by the rest. Budget: 30 ns.
+// bench-interp: the time of a scalar operation in the reference interpreter, with checks of bounds; and with all other checks
+// (unwritten elements, races, declared regions). Processor time divided by the operations on elements that the interpreter
+// counts; indices and loads do not count, so the operations include their time. Budget: 30 ns.
 #include <benchmark/benchmark.h>
 
 #include "frontend/file.h"

@@ -1,6 +1,6 @@
-// What an editor waits for: start to `initialize`, opening to first diagnostics, a key to its diagnostics (didChange
-// written to publishDiagnostics read, both pipes and both processes included), and to everything settled. The budgets
-// are beside it.
+// The latencies of the language server: start to `initialize`, opening to first diagnostics, a key to its diagnostics
+// (didChange written to publishDiagnostics read, both pipes and both processes included), and to the end of all
+// analyses. Budgets are printed beside them.
 //
 //   bench-lsp LOOPSMITH [KEYS]
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ void measure(const std::string& server, int lines, int keys, double budget) {
   (void)session.wait_for(uri, 1);
   double all = milliseconds_since(begun);
 
-  // A digit more, and less, in loops, statements and schedule steps.
+  // Adds and removes a digit, in loops, statements and schedule steps.
   std::mt19937 random(1);
   const std::pair<int, int> places[] = {{2, 36}, {7, 40}, {14, 42}};
   std::vector<double> shown;

@@ -1,4 +1,4 @@
-// The program and the trace that TVM's figures for schedules are about: matmul 1024, tiled for a CPU as a tuner samples it.
+// The program and the trace of TVM's figures for schedules: matmul 1024, tiled for a CPU as by a tuner.
 #pragma once
 
 namespace loopsmith::bench {
@@ -35,7 +35,7 @@ inline constexpr const char* matmul_trace = R"([[
 ["DecomposeReduction",["b49","l53"],[],["b59"]]],
 [[4,[8,2,8,8]],[6,[4,4,1,64]],[8,[64,16]],[15,2]]])";
 
-/// What TVM 0.19 takes, in microseconds, and the instructions of the trace that it replays.
+/// The times of TVM 0.19 in microseconds, and the number of instructions of the replayed trace.
 inline constexpr double tvm_new_schedule_and_split = 354;
 inline constexpr double tvm_copy = 19;
 inline constexpr double tvm_replay = 2040;

@@ -1,5 +1,5 @@
-// How long printing takes, beside the reference compiler (94 lines in 1.26 ms on the machine that the budgets were
-// set on): programs of the oracle corpus' kind, printed again and again. Also equality and hash of the same modules.
+// The time of printing, compared with the reference compiler (94 lines in 1.26 ms on the machine of the budgets):
+// programs like those of the oracle corpus, printed again and again. Also equality and hash of the same modules.
 //
 // usage: bench-printer FILE...        files with one program; the examples where none is given
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ auto main(int argc, char** argv) -> int {
       const frontend::Declaration& declaration = file.declaration(i);
       if (!declaration.module) { continue; }
       IRModule module = declaration.module;
-      // An equal module of other nodes: identical ones would be equal at a glance.
+      // An equal module with other nodes: equality of identical nodes is trivial.
       syntax::Document again(print_script(module));
       frontend::File other;
       other.update(again);

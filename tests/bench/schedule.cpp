@@ -1,6 +1,6 @@
-// What schedules cost, against TVM 0.19's figures in the design's budgets: a new schedule with one split (354 us), a copy (19 us),
-// the replay of a matmul trace (37 instructions 2.04 ms; 56 instructions 3.46 ms); and what a primitive costs beside functions and blocks
-// that it does not touch, alone and after others of its kind. Processor time, best of several rounds.
+// The times of schedules, compared with TVM 0.19's figures: a new schedule with one split (354 us), a copy (19 us), the replay of a
+// matmul trace (37 instructions 2.04 ms; 56 instructions 3.46 ms); and the time of a primitive in programs with many unrelated functions
+// and blocks, alone and after other primitives. Processor time, best of several rounds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ auto best_us(const F& f) -> double {
   return best;
 }
 
-// What a step costs where there is much that it does not touch: `functions` in the module, `blocks` in the one that is scheduled.
+// A large program: `functions` in the module, `blocks` in the scheduled one.
 auto crowd_text(int functions, int blocks) -> std::string {
   std::string text = "@I.ir_module\nclass Module:\n";
   for (int f = 0; f < functions; ++f) {
@@ -101,7 +101,7 @@ void crowd_rows() {
   }
 }
 
-// What is done with schedules and not to them, and a change of the last line of a schedule of a dozen lines, from the key to what is found.
+// Operations on whole schedules, and an edit of the last line of a schedule of a dozen lines, from the key to its findings.
 void session_rows(std::string_view only) {
   constexpr std::pair<int, int> crowds[] = {{1, 3}, {200, 3}, {1, 500}, {1, 5000}};
   struct Session { IRModule module; schedule::Schedule done; schedule::Trace trace; std::unique_ptr<workspace::Document> document; };
@@ -157,8 +157,8 @@ void session_rows(std::string_view only) {
   row("that is refused", [&](Session& s, int i) { if (edit(s, "    sch.fuse(i1, i0, {})\n", i % 2 == 0 ? "True" : "False") != 1) { std::exit(1); } });
 }
 
-// Every primitive on its example, or those that are named: alone, beside 500 blocks, beside 5000, in a module of 200 functions. Each call is
-// made on a state that is new, as after a step elsewhere in the function.
+// Every primitive on its example, or only the named ones: alone, with 500 other blocks, with 5000, in a module of 200 functions. Each call is
+// on a new state, as after a step elsewhere in the function.
 void primitive_rows(const std::vector<std::string_view>& names) {
   fmt::print("\n{:<28} {:>10} {:>22} {:>22} {:>22}\n", "one step, us", "alone", "beside 500 blocks", "beside 5000 blocks", "of 200 functions");
   for (const schedule::Primitive* primitive : schedule::all_primitives()) {
@@ -186,7 +186,7 @@ void primitive_rows(const std::vector<std::string_view>& names) {
   }
 }
 
-// One step after another, each on blocks that no step before touched.
+// A chain of steps, each on blocks that no earlier step changed.
 void chain_rows() {
   using List = schedule::Value::List;
   const int steps = 40;

@@ -1,4 +1,4 @@
-// See texts.h.
+// Files for measurements: see texts.h.
 #include "tests/bench/texts.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Files to measure on: made, not kept, so that their sizes are what the budgets say.
+// Files for measurements: generated, so that they have the sizes of the budgets.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ inline constexpr int unit_lines = 25;
 inline constexpr int typing_line = 17;     // in a unit, from 0: the last statement of its program
 [[nodiscard]] auto file_of_lines(int lines) -> std::string;
 
-/// One program of so many lines: a hundred kinds of statement over and over, four lines each.
+/// A program of so many lines: a hundred kinds of statements again and again, four lines each.
 inline constexpr int statement_lines = 4;
 inline constexpr int statement_typing_line = 3;
 [[nodiscard]] auto function_of_lines(int lines) -> std::string;

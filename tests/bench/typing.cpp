@@ -1,14 +1,14 @@
-// Somebody types: keys as an editor sent them (typing.jsonl: a program and a schedule for it, with mistakes and corrections, recorded from
-// Neovim by `loopsmith lsp --record`), replayed at an even pace at the top of files of three sizes, nothing waited for. With each key that
-// ends in a letter or a dot a completion is asked for, as editors do.
+// Typing: keys as an editor sent them (typing.jsonl: a program and a schedule for it, with mistakes and corrections, recorded from Neovim by
+// `loopsmith lsp --record`), replayed at an even pace at the top of files of three sizes, without waiting for answers. After each key that
+// is a letter or a dot, a completion is requested, as editors do.
 //
 //     bench-typing [--quick] [--gate] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--slowest N] [--program FILE]
 //
-// Prints, by size, pace and whether a search runs beside: how long the server took by its own account from reading a key to having written
-// the diagnostics of names and types of that key (or of a later one), or knowing that the editor has them, beside the budget for p99 of it; how long the
-// editor waited for diagnostics of that version, the run of schedules included where only they say something new, and the time in pipes and until either
-// side was given a processor; how long completion took; and the processor time of the server for a second of typing.
-// `--slowest` names the keys that took longest. With a search running the same keys follow those without, so that both see the same machine. Exit status 1 where something did not answer.
+// Prints, for each size and pace, with and without a search in the background: the server's own time from reading a key until it has written the
+// diagnostics of names and types for that key (or a later one), or has found them unchanged, with the budget for its p99; the time until the editor
+// received diagnostics of that version, with the run of schedules if only they add findings, and with the time in pipes and for scheduling of both
+// processes; the time of completion; and the server's processor time for a second of typing. `--slowest` names the slowest keys. The same keys run
+// first without a search and then with one, so that both see the same machine. The exit status is 1 if an answer is missing.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -74,12 +74,12 @@ struct Outcome {
   std::vector<double> shown;         // milliseconds from a key to diagnostics of its version, or of a later one
   std::vector<std::pair<double, size_t>> by_key;   // the same, with the key's number
   std::vector<double> completed;     // from a request to its answer
-  size_t stale = 0;                  // requests that a later key took back
+  size_t stale = 0;                  // requests that a later key cancelled
   double cpu = 0;                    // seconds of the processor for a second of typing
   size_t keys = 0;
 };
 
-/// None: something did not answer.
+/// None where an answer is missing.
 auto type(Editor& editor, const std::string& uri, const std::vector<Key>& keys, int gap, int64_t& version) -> std::optional<Outcome> {
   Outcome out;
   out.keys = keys.size();

@@ -1,5 +1,5 @@
-// Any text can be opened: parsed, checked, its constants evaluated and its schedules run, with all places inside of it;
-// and the programs that came out of it print as texts that give equal programs.
+// Any text can be opened: parsed, checked, its constants evaluated and its schedules run, with all positions inside of it.
+// Its programs print as texts that read back as equal programs.
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "support/codes.h"

@@ -16,7 +16,7 @@ namespace {
 using namespace loopsmith;
 using namespace loopsmith::syntax;
 
-// Everything a document says, without ids.
+// The whole content of a document, without ids.
 auto describe(const Document& document) -> std::string {
   std::string out;
   for (const PlacedItem& placed : document.items()) {
@@ -32,7 +32,7 @@ auto describe(const Document& document) -> std::string {
 
 using fuzz::fail;
 
-// Items lie in order, apart, inside the text; what is between them is blank; nodes lie inside their declaration.
+// Items are in order, disjoint and inside of the text, with only blanks between them; nodes are inside of their declaration.
 void check_shape(const Document& document) {
   const std::string& text = document.text();
   uint32_t end = 0;
@@ -82,7 +82,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
   switch (below(8)) {
     case 0: return {span, std::string(1, static_cast<char>(below(256)))};
     case 1: span.end = std::min<uint32_t>(span.begin + 1 + below(4), static_cast<uint32_t>(text.size())); return {span, ""};
-    case 2: {  // a line, away or twice
+    case 2: {  // a line is deleted or doubled
       size_t begin = text.rfind('\n', span.begin == 0 ? 0 : span.begin - 1);
       begin = begin == std::string::npos ? 0 : begin + 1;
       size_t end = std::min(text.find('\n', span.begin), text.size());
@@ -91,7 +91,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
       if (below(2) == 0) { return {{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, ""}; }
       return {{static_cast<uint32_t>(begin), static_cast<uint32_t>(begin)}, text.substr(begin, end - begin)};
     }
-    case 3: {  // a token, away or twice
+    case 3: {  // a token is deleted or doubled
       auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
       uint32_t begin = span.begin;
       while (begin < text.size() && !is_word(text[begin])) { ++begin; }

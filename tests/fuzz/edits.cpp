@@ -1,6 +1,6 @@
-// Editing gives what looking at the whole text gives: in long programs, which are kept in parts, and in files. After
-// each edit the document that was edited is compared with one that is made of its text (programs, with the place of every
-// statement; findings, with theirs), and, where nothing is wrong with the syntax, with one that cuts nothing into parts.
+// An edited document equals one made from its whole text: in long programs, which are kept in parts, and in files. After
+// each edit, programs with the place of every statement and findings with theirs are compared with those of a new
+// document and, if the syntax has no errors, with those of a document that is not split into parts.
 // The bytes are the text; the edits are drawn from their hash.
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ auto place(const workspace::Snapshot& snapshot, Origin origin) -> std::string {
   return span ? fmt::format("{}-{}", span->begin, span->end) : "lost";
 }
 
-/// Programs as printed, and where everything in them came from.
+/// The printed programs, and the origins of all their nodes.
 auto programs_of(const workspace::Snapshot& snapshot, bool with_places) -> std::string {
   std::string out;
   for (const workspace::Program& program : snapshot.programs()) {
@@ -41,7 +41,7 @@ auto programs_of(const workspace::Snapshot& snapshot, bool with_places) -> std::
       for (const Var& param : function->params) { out += place(snapshot, param->origin) + " "; }
       for (const auto& [param, buffer] : function->buffer_map) { out += place(snapshot, buffer->origin) + " "; }
       post_order(function->body, [&](const Stmt& stmt) { out += place(snapshot, stmt->origin) + ","; }, [&](const Expr& expr) {
-        // A variable says where it was made.
+        // A variable has the place of its definition.
         out += place(snapshot, expr->origin) + " ";
       });
       out += "\n";
@@ -50,7 +50,7 @@ auto programs_of(const workspace::Snapshot& snapshot, bool with_places) -> std::
   return out;
 }
 
-/// What every statement of every schedule did.
+/// The effect of every statement of every schedule.
 auto schedules_of(const workspace::Snapshot& snapshot) -> std::string {
   std::string out;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -285,7 +285,7 @@ void check_input(std::string_view input) {
     auto uncut = workspace::analyse("fuzz.tir", snapshot->text());
     syntax::least_lines_in_parts() = 1;
     auto plain = uncut->snapshot();
-    // What is made of lines that cannot be read may depend on how much is looked at together.
+    // Recovery from syntax errors may depend on the size of the parsed part.
     if (!plain->syntax().diagnostics().empty()) { continue; }
     compare(programs_of(*wanted, true), programs_of(*plain, true), "in parts, the program is", snapshot->text());
     compare(findings_of(*wanted), findings_of(*plain), "in parts, it says", snapshot->text());

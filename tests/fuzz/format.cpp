@@ -1,4 +1,4 @@
-// Any text can be formatted: once is enough, trees and comments stay; and any place is one to type a line break at.
+// Any text can be formatted: a second time changes nothing, trees and comments stay. A line break can be typed anywhere.
 #include "format/format.h"
 
 #include "support/hash.h"

@@ -1,9 +1,9 @@
-// What all fuzzers share. A fuzzer is one property of any input, `check_input`, and seeds. fuzz.cpp runs it: with
+// The frame of all fuzzers. A fuzzer is a property of any input, `check_input`, and seeds. fuzz.cpp runs it: with
 // LOOPSMITH_FUZZER=ON under libFuzzer, else with a plain seeded generator that mutates the seeds:
 //
 //   fuzz_NAME [--seconds N | --runs N] [--seed S] [FILE...]
 //
-// Files are inputs to begin with; `--replay FILE...` checks them as they are (tests/fuzz/found has what was found).
+// Files are initial inputs; `--replay FILE...` checks them unchanged (tests/fuzz/found has inputs that once failed).
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace loopsmith::fuzz {
 
-/// The property: returns, within a second or so, whatever the input is.
+/// The property: it must return for any input, within about a second.
 void check_input(std::string_view input);
-/// Inputs to begin with, and pieces that inputs are likely to have.
+/// Initial inputs, and pieces that inputs often contain.
 [[nodiscard]] auto seeds() -> std::vector<std::string>;
 [[nodiscard]] auto pieces() -> std::vector<std::string>;
 
-/// Says what is wrong with which input, and aborts.
+/// Prints the error and the input, and aborts.
 [[noreturn]] void fail(std::string_view what, std::string_view input);
 
-/// A program with a schedule, and pieces of the language, for those whose inputs are texts.
+/// A program with a schedule, and pieces of the language, for fuzzers of texts.
 [[nodiscard]] auto program_seeds() -> std::vector<std::string>;
 [[nodiscard]] auto language_pieces() -> std::vector<std::string>;
 

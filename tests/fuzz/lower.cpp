@@ -1,5 +1,5 @@
-// Any program can be lowered and interpreted, within limits: each stage prints, what does not run says why, and where the
-// program ran, and did nothing that any order of its iterations may change, the lowered one gives the same results.
+// Any program can be lowered and interpreted, within limits: each stage prints, and failures have a diagnostic. If the program
+// runs, and its results do not depend on the order of its iterations, the lowered program gives the same results.
 #include "interp/compare.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
@@ -37,7 +37,7 @@ auto is_small(const PrimFunc& func) -> bool {
   return all <= most_elements;
 }
 
-// Lanes that a mask keeps from being stored are not evaluated by the interpreter, and are by machines: what they read may be out of bounds.
+// The interpreter does not evaluate lanes that a mask excludes from a store; machines do, and may read out of bounds.
 auto stores_masked(const PrimFunc& func) -> bool {
   bool found = false;
   post_order(func->body, [&](const Stmt& s) { found = found || (s.as<BufferStore>() && s.as<BufferStore>()->predicate); }, [](const Expr&) {});
@@ -66,7 +66,7 @@ void check_module(const IRModule& module, std::string_view input) {
       if (stats.diagnostics().empty() || stats.diagnostics().front().message().empty()) { fail("a run fails and does not say why", input); }
       continue;
     }
-    // Values that nobody wrote, races and regions that are not true: what comes out is anybody's.
+    // Unwritten values, races and wrong regions make the results undefined.
     if (!stats->warnings.empty() || !(*lowered)->find(name) || !interp::is_exact_on_integers(func) || stores_masked(func)) { continue; }
     interp::GateOptions gate;
     gate.max_steps = 4 * most_steps;

@@ -1,5 +1,5 @@
-// Any bytes can be sent to the language server: the front answers every request once and goes on, in whatever pieces
-// they come; and the worker answers every request it knows, whatever its parameters.
+// Any bytes can be sent to the language server, in pieces of any size: the front answers every request once and goes on.
+// The worker answers every request that it knows, with any parameters.
 #include <map>
 
 #include "lsp/protocol/framing.h"

@@ -1,10 +1,10 @@
-// One token away, or twice: no crash, and the declarations elsewhere keep their symbols.
+// Each token deleted or doubled: no crash, and other declarations keep their symbols.
 //
 //   fuzz_tokens [--stride N]      every N-th token of the corpus, 1 being all of them; the default takes seconds
 //
-// Documents are joined from five texts of the corpus, and those of examples/. Symbols of a declaration: its tree.
-// Declarations: of the top level, and what is in classes, be the class's head broken. Every 40th document is checked in full
-// (names, types, schedules) as well.
+// Documents are joined from five texts of the corpus, and those of examples/. The symbols of a declaration are its tree.
+// Declarations are those of the top level and those in classes, even if the class's head is broken. Every 40th document
+// is also checked in full (names, types, schedules).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,14 +33,14 @@ auto read(const std::string& path) -> std::string {
   return all.str();
 }
 
-/// A line for each declaration, with where it lies.
+/// A line for each declaration, with its place.
 struct Symbol { Span span; std::string said; };
 auto symbols(const Document& document) -> std::vector<Symbol> {
   std::vector<Symbol> out;
   auto add = [&](std::string said, uint32_t begin, uint32_t end) { out.push_back({{begin, end}, std::move(said)}); };
   for (const PlacedItem& placed : document.items()) {
     for (StmtPtr statement : placed.item->statements) {
-      // A class, or what is left of one, is its functions.
+      // A class, possibly broken, counts as its functions.
       const auto* klass = statement->as<ClassDef>();
       const auto* broken = statement->as<BrokenStmt>();
       uint32_t begin = placed.offset + statement->span.begin;
@@ -50,7 +50,7 @@ auto symbols(const Document& document) -> std::vector<Symbol> {
         continue;
       }
       if (klass != nullptr) { add("class " + std::string(klass->name.name.view()), begin, end); }
-      // Of a decorator and a head that are both broken, one lies in the other.
+      // If a decorator and a head are both broken, one contains the other.
       while (broken != nullptr && broken->body.size() == 1 && broken->body.front()->as<BrokenStmt>() != nullptr) { broken = broken->body.front()->as<BrokenStmt>(); }
       for (StmtPtr inner : klass != nullptr ? klass->body : broken->body) {
         uint32_t offset = placed.offset;
@@ -64,7 +64,7 @@ auto symbols(const Document& document) -> std::vector<Symbol> {
   return out;
 }
 
-/// How many of the declarations that a change at `at` does not touch are still there.
+/// The numbers of declarations outside of a change, and of those that are still found.
 struct Kept { size_t others = 0, kept = 0; };
 auto kept(const std::vector<Symbol>& before, const std::vector<Symbol>& after, uint32_t at) -> Kept {
   std::multimap<std::string_view, const Symbol*> now;

@@ -1,5 +1,5 @@
-// Any JSON can be read as a trace: what is one is written as it was read, and applied to a program gives a program or
-// a diagnostic.
+// Any JSON can be read as a trace: a valid trace is written again as it was read, and applying it to a program gives a program
+// or a diagnostic.
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,15 +1,15 @@
-// Golden cases of diagnostics: a case is a .tir file whose comments say what is reported, below the line it is about:
+// Golden cases of diagnostics: a case is a .tir file with the expected reports as comments, each below its line:
 //
 //     A[i, j] = B[i]
 //     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 index given
 //
-// Exactly what is expected must be reported: the comments are taken out, the rest is checked as a file, and what is
-// reported is put in again; the result must be the case. So updating is writing it (LOOPSMITH_UPDATE=1).
-// What helps follows: `; help: ...`, notes with the source they point to, and edits that repair it.
+// The test removes the comments, checks the rest as a file, and inserts the reports as comments again: the result must equal the
+// case. LOOPSMITH_UPDATE=1 writes the result as the new case.
+// Behind a message: remedies (`; help: ...`), notes with the source that they point to, and edits that repair it.
 // A mark at a line's first column begins one to the right, after the `#`.
 //
 //     golden_diagnostics FOLDER-OR-FILE...
-//     golden_diagnostics --list TEXTS                     what is reported of many texts, for a look
+//     golden_diagnostics --list TEXTS                     the reports of many texts, to look at
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -148,7 +148,7 @@ auto run(const std::filesystem::path& path, bool update) -> bool {
 
 }  // namespace
 
-// What is reported of many texts, one after another, each behind a line "@@@ NAME": a line for each report.
+// The reports of many texts, one after another, each behind a line "@@@ NAME": a line for each report.
 auto list(const char* path) -> int {
   std::ifstream in(path);
   std::string line, name, text;

@@ -1,5 +1,5 @@
-// Formatter cases: NAME.tir or NAME.py, and NAME.expect.tir or .py with what becomes of it. The result is formatted
-// again and must stay.
+// Formatter cases: NAME.tir or NAME.py, with the formatted text in NAME.expect.tir or .py. Formatting the result again must not
+// change it.
 //
 //   golden_format FOLDER      LOOPSMITH_UPDATE=1 rewrites the expectations
 #include <dirent.h>

@@ -1,11 +1,11 @@
-// docs/diagnostics.md: every code of the catalogue has one section `## CODE`, so that no link to it is dead, and the example of a
-// section is checked as `loopsmith check` does, behind the programs of the page that it schedules. Exactly its code must be
-// reported, and the comments in it say where and what:
+// docs/diagnostics.md: every code of the catalogue has exactly one section `## CODE`, so that every link to it works. The example of a section is
+// checked as `loopsmith check` does, together with the programs of the page that it schedules. Exactly its code must be reported; comments in the
+// example show the place and the message:
 //
 //     sch.parallel(k)
 //     #            ^ cannot apply `parallel` to `k`: it feeds `vk` of block `C`, which is not spatial
 //
-// They are taken out, put in again from what is reported, and the page must be the same; so is its list of contents.
+// The test removes these marks, writes them again from the findings, and requires that the page is the same; so too for the list of contents.
 // LOOPSMITH_UPDATE=1 writes both.
 //
 //     golden_manual docs/diagnostics.md
@@ -29,13 +29,13 @@ namespace {
 
 using namespace loopsmith;
 
-/// Codes that no text shows which is checked: the sections say in words when they come.
+/// Codes that no checked text can show. Their sections explain in words when they are reported.
 const std::set<std::string> without_example = {
-    // Limits of the text, and what is no text.
+    // Limits of the text, and files that are not text.
     "nested-too-deeply", "chain-too-long", "invalid-utf8", "binary-text", "text-too-large",
-    // Earlier checks come first.
+    // Other checks report such programs first.
     "no-insertion-point", "partial-results",
-    // Traces, which are no texts of a file.
+    // Traces, which are not part of a file.
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
     // A program that runs.
     "out-of-bounds", "interpreter-limit", "interpreter-unsupported", "interpreter-argument",
@@ -47,12 +47,12 @@ const std::set<std::string> without_example = {
     "nothing-to-build", "link-failed",
     // Tuning.
     "cannot-tune", "worker-failed", "database-unreadable", "database-failed",
-    // Commands: files, processes, which program is meant.
+    // Commands: files, processes, the choice of a program.
     "internal", "cannot-read", "cannot-write", "cannot-start", "cancelled", "no-such-program", "no-program",
     "several-programs", "no-such-schedule", "several-schedules", "nothing-to-schedule", "schedule-incomplete",
 };
 
-/// What else an example cannot but give.
+/// Another code that the example necessarily reports too.
 const std::map<std::string, std::string> given_with = {
     {"program-has-errors", "undefined-name"},
 };
@@ -70,7 +70,7 @@ auto is_mark(std::string_view line) -> bool {
   return at != std::string_view::npos && line[at] == '^';
 }
 
-// A mark below what is from `first` to `last` of a line; the `#` stands as the line is indented, or to the left of what is marked.
+// The mark below the columns `first` to `last` of a line. Its `#` has the indentation of the line, or stands left of the marked columns.
 auto mark(std::string_view line, uint32_t first, uint32_t last, const std::string& message) -> std::string {
   first = std::max<uint32_t>(first, 1);
   auto indent = static_cast<uint32_t>(std::min(line.find_first_not_of(' '), line.size()));
@@ -112,7 +112,7 @@ auto checked(const std::string& page, const std::string& code, const std::string
   return out;
 }
 
-// The address of a heading, as sites that show the page make it.
+// The anchor of a heading, as made by sites that show the page.
 auto anchor(const std::string& heading) -> std::string {
   std::string out;
   for (char c : heading) {
@@ -149,7 +149,7 @@ auto main(int argc, char** argv) -> int {
   std::multiset<std::string> sections;
   std::set<std::string> with_example;
   bool in_example = false;
-  // All but the contents, which are made of what follows.
+  // Copies everything but the contents, which are made from the rest.
   while (std::getline(all, line)) {
     if (in_example && line == "```") {
       in_example = false;

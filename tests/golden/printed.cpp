@@ -106,7 +106,7 @@ auto stages(size_t stride) -> int {
       ++forms;
       round_trip(texts[i].first + " after " + report.stage->name, report.after);
     };
-    // Programs for other machines than CPUs are refused somewhere on the way; what came before counts.
+    // Programs for other machines than CPUs are refused at some stage; the stages before it count.
     (void)transform::lower(module, {}, request);
   }
   std::printf("%zu programs, %zu forms after %zu stages, %d failures\n", programs, forms, seen.size(), failures);

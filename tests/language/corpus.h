@@ -29,7 +29,7 @@ struct Program {
 };
 struct Parsed {
   std::vector<Program> programs;   // in the order of the text
-  std::string problems;            // errors and what is not checked, a line each
+  std::string problems;            // errors, and parts that are not checked, a line each
   int unchecked = 0;               // of those, functions of other languages
 };
 [[nodiscard]] auto parse(const std::string& text) -> Parsed;

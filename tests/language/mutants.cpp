@@ -57,7 +57,7 @@ auto tokens_of(const std::string& text) -> std::vector<Token> {
   return out;
 }
 
-// What may stand in the place of a token, of its kind.
+// The replacements of a token, of its kind.
 auto replacements(const std::string& token, TokenKind kind, const std::vector<std::string>& names) -> std::vector<std::string> {
   static const std::vector<std::vector<std::string>> families = {
       {"+", "-", "*", "//", "%"}, {"<", "<=", ">", ">=", "==", "!="}, {"&", "|", "^"}, {"<<", ">>"}, {"and", "or"}, {"+=", "-=", "*="},
@@ -107,7 +107,7 @@ auto replacements(const std::string& token, TokenKind kind, const std::vector<st
   return out;
 }
 
-// Changes that change nothing: names of blocks and what only names, comments apart.
+// True for changes without an effect, such as another name for a block.
 auto means_the_same(const std::string& text, const Token& token, const std::string& mutant) -> bool {
   auto before = [&](std::string_view what) { return token.begin >= what.size() && text.compare(token.begin - what.size(), what.size(), what) == 0; };
   std::string old = text.substr(token.begin, token.end - token.begin);

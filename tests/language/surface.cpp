@@ -1,9 +1,9 @@
 // language_surface TEXTS ORACLE docs/language.md: the whole surface of the language.
 //
 // Every text of TEXTS is read without an error; each of its programs is printed, read again and is equal, with the same
-// hash and the same text; lowered; and interpreted before and after lowering with equal results, but where the text says
-// that there is nothing to run. Then constructs.def is counted: what the language has occurs in a text that was run, and in an
-// example of the reference. `--list` prints the counts.
+// hash and the same text; lowered; and interpreted before and after lowering with equal results, unless the text marks it as
+// not to be run. Then constructs.def is counted: every construct occurs in a text that was run, and in an example of the
+// reference. `--list` prints the counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr Construct constructs[] = {
 #define GROUP(name) {name, nullptr},
 #define RUN(pattern) {nullptr, pattern},
 #include "constructs.def"
-// Every intrinsic, whether it is named above or not.
+// Every intrinsic, also those that are named above.
 #define INTRINSIC(name, op, rule, low, high) {nullptr, "T." #name},
 #include "frontend/intrinsics.def"
 };

@@ -1,7 +1,7 @@
 // The check `arith`: simplification, proofs, bounds and modular sets of single expressions.
 //
-// A case passes when the simplified text is the reference's, or is equal in value on samples and no longer; and
-// no proof, bound or modular set is weaker than the reference's, and none is refuted by evaluation.
+// A case passes if the simplified text is the reference's, or has equal values on samples and is not longer; and if
+// no proof, bound or modular set is weaker than the reference's, and evaluation refutes none.
 #include "arith/analyzer.h"
 
 #include <random>
@@ -84,7 +84,7 @@ void check_arith(const Json& line, Tally& tally) {
   Expr simplified = analyzer.simplify(expr);
   bool equal = arith::deep_equal(simplified, expected) || text_of(simplified) == line["simplified"].get<std::string>();
   if (differ(simplified)) { tally.fail(id, "the value of " + line["expr"].get<std::string>(), "simplified wrongly: " + text_of(simplified)); return; }
-  // Where the reference itself is wrong there is nothing to be weaker than.
+  // A wrong result of the reference is no standard of comparison.
   if (!equal && size_of(simplified) > size_of(expected) && !differ(expected)) { tally.fail(id, line["simplified"], text_of(simplified)); return; }
 
   if (expr.dtype().is_bool()) {

@@ -36,7 +36,7 @@ void check(const std::string& id, const std::string& before, const std::string& 
   interp::Inputs fresh = interp::copy_inputs(*inputs);
   interp::Inputs again = interp::copy_inputs(*inputs);
   if (auto ran = interp::interpret(program.module, name, inputs->arguments); !ran) { return tally.leave_out("not interpreted"); }
-  // Some results of the reference reach outside of their buffers: what such code does is not defined.
+  // Some results of the reference access elements outside of their buffers: compiled, their behaviour is undefined.
   if (auto ran = interp::interpret(scheduled.module, scheduled.module->functions[0].first, again.arguments); !ran) {
     return tally.leave_out("where the reference's result is not interpreted");
   }
@@ -49,7 +49,7 @@ void check(const std::string& id, const std::string& before, const std::string& 
       return tally.leave_out("where the reference's result is another program");
     }
   }
-  // As code is made always; every second program at another level of LLVM's too; all at all levels where that is asked for.
+  // Every program is compiled at the default level, every second one also at another level of LLVM's; on demand all at all levels.
   static size_t turn = 0;
   static const bool all_levels = std::getenv("LOOPSMITH_TEST_LEVELS") != nullptr;
   constexpr std::array others = {0, 1, 3};

@@ -19,7 +19,7 @@
 namespace loopsmith::oracle {
 namespace {
 
-/// FNV-1a, 64 bits: texts are known by it, since several files hold the same.
+/// FNV-1a, 64 bits: the key of a text, since several files contain the same text.
 auto fingerprint(const std::string& text) -> std::string {
   uint64_t hash = 0xcbf29ce484222325U;
   for (char c : text) {

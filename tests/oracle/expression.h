@@ -14,11 +14,11 @@ namespace loopsmith::oracle {
 
 using Scope = std::map<std::string, Var, std::less<>>;
 
-/// None where the text is not of the notation or names an unknown variable.
+/// Null for other texts and for unknown variables.
 [[nodiscard]] auto read_expression(std::string_view text, const Scope& scope) -> Expr;
 
 using Values = std::unordered_map<const VarNode*, int64_t>;
-/// The value of an integer expression; none where it divides by zero or has no value here.
+/// The value of an integer expression; none for divisions by zero and unknown variables.
 [[nodiscard]] auto evaluate(const Expr& expr, const Values& values) -> std::optional<int64_t>;
 /// The number of nodes.
 [[nodiscard]] auto size_of(const Expr& expr) -> size_t;

@@ -1,7 +1,7 @@
 // The check `itermap`: detection of affine iteration maps and simplification by them.
 //
-// A case passes when the map is accepted exactly where the reference accepts it, and the normalised and the
-// simplified indices are its texts, and it pads exactly where the reference does.
+// A case passes if the map is accepted exactly when the reference accepts it, the texts of the normalised and the
+// simplified indices are equal, and it pads exactly when the reference does.
 #include "arith/iter_map.h"
 
 #include "expression.h"
@@ -51,7 +51,7 @@ void check_itermap(const Json& line, Tally& tally) {
     std::vector<Expr> normalized;
     for (const arith::IterSum& sum : result.indices) { normalized.push_back(arith::normalize_iter_map_to_expr(sum, analyzer)); }
     if (!same(normalized, line["normalized"], "normalized")) { return; }
-    // Other padding predicates are cut short in the record.
+    // The record truncates other padding predicates.
     bool pads = line["padding_predicate"] != "T.bool(False)";
     if (is_zero(analyzer.simplify(result.padding_predicate)) == pads) {
       tally.fail(id, pads ? "a padding predicate" : "no padding", text_of(result.padding_predicate));

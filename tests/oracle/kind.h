@@ -1,4 +1,4 @@
-// What an oracle file is to the checker: a row of kinds.def, and a function that judges one line of the file.
+// A kind of oracle file: a row of kinds.def, and a function that checks a line of the file.
 // To add a file kind: a file here with `void check_NAME(const Json& line, Tally& tally)`, a row in kinds.def.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Failure {
   std::string got;
 };
 
-/// What became of the cases of one file. Each case ends in exactly one of pass, fail, leave_out.
+/// The results of the cases of a file. Each case ends in exactly one of pass, fail, leave_out.
 class Tally {
  public:
   explicit Tally(size_t keep) : keep_(keep) {}
@@ -27,7 +27,7 @@ class Tally {
     ++failed_;
     if (failures_.size() < keep_) { failures_.push_back({std::move(id), std::move(expected), std::move(got)}); }
   }
-  /// Cases that need something that does not exist here, by what it is ("Tensorize"). Not counted in the total.
+  /// Counts a case that needs a missing feature, by the feature's name ("Tensorize"). Not part of the total.
   void leave_out(const std::string& why) { ++left_out_[why]; }
 
   [[nodiscard]] auto passed() const -> size_t { return passed_; }

@@ -1,6 +1,6 @@
-// loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]: compares this implementation with what a
-// reference did, recorded in gzip-compressed JSON lines. Prints a line per check, `NAME PASSED/TOTAL`, then the
-// first failures. Exit status: 0 all passed, 1 something failed, 2 wrong usage or an unreadable folder.
+// loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]: compares this implementation with recorded
+// results of a reference, in gzip-compressed JSON lines. Prints a line per check, `NAME PASSED/TOTAL`, then the first
+// failures. Exit status: 0 all passed, 1 some failed, 2 wrong usage or an unreadable folder.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -78,7 +78,7 @@ struct Options {
   bool json = false;
 };
 
-// Negative: the status to leave with is its opposite.
+// Negative results are exit statuses with the opposite sign.
 auto run(const Kind& kind, const Options& options) -> int {
   Tally tally(options.failures);
   auto begin = std::chrono::steady_clock::now();
@@ -175,8 +175,8 @@ auto main(const std::vector<std::string>& args) -> int {
   }
   int status = 0;
   for (const Kind* kind = kinds; kind->name; ++kind) {
-    // Only where asked for by name: machine code of foreign programs runs in this process and may end it; the interpreter
-    // needs an hour for the whole corpus.
+    // These run only if named: machine code of foreign programs runs in this process and may crash it; the interpreter needs
+    // an hour for the whole corpus.
     bool wanted = options.only.empty() && std::string_view(kind->name) != "compiled" && std::string_view(kind->name) != "meaning" && std::string_view(kind->name) != "differences";
     for (const std::string& name : options.only) { wanted = wanted || name == kind->name; }
     if (!wanted) { continue; }

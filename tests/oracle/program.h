@@ -10,7 +10,7 @@
 namespace loopsmith::oracle {
 
 struct Parsed {
-  IRModule module;           // of ill-formed programs too, where it can be made; else none
+  IRModule module;           // also of ill-formed programs, if possible; else null
   std::string problem;       // the first error, with its line; empty: none
 };
 /// The one program of a text; the last text's answer is kept, since consecutive cases share theirs.

@@ -24,7 +24,7 @@ auto check_text(const std::string& text, bool exact) -> std::optional<Problem> {
   }
   Parsed again = parse_program(printed);
   if (!again.module) { return Problem{"our own text read back", again.problem, false}; }
-  // Some results of the reference use variables outside of where they are defined: free ones, to us and to it.
+  // Some results of the reference use variables outside of their scope: these are free variables for both.
   if (auto d = first_difference(first.module, again.module, {.map_free_vars = !first.problem.empty()})) {
     return Problem{"an equal module from our own text; at " + d->path + ": " + d->left, d->right, false};
   }

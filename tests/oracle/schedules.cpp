@@ -31,8 +31,8 @@ auto says_ok(const Json& line, const char* key) -> bool {
   return found->is_boolean() ? found->get<bool>() : found->is_string() && found->get<std::string>() == "ok";
 }
 
-// Lines on which this implementation differs on purpose: differences.txt says why, a line each, `ID HASH REASON`. The hash is of
-// the program and the trace, so that another corpus with the same ids is not judged by it.
+// Lines on which this implementation differs on purpose: differences.txt has a line for each, `ID HASH REASON`. The hash is that of
+// the program and the trace, so that the line does not apply to another corpus with the same ids.
 auto difference_on_purpose(const Json& line) -> const std::string* {
   static const std::map<std::string, std::string> reasons = [] {
     std::map<std::string, std::string> out;
@@ -51,8 +51,8 @@ auto difference_on_purpose(const Json& line) -> const std::string* {
 
 constexpr int64_t most_statements = 200000000;   // of a run: a limit that is the same on every machine
 
-// What is wrong with the reference's result: it computes something else than the program, or accesses what is outside of its buffers.
-// None: nothing is, or it could not be run.
+// The defect of the reference's result: it computes something else than the program, or accesses elements outside of its buffers. None
+// where it has no defect, or could not be run.
 auto defect_of_reference(const IRModule& before, const std::string& after, const schedule::Trace& trace, int64_t seed) -> std::optional<std::string> {
   Parsed theirs = parse_program(after);
   if (!theirs.module) { return {}; }
@@ -83,7 +83,7 @@ auto missing_primitives(const Json& trace) -> std::vector<std::string> {
 void check_schedule(const Json& line, Tally& tally) {
   std::string id = line.at("id").get<std::string>() + " (" + line.value("focus", std::string()) + ")";
   if (leave_out_missing(missing_primitives(line.at("trace")), tally)) { return; }
-  // Where the reference disagrees with itself its result says nothing, but ours must still come to an end.
+  // Where the reference contradicts itself, its result is no standard; our replay must still end.
   bool judged = says_ok(line, "replay") && says_ok(line, "verified") && says_ok(line, "from_text") && says_ok(line, "reparsed_equal");
   Parsed before = parse_program(line.at("before"));
   if (!before.module) { return tally.fail(id, "a module", before.problem); }
@@ -101,7 +101,7 @@ void check_schedule(const Json& line, Tally& tally) {
   const auto& after = line.at("after").get_ref<const std::string&>();
   std::string printed = replayed.ok() ? print_script(sch.module()) : "";
   if (printed != after) {
-    // Where the reference's own result is wrong, it is not what to strive for.
+    // A wrong result of the reference is no standard of comparison.
     if (auto defect = defect_of_reference(before.module, after, *trace, line.value("seed", int64_t{1}))) {
       return tally.leave_out("the reference's result is wrong, by the interpreter");
     }
@@ -117,7 +117,7 @@ void check_schedule(const Json& line, Tally& tally) {
 
 namespace {
 
-// A line of schedule_errors as a schedule before the refused step, and what became of the step.
+// A line of schedule_errors: the schedule before the refused step, and the result of the step here.
 struct Refusal {
   IRModule before;               // unscheduled
   std::optional<Schedule> sch;   // after the steps before
@@ -126,7 +126,7 @@ struct Refusal {
   schedule::Trace trace;         // with the step
 };
 
-// None: judged already (failed or left out).
+// None where the case was already decided (failed or left out).
 auto replay_refusal(const Json& line, Tally& tally) -> std::optional<Refusal> {
   const Json& failing = line.at("failing");
   std::string primitive = failing.at("primitive");
@@ -169,7 +169,7 @@ auto replay_refusal(const Json& line, Tally& tally) -> std::optional<Refusal> {
   if (auto status = second.replay(*trace); !status.ok()) { out.diagnostics = status.diagnostics(); }
   out.after = second.module();
   out.trace = *trace;
-  // Once more on the very schedule, whose nodes the diagnostics then name. Its variables are numbered as those of the trace.
+  // The step runs again on this schedule, so that the diagnostics name its nodes. Its variables have the numbers of the trace.
   const schedule::Instruction& step = trace->last();
   Schedule third = *out.sch;
   if (auto again = third.apply_values(*step.primitive, step.values, step.decision); !again.ok() && !out.diagnostics.empty()) {
@@ -185,7 +185,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   auto refusal = replay_refusal(line, tally);
   if (!refusal) { return; }
   if (!refusal->diagnostics.empty()) { return tally.pass(); }
-  // What the reference refuses may be accepted where the results are the same.
+  // A step that the reference refuses may be accepted if the results are the same.
   interp::GateOptions options;
   options.max_steps = most_statements;
   auto compared = interp::compare_modules(refusal->before, schedule::with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
@@ -195,8 +195,8 @@ void check_schedule_errors(const Json& line, Tally& tally) {
              "accepted; " + (compared.ok() ? compared->difference : describe(compared.diagnostics())));
 }
 
-// Which loops and blocks are at fault. The reference's messages say `tir.For#0` and `tir.Block#1`; of which nodes is not recorded,
-// so the kinds are compared: who blames a loop must name a loop, who blames a block a block.
+// The loops and blocks at fault. The reference's messages contain `tir.For#0` and `tir.Block#1`, without identifying the nodes; so only
+// the kinds are compared: if the message names a loop, the diagnostic must name a loop, and the same for blocks.
 void check_schedule_error_nodes(const Json& line, Tally& tally) {
   if (line.at("error_kind") != "ScheduleError") { return; }
   const auto& message = line.at("message").get_ref<const std::string&>();
@@ -246,7 +246,7 @@ void check_meaning(const Json& line, Tally& tally) {
   tally.fail(id, "the same values", compared->difference);
 }
 
-// Each line of differences.txt once more: is it the reference's result that is wrong?
+// Checks each line of differences.txt again: the reference's result must be wrong.
 void check_differences(const Json& line, Tally& tally) {
   const std::string* reason = line.contains("after") ? difference_on_purpose(line) : nullptr;
   if (!reason) { return; }

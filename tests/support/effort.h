@@ -28,7 +28,7 @@ auto size_of_test(T usual, T soak, T sanitized) -> T {
   return is_soak() ? soak : is_sanitized ? sanitized : usual;
 }
 
-/// Every `stride(n)`-th case: all of them, or every n-th under sanitizers.
-constexpr auto stride(size_t n) -> size_t { return is_sanitized ? n : 1; }
+/// Every `stride(n)`-th case: all of them, or every n-th under sanitizers. `usual`: every so many in a usual run, where all take too long.
+inline auto stride(size_t sanitized, size_t usual = 1) -> size_t { return size_of_test<size_t>(usual, 1, sanitized); }
 
 }  // namespace loopsmith::tests

@@ -1,4 +1,4 @@
-// Rules of addition: what cancels, what is gathered, a quotient that meets its remainder. Constants end up at the right.
+// Rules of addition: cancellation, collecting terms, joining a quotient with its remainder. Constants end up at the right.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {
@@ -10,7 +10,7 @@ auto add_rules() -> const RuleSet& {
       {"broadcast(x, lanes) + ramp(b1, s1, lanes)", "ramp(x + b1, s1, lanes)", "", Then::Done, On::Vector},
       {"broadcast(x, lanes) + broadcast(y, lanes)", "broadcast(x + y, lanes)", "", Then::Done, On::Vector},
 
-      // What cancels.
+      // Cancellation.
       {"(x - y) + y", "x"},
       {"x + (y - x)", "y"},
       {"(x - y) + (y - z)", "x - z"},
@@ -29,7 +29,7 @@ auto add_rules() -> const RuleSet& {
       {"max(x, y + c1) + c2", "max(x + c2, y)", "c1 == -c2"},
       {"max(x + c1, y) + c2", "max(x, y + c2)", "c1 == -c2"},
 
-      // Constants and factors gathered.
+      // Collecting constants and factors.
       {"(x + c1) + c2", "x + (c1 + c2)"},
       {"x + x", "x * 2"},
       {"x * y + x | y * x + x | x + y * x | x + x * y", "x * (y + 1)"},

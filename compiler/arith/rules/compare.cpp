@@ -1,4 +1,4 @@
-// Rules of comparison. Equality and less-than have tables; the others are brought to these two (rewrite.cpp).
+// Rules of comparison. Equality and less-than have tables; the others are reduced to these two (rewrite.cpp).
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -11,7 +11,7 @@ auto float_equals_itself(Rewriter&, const Expr& whole, const Match& m) -> Expr {
   return constant_int(whole.dtype(), 1);
 }
 
-// e as (rest, constant).
+// Splits e into (rest, constant).
 auto split_constant(const Expr& e) -> std::pair<Expr, int64_t> {
   if (const auto* n = e.as<Add>()) {
     if (const auto* c = n->b.as<IntImm>()) { return {n->a, c->value}; }
@@ -21,7 +21,7 @@ auto split_constant(const Expr& e) -> std::pair<Expr, int64_t> {
   return {e, 0};
 }
 
-// Constants of both sides merged on the side where the result is positive.
+// Merges the constants of both sides, on the side where the result is positive.
 auto merge_constants(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   auto [lhs, lhs_offset] = split_constant(m[slot::x]);
   auto [rhs, rhs_offset] = split_constant(m[slot::y]);
@@ -32,7 +32,7 @@ auto merge_constants(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   if (diff == 0) { return rw.again(less(lhs, rhs)); }
   if (diff == 1) { return rw.again(less_equal(lhs, rhs)); }
   bool to_left = diff < 0 && rhs_offset != 0, to_right = diff > 0 && lhs_offset != 0;
-  // A side that is a constant takes the other up, where it stays in its type.
+  // A constant side absorbs the other constant if the result stays in its type.
   const auto* constant = (to_left ? lhs : rhs).as<IntImm>();
   if (constant && !fits(constant->dtype, __int128(constant->value) + (to_left ? -exact : exact))) { return {}; }
   if (to_left) { return rw.again(less(lhs + constant_int(lhs.dtype(), wrap_sub(0, diff)), rhs)); }
@@ -71,7 +71,7 @@ auto lt_rules() -> const RuleSet& {
       {"broadcast(x, lanes) < broadcast(y, lanes)", "broadcast(x < y, lanes)", "", Then::Done, On::Vector},
       {"ramp(x, s1, lanes) < ramp(y, s1, lanes)", "broadcast(x < y, lanes)", "", Then::Done, On::Vector},
 
-      // What stands on both sides.
+      // Terms on both sides.
       {"x + y < x + z | x + y < z + x | y + x < x + z | y + x < z + x", "y < z"},
       {"y - x < z - x", "y < z"},
       {"x - y < x - z", "z < y"},
@@ -80,7 +80,7 @@ auto lt_rules() -> const RuleSet& {
       {"x * c1 < y * c1", "x < y", "c1 > 0"},
       {"x * c1 < y * c1", "y < x", "c1 < 0"},
 
-      // A constant against a multiple.
+      // A constant and a multiple.
       {"x * c2 < c1", "x < truncdiv(c1 - 1, c2) + 1", "c1 > 0 and c2 > 0"},
       {"x * c2 < c1", "x < truncdiv(c1, c2)", "c1 <= 0 and c2 > 0"},
       {"x * c2 < c1", "truncdiv(c1 - 1, c2) - 1 < x", "c1 > 0 and c2 < 0"},
@@ -90,7 +90,7 @@ auto lt_rules() -> const RuleSet& {
       {"c1 < x * c2", "x < truncdiv(c1 + 1, c2) + 1", "c1 < 0 and c2 < 0"},
       {"c1 < x * c2", "x < truncdiv(c1, c2)", "c1 >= 0 and c2 < 0"},
 
-      // A constant against a truncated quotient, and a number against its multiple below.
+      // A constant and a truncated quotient; a number and the multiple below it.
       {"truncdiv(x, c1) < c2", "x < c1 * c2", "c1 > 0 and c2 > 0"},
       {"truncdiv(x, c1) < c2", "x < c1 * (c2 - 1) + 1", "c1 > 0 and c2 <= 0"},
       {"c1 < truncdiv(x, c2)", "(c1 + 1) * c2 - 1 < x", "c1 >= 0 and c2 > 0"},

@@ -1,4 +1,4 @@
-// Rules of truncating division and its remainder. Most hold for operands that are not negative only.
+// Rules of truncating division and its remainder. Most hold only for nonnegative operands.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -6,7 +6,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// No lane of the ramp at b1 with stride c1 is negative, as far as can be shown.
+// True when it can be proved that no lane of the ramp with base b1 and stride c1 is negative.
 auto has_no_negative_lane(Rewriter& rw, const Match& m) -> bool {
   if (!rw.prove_ge(m[slot::b1], 0)) { return false; }
   int64_t stride = m.integer(slot::c1);
@@ -14,7 +14,7 @@ auto has_no_negative_lane(Rewriter& rw, const Match& m) -> bool {
   return stride >= 0 || (lanes && rw.state().owner->can_prove_greater_equal(m[slot::b1], wrap_mul(wrap_sub(1, lanes->value), stride)));
 }
 
-// ramp / broadcast: a ramp of quotients where the stride divides, one value where all lanes fall together.
+// ramp / broadcast: a ramp of quotients if the divisor divides the stride, a single value if all lanes have the same quotient.
 auto divide_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   int64_t stride = m.integer(slot::c1), divisor = m.integer(slot::c2);
   if (divisor <= 0 || !has_no_negative_lane(rw, m)) { return {}; }
@@ -48,7 +48,7 @@ auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   Expr ramp = make<Ramp>(start, m[slot::c1], m[slot::lanes]);
   const auto* lanes = m[slot::lanes].as<IntImm>();
   bool together = lanes && floor_div(base.base, divisor) == floor_div(wrap_add(base.base, wrap_mul(lanes->value - 1, stride)), divisor);
-  // What the ramp begins with is not b1, but below it: with a falling ramp lanes may become negative.
+  // The new base is below b1, so lanes of a falling ramp may become negative.
   if (!together && stride < 0) { return {}; }
   return together ? ramp : truncmod(ramp, make<Broadcast>(m[slot::c2], m[slot::lanes]));
 }

@@ -1,5 +1,5 @@
-// Rules of floor division and its remainder. They hold for operands of either sign; divisors are positive where not said
-// otherwise, as a negative one turns rounding around.
+// Rules of floor division and its remainder. They hold for operands of either sign. Divisors are positive unless a rule
+// states otherwise, because a negative divisor reverses the rounding.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -46,8 +46,8 @@ auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   return floormod(make<Ramp>(start, m[slot::c1], m[slot::lanes]), make<Broadcast>(m[slot::c2], m[slot::lanes]));
 }
 
-// (x * c1 + y) // c2, y perhaps absent. Either what is left of the division is constant, or c1 divides c2 and
-// y lies within one step of c1:
+// (x * c1 + y) // c2, where y may be absent. Either the remaining quotient is constant, or c1 divides c2 and y lies
+// within one step of c1:
 //     x = a * x' + b, c2 = a * c1, y = d * c2 + e   ==>   x' + d + (b * c1 + e) // c2 = x' + d, as 0 <= e < c1
 auto divide_linear(Rewriter& rw, const Expr& whole, const Match& m) -> Expr {
   int64_t c1 = m.integer(slot::c1), c2 = m.integer(slot::c2);
@@ -69,7 +69,7 @@ auto divide_linear(Rewriter& rw, const Expr& whole, const Match& m) -> Expr {
   return {};
 }
 
-// By divisibility, or because x is small already.
+// The remainder is known by divisibility, or x is smaller than the divisor.
 auto remainder_by_facts(Rewriter& rw, const Expr& whole, const Match& m) -> Expr {
   int64_t c1 = m.integer(slot::c1);
   if (c1 <= 0) { return {}; }
@@ -127,7 +127,7 @@ auto floormod_rules() -> const RuleSet& {
       {"(x + y * c1) % c2", "(x + y * (c1 % c2)) % c2", "c2 > 0"},
       {"(x * c1) % (x * c2)", "x * (c1 % c2)", "c2 != 0"},
       {"(x * y) % y | (y * x) % y", "0"},
-      // x = a y + b: what makes up the remainder brings it to a multiple.
+      // x = a y + b: adding the missing remainder gives a multiple.
       {"(x + z % y) % y | (z % y + x) % y", "0", "eq0((x + z) % y)"},
       {"(x - x % z) % y | (x % z - x) % y", "0", "eq0(y - z) or eq0(y + z)"},
       {"(x * z * c1 + y) % (z * c1)", "y % (z * c1)", "ge0(z * c1)"},

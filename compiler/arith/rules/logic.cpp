@@ -1,5 +1,5 @@
-// Rules of `not`, `and`, `or`: comparisons of one expression with two constants, and a quotient and a remainder that
-// together say where a number lies. They meet every type: those that compute ask for one that does not wrap around.
+// Rules of `not`, `and`, `or`: comparisons of an expression with two constants, and a quotient and a remainder that together
+// determine a number. They apply to every type; those that compute require one that does not wrap around.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {
@@ -30,7 +30,7 @@ auto and_rules() -> const RuleSet& {
       {"x == c1 and x == c2", "x == c1 and c1 == c2", "", Then::Done, On::Any},
       {"x == c1 and x != c2 | x != c2 and x == c1", "x == c1 and c1 != c2", "", Then::Done, On::Any},
 
-      // A quotient and a remainder that are both known.
+      // A known quotient and a known remainder.
       {"x // c2 == c1 and x % c2 == c3 | x % c2 == c3 and x // c2 == c1", "x == c1 * c2 + c3", "0 <= c3 and c3 < c2", Then::Again, On::Any},
       {"0 <= x - y * c1 and x - y * c1 < c1 | x - y * c1 < c1 and 0 <= x - y * c1", "y == x // c1", "c1 > 0 and index(x)", Then::Again, On::Any},
       {"c1 < x - y * c1 and x - y * c1 <= 0", "y == x // c1", "c1 < 0 and index(x)", Then::Again, On::Any},

@@ -1,5 +1,5 @@
-// Rules of minimum and maximum, a table each: one is the other's mirror image but for rounding, which a truncated quotient
-// does upwards below 0 (so that it bounds x from one side only). What can be decided by constant bounds comes first.
+// Rules of minimum and maximum, a table each. The tables mirror each other, except for rounding: a truncated quotient rounds
+// upwards below 0, so it bounds x from one side only. Decisions by constant bounds come first.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -7,7 +7,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// Bounds that do not overlap decide.
+// Decides by bounds that do not overlap.
 auto min_by_bounds(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   ConstIntBound a = const_int_bound(rw.state(), m[slot::x]);
   ConstIntBound b = const_int_bound(rw.state(), m[slot::y]);
@@ -33,7 +33,7 @@ auto min_rules() -> const RuleSet& {
       {"min(x, x)", "x"},
       {"min(x, y)", "", "", Then::Done, On::Index, min_by_bounds},
 
-      // The same but for a constant.
+      // Operands that differ by a constant.
       {"min(x + c1, x + c2)", "x + c1", "c1 < c2"},
       {"min(x + c1, x + c2)", "x + c2"},
       {"min(x + c1, x) | min(x, x + c1)", "x + c1", "c1 < 0"},
@@ -41,7 +41,7 @@ auto min_rules() -> const RuleSet& {
       {"min(c1 - x, c2 - x)", "c1 - x", "c1 < c2"},
       {"min(c1 - x, c2 - x)", "c2 - x"},
 
-      // Rounded up and down to multiples.
+      // Numbers rounded up and down to multiples.
       {"min(truncdiv(x + c1, c2) * c2, x) | min(x, truncdiv(x + c1, c2) * c2) | min((x + c1) // c2 * c2, x) | min(x, (x + c1) // c2 * c2)",
        "x", "c2 > 0 and c1 + 1 == c2"},
       {"min(truncdiv(x + c1, c2) * c2, max(x, c2)) | min(max(x, c2), truncdiv(x + c1, c2) * c2) | "
@@ -49,7 +49,7 @@ auto min_rules() -> const RuleSet& {
        "max(x, c2)", "c2 > 0 and c1 + 1 == c2 and ge1(x)"},
       {"min(x, x // c2 * c2) | min(x // c2 * c2, x)", "x // c2 * c2", "c2 > 0"},
 
-      // Of minima and maxima.
+      // Minima of minima and maxima.
       {"min(max(x, y), min(x, y)) | min(max(x, y), min(y, x)) | min(min(x, y), max(x, y)) | min(min(x, y), max(y, x)) | "
        "min(min(x, y), x) | min(min(x, y), y) | min(x, min(x, y)) | min(y, min(x, y))",
        "min(x, y)"},

@@ -1,5 +1,5 @@
-// Rules of subtraction: what cancels, also inside minima and maxima; a number less its multiple below is a remainder.
-// A constant that is subtracted becomes one that is added.
+// Rules of subtraction: cancellation, also inside of minima and maxima; a number minus the multiple below it is a remainder.
+// A subtracted constant becomes an added one.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -26,7 +26,7 @@ auto sub_rules() -> const RuleSet& {
       {"broadcast(x, lanes) - ramp(b1, s1, lanes)", "ramp(x - b1, 0 - s1, lanes)", "", Then::Done, On::Vector},
       {"broadcast(x, lanes) - broadcast(y, lanes)", "broadcast(x - y, lanes)", "", Then::Done, On::Vector},
 
-      // What cancels.
+      // Cancellation.
       {"(x + y) - y | (y + x) - y", "x"},
       {"x - (y + x) | x - (x + y)", "0 - y"},
       {"min(x, y) - y | x - max(y, x)", "min(x - y, 0)"},
@@ -100,7 +100,7 @@ auto sub_rules() -> const RuleSet& {
       {"x - (y - z)", "(x + z) - y", "", Then::Again},
       {"x - y * c1", "x + y * (0 - c1)", "", Then::Again},
 
-      // Other types: NaN and infinity are taken not to occur.
+      // Other types: NaN and infinity are assumed not to occur.
       {"x - x", "", "", Then::Done, On::Any, floats_cancel},
       {"(x + y) - y", "", "", Then::Done, On::Any, float_sum_cancels<slot::y, slot::x, false>},
       {"(x + y) - x", "", "", Then::Done, On::Any, float_sum_cancels<slot::x, slot::y, false>},

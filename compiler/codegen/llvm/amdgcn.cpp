@@ -1,10 +1,10 @@
-// Kernels of AMD's GPUs, as emitted code: one for every function, launched over the extents of its loops over blockIdx and threadIdx.
+// Code for AMD's GPUs: each function becomes a kernel, to be launched over the extents of its loops over blockIdx and threadIdx.
 //
 //     amdgpu_kernel void NAME(ptr addrspace(1) ..., scalars ...)      // parameters in order, then the variables of shapes
 //
-// The body is a function of its own, written with flat addresses and inlined; LLVM finds out which memory they are in. Shared
-// buffers are in LDS, all others that a function allocates belong to a thread. Nothing here runs: who launches the code
-// object reads its metadata (https://llvm.org/docs/AMDGPUUsage.html).
+// The body is an inlined function with flat addresses; LLVM infers the memory of each address. Shared buffers are in LDS, all
+// other allocations belong to a thread. Loopsmith only emits this code: a launcher reads the metadata of the code object
+// (https://llvm.org/docs/AMDGPUUsage.html).
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
@@ -53,7 +53,7 @@ void ModuleBuilder::add_kernel(const PrimFunc& func, llvm::Function& body, const
   ir_.CreateRetVoid();
 }
 
-/// The number of this thread, or of its block; false where it has none.
+/// Binds a variable to the index of this thread or block; false for tags without such an index.
 auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr& extent, Origin origin) -> bool {
   static constexpr std::pair<std::string_view, llvm::Intrinsic::ID> indices[] = {
       {"blockIdx.x", llvm::Intrinsic::amdgcn_workgroup_id_x},   {"blockIdx.y", llvm::Intrinsic::amdgcn_workgroup_id_y},
@@ -64,12 +64,12 @@ auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr
   if (found == std::end(indices)) { return false; }
   if (is_thread_axis(tag)) {
     if (!count) {
-      fail(fmt::format("a loop over `{}`", tag), "how many threads a block has must be constant", origin);
+      fail(fmt::format("a loop over `{}`", tag), "the number of threads of a block must be constant", origin);
       return false;
     }
     auto [known, is_new] = threads_.emplace(std::string(tag), *count);
     if (!is_new && known->second != *count) {
-      fail(fmt::format("loops of {} and {} over `{}`", known->second, *count, tag), "a kernel is launched with one number of threads", origin);
+      fail(fmt::format("loops of {} and {} over `{}`", known->second, *count, tag), "a kernel has a single number of threads per axis", origin);
       return false;
     }
   }
@@ -79,7 +79,7 @@ auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr
   return true;
 }
 
-/// Shared memory, or a thread's own.
+/// Allocates shared memory, or memory of a thread.
 auto ModuleBuilder::allocate_on_gpu(const Allocate& node, uint64_t count) -> llvm::Value* {
   const std::string_view scope = node.data->pointer ? node.data->pointer->scope.view() : std::string_view();
   llvm::Type* flat = llvm::PointerType::getUnqual(context_);
@@ -98,7 +98,7 @@ auto ModuleBuilder::allocate_on_gpu(const Allocate& node, uint64_t count) -> llv
   return ir_.CreateAddrSpaceCast(memory, flat);
 }
 
-/// All threads of the block come here, and see what the others wrote.
+/// A barrier: all threads of the block arrive, and see the stores of the others.
 void ModuleBuilder::emit_barrier() {
   llvm::SyncScope::ID block = context_.getOrInsertSyncScopeID("workgroup");
   ir_.CreateFence(llvm::AtomicOrdering::Release, block);

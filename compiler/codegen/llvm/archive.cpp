@@ -1,4 +1,4 @@
-// Static libraries by LLVM's archive writer: see codegen.h.
+// Static libraries, with LLVM's archive writer: see codegen.h.
 #include <llvm/Object/ArchiveWriter.h>
 #include <llvm/Support/MemoryBuffer.h>
 

@@ -99,7 +99,7 @@ void ModuleBuilder::set_attributes(llvm::Function& function) {
   if (has.vector_bits >= 256) { function.addFnAttr("prefer-vector-width", std::to_string(has.vector_bits)); }
   function.addFnAttr("target-cpu", machine_.getTargetCPU());
   if (!machine_.getTargetFeatureString().empty()) { function.addFnAttr("target-features", machine_.getTargetFeatureString()); }
-  // Stack memory beyond a page is touched page by page, so that a kernel meets the guard page and not a neighbour.
+  // Stack memory beyond a page is touched page by page, so that an overflow hits the guard page and not other memory.
   if (target_.architecture() == target::Architecture::X86_64) { function.addFnAttr("probe-stack", "inline-asm"); }
 }
 
@@ -116,7 +116,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   if (const Attr* attr = find_attr(func->attrs, "tir.noalias"); attr != nullptr && attr->expr()) { noalias_ = !is_zero(attr->expr()); }
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
 
-  // The body takes its pointers as parameters, where LLVM believes `noalias`; the entry unpacks its slots and calls it.
+  // The body takes its pointers as parameters, because LLVM accepts `noalias` only there; the entry unpacks its slots and calls the body.
   struct Slot { const VarNode* var; bool is_buffer; unsigned alignment; };
   std::vector<Slot> slots;
   std::vector<llvm::Type*> types;
@@ -157,7 +157,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
       arg->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(llvm::PowerOf2Ceil(slots[i].alignment))));
     }
   }
-  // A buffer parameter's handle is its data as well.
+  // The handle of a buffer parameter is also its data variable.
   for (const auto& [param, buffer] : func->buffer_map) {
     if (auto found = frame_.vars.find(buffer->data.get()); found != frame_.vars.end()) { frame_.vars.emplace(param.get(), Binding(found->second)); }
   }

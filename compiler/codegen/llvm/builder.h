@@ -1,11 +1,11 @@
-// The walk from flat TIR to LLVM IR: what is known while one function is being made. Private to codegen/llvm.
+// The walk from flat TIR to LLVM IR, and its state while a function is built. Private to codegen/llvm.
 //
-// One ModuleBuilder makes one llvm::Module. A function under construction is a Frame: its variables, where its
-// stack memory is declared, what must be given back when it stops. The body of a `parallel` loop becomes a
-// function of its own, with a Frame of its own, called by the thread pool.
+// A ModuleBuilder fills one llvm::Module. A Frame describes the function under construction: its variables, the
+// block that declares its stack memory, the workspaces to release at its end. The body of a `parallel` loop
+// becomes a function of its own, with its own Frame, which the thread pool calls.
 //
-// Integers that index memory are computed in 64 bits straight from the leaves (TIR says that index arithmetic
-// does not wrap), so that LLVM sees plain induction variables and no sign extensions.
+// Indices of memory are computed in 64 bits from the leaves on (in TIR index arithmetic does not wrap), so that
+// LLVM sees plain induction variables and no sign extensions.
 #pragma once
 
 #include <llvm/IR/DIBuilder.h>
@@ -28,8 +28,8 @@
 
 namespace loopsmith::codegen {
 
-// Deepest nesting of statements and expressions that code is made for: the frontend bounds what users write, this bounds what
-// passes make of it. Frames are larger where addresses are checked.
+// The deepest nesting of statements and expressions that is compiled: the frontend limits programs as users write them, this
+// limits the results of passes. With AddressSanitizer stack frames are larger, so the limit is lower.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 inline constexpr int max_depth = 400;
@@ -45,10 +45,10 @@ class ModuleBuilder {
   ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, const llvm::TargetMachine& machine, const target::Target& target,
                 const CodegenOptions& options);
 
-  /// Adds `symbol`, the entry, and what it needs. The first problem is in `failure()`.
+  /// Adds the entry `symbol` and all functions that it needs. `failure()` has the first problem.
   void add_function(const PrimFunc& func, const std::string& symbol);
   [[nodiscard]] auto failure() -> std::optional<Diagnostic>& { return failure_; }
-  /// After the last function.
+  /// To be called after the last function.
   void end_debug_info();
 
  private:
@@ -64,14 +64,14 @@ class ModuleBuilder {
     llvm::Function* function = nullptr;
     llvm::BasicBlock* entry = nullptr;       // holds allocas only, until it is closed
     std::unordered_map<const VarNode*, Binding> vars;
-    std::unordered_set<const VarNode*> disjoint;   // pointers no other pointer here reaches into
+    std::unordered_set<const VarNode*> disjoint;   // pointers to memory that no other pointer here reaches
     std::unordered_set<const VarNode*> nonnegative;
-    std::unordered_set<const VarNode*> own;        // memory that was allocated in this function
+    std::unordered_set<const VarNode*> own;        // memory that this function allocated
     std::vector<Workspace> workspaces;
     std::vector<Loop> loops;
     uint64_t stack_bytes = 0;
     bool uses_tiles = false;
-    bool streams = false;                          // some stores go past the caches
+    bool streams = false;                          // some stores bypass the caches
   };
 
   // -- failing (builder.cpp)
@@ -91,7 +91,7 @@ class ModuleBuilder {
   auto constant_string(const std::string& text) -> llvm::Value*;
   auto declare(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> params) -> llvm::FunctionCallee;
   void set_attributes(llvm::Function& function);
-  /// From the block of allocas to the first of the body, once everything is known of the function.
+  /// Branches from the block of allocas to the first block of the body; no alloca can be added afterwards.
   void close_entry(llvm::BasicBlock* first);
 
   // -- statements (statements.cpp)
@@ -138,7 +138,7 @@ class ModuleBuilder {
   // -- expressions (expressions.cpp)
   auto eval(const Expr& expr) -> llvm::Value*;
   auto eval_node(const Expr& expr) -> llvm::Value*;
-  /// A scalar integer in 64 bits, computed so from its leaves.
+  /// A scalar integer, computed in 64 bits from its leaves on.
   auto eval_index(const Expr& expr) -> llvm::Value*;
   auto is_index_like(const Expr& expr) -> bool;
   auto is_nonnegative(const Expr& expr) -> bool;
@@ -148,7 +148,7 @@ class ModuleBuilder {
   auto compare(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType operands) -> llvm::Value*;
   auto floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype, bool want_mod, bool nonnegative) -> llvm::Value*;
   auto as_ramp(const Expr& expr) -> std::optional<std::pair<Expr, Expr>>;
-  /// A value chosen by a condition, where only the chosen one may be computed.
+  /// The value that a condition selects; only the selected one is computed.
   auto choose(const Expr& condition, const Expr& yes, const Expr& no, DataType dtype) -> llvm::Value*;
   auto only_if(llvm::Value* condition, DataType dtype, const std::function<llvm::Value*()>& value) -> llvm::Value*;
 
@@ -157,7 +157,7 @@ class ModuleBuilder {
   auto short_to_float(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto float_to_short(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto double_to_short(llvm::Value* value, DataType dtype) -> llvm::Value*;
-  /// float64 to float32, to odd: what is then rounded to fewer bits is as if rounded once.
+  /// float64 to float32, rounded to odd: a second rounding, to fewer bits, then gives the same result as a single one.
   auto double_to_odd_float(llvm::Value* value) -> llvm::Value*;
   auto double_to_power(llvm::Value* value) -> llvm::Value*;
 
@@ -196,12 +196,12 @@ class ModuleBuilder {
   Frame frame_;
   std::string function_name_;
   bool noalias_ = true;
-  std::unordered_map<std::string, int64_t> threads_;   // of the kernel that is being made: extents by tag
+  std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction
   int depth_ = 0;
-  int bodies_ = 0;                         // parallel bodies made so far, for their names
-  llvm::Value* mask_ = nullptr;            // lanes that are live, within a vector `if_then_else`; null: all
-  std::unordered_set<const VarNode*> streamed_;   // memory, 64-byte aligned, that is written past the caches
-  std::unordered_set<const VarNode*> fetched_;    // memory that is asked for before it is read, and how many elements before
+  int bodies_ = 0;                         // the number of parallel bodies so far, for their names
+  llvm::Value* mask_ = nullptr;            // the active lanes within a vector `if_then_else`; null: all
+  std::unordered_set<const VarNode*> streamed_;   // 64-byte aligned memory whose stores bypass the caches
+  std::unordered_set<const VarNode*> fetched_;    // memory that is prefetched, `fetched_ahead_` elements before it is read
   int64_t fetched_ahead_ = 0;
   std::unordered_map<std::string, llvm::Value*> strings_;
   std::optional<Diagnostic> failure_;

@@ -1,5 +1,5 @@
-// Lines of the person's text in the code: DWARF line tables, and a subprogram for each function. Variables are not described.
-// A node's origin says its place; nodes without one belong to the statement around.
+// Debug information: DWARF line tables, and a subprogram for each function. Variables are not described. The line of a node
+// comes from its origin; nodes without an origin get the line of the enclosing statement.
 #include <llvm/IR/DIBuilder.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace loopsmith::codegen {
 void ModuleBuilder::begin_debug_info() {
   if (!options_.locate) { return; }
   module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
-  module_.addModuleFlag(llvm::Module::Warning, "Dwarf Version", 4);   // what every debugger and profiler in use reads
+  module_.addModuleFlag(llvm::Module::Warning, "Dwarf Version", 4);   // every current debugger and profiler reads it
   debug_ = std::make_unique<llvm::DIBuilder>(module_);
 }
 
@@ -19,7 +19,7 @@ void ModuleBuilder::end_debug_info() {
   if (debug_) { debug_->finalize(); }
 }
 
-/// Describes a function that was just made, and lets what is emitted from here on belong to it.
+/// Describes a new function; instructions from here on belong to it.
 void ModuleBuilder::enter_function(llvm::Function& function, Origin origin) {
   if (!debug_) { return; }
   SourcePlace place = options_.locate(origin).value_or(SourcePlace{"unknown", 0, 0});
@@ -38,7 +38,7 @@ void ModuleBuilder::enter_function(llvm::Function& function, Origin origin) {
   ir_.SetCurrentDebugLocation(llvm::DILocation::get(context_, place.line, place.column, scope_));
 }
 
-/// What is emitted from here on is of this node.
+/// Instructions from here on get the line of this node.
 void ModuleBuilder::mark(Origin origin) {
   if (!debug_ || scope_ == nullptr || !origin.is_known()) { return; }
   if (auto place = options_.locate(origin)) { ir_.SetCurrentDebugLocation(llvm::DILocation::get(context_, place->line, place->column, scope_)); }

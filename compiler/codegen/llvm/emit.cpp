@@ -1,5 +1,5 @@
-// From module to bytes: see codegen.h. LLVM's own complaints are collected and become diagnostics; LLVM would
-// otherwise print them and exit.
+// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; otherwise LLVM
+// prints them and exits.
 #include <fmt/format.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -30,8 +30,8 @@ auto longest_block(const llvm::Module& module) -> size_t {
   return out;
 }
 
-/// What LLVM's addPassesToEmitFile does. The time that its schedulers take grows with the square of a block: seconds at this length, minutes
-/// at five times of it. What is longer stays in the order that it is written in, and is up to a quarter slower.
+/// Does the work of LLVM's addPassesToEmitFile. The time of LLVM's instruction schedulers grows with the square of a block's length: seconds at
+/// this length, minutes at five times as much. Longer blocks keep their written order, and run up to a quarter slower.
 auto add_passes(llvm::LLVMTargetMachine& machine, llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type, size_t longest) -> bool {
   constexpr size_t long_block = 30'000;
   llvm::TargetPassConfig* config = machine.createPassConfig(passes);

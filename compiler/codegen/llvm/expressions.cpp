@@ -11,7 +11,7 @@ namespace {
 
 auto is_plain_signed(DataType t) -> bool { return t.is_int() && t.is_scalar() && t.bits <= 64; }
 
-/// May it be computed where the program would not have?
+/// True when the expression may be computed at a place where the program would not compute it.
 auto is_harmless(const Expr& expr, int depth = 0) -> bool {
   if (depth > 8) { return false; }
   auto both = [&](const Expr& a, const Expr& b) { return is_harmless(a, depth + 1) && is_harmless(b, depth + 1); };
@@ -54,11 +54,11 @@ auto ModuleBuilder::eval(const Expr& expr) -> llvm::Value* {
 auto ModuleBuilder::variable(const VarNode& var) -> llvm::Value* {
   auto found = frame_.vars.find(&var);
   if (found == frame_.vars.end()) {
-    return fail(fmt::format("the variable `{}`", var.name.str()), "it is defined nowhere around its use", var.origin);
+    return fail(fmt::format("the variable `{}`", var.name.str()), "its definition is not around its use", var.origin);
   }
   Binding& binding = found->second;
   if (binding.value != nullptr) { return binding.value; }
-  // Not kept: the place of this use may not dominate the next one's.
+  // The value is not cached: the place of this use may not dominate that of the next use.
   return ir_.CreateSExtOrTrunc(binding.wide, type_of(var.dtype));
 }
 
@@ -150,7 +150,7 @@ auto ModuleBuilder::eval_index(const Expr& expr) -> llvm::Value* {
   return t.is_int() ? ir_.CreateSExtOrTrunc(value, ir_.getInt64Ty()) : ir_.CreateZExtOrTrunc(value, ir_.getInt64Ty());
 }
 
-/// base + i * stride with scalar base and stride, where an expression of vector type is one.
+/// The scalar base and stride of a vector expression of the form base + i * stride; none for other expressions.
 auto ModuleBuilder::as_ramp(const Expr& expr) -> std::optional<std::pair<Expr, Expr>> {
   if (expr.dtype().is_scalar()) { return {}; }
   switch (expr.kind()) {
@@ -201,7 +201,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
     value = splat(value, to.lanes);
     from = from.with_lanes(to.lanes);
   }
-  if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` has not as many lanes as `{}`", from.str(), to.str()), where); }
+  if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` and `{}` have different numbers of lanes", from.str(), to.str()), where); }
   if (from == to) { return value; }
   if (is_short_real(from)) {
     value = short_to_float(value, from);
@@ -209,7 +209,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
     if (from == to) { return value; }
   }
   if (is_short_real(to)) {
-    // What float32 has no room for goes through float64.
+    // Types with more bits than float32 can hold go through float64.
     bool is_wide = from.is_real() ? from.bits == 64 : from.bits > 16;
     value = cast(value, from, DataType::float_(is_wide ? 64 : 32, to.lanes), where);
     if (failure_) { return nullptr; }
@@ -230,10 +230,10 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
   if (from.is_handle() && to.is_handle()) { return value; }
   if (from.is_handle() && to.is_integral()) { return ir_.CreatePtrToInt(value, type); }
   if (from.is_integral() && to.is_handle()) { return ir_.CreateIntToPtr(value, type); }
-  return fail("a cast", fmt::format("there is none from `{}` to `{}`", from.str(), to.str()), where);
+  return fail("a cast", fmt::format("no conversion from `{}` to `{}` exists", from.str(), to.str()), where);
 }
 
-/// Rounds towards minus infinity. Signed: the truncated quotient, one less where the signs differ and there is a rest.
+/// Division that rounds towards minus infinity. Signed: the truncated quotient, less 1 where the signs differ and the remainder is not 0.
 auto ModuleBuilder::floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype, bool want_mod, bool nonnegative) -> llvm::Value* {
   if (dtype.is_uint()) { return want_mod ? ir_.CreateURem(a, b) : ir_.CreateUDiv(a, b); }
   if (auto* constant = llvm::dyn_cast<llvm::Constant>(b)) {
@@ -256,7 +256,7 @@ auto ModuleBuilder::floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype,
 
 auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType dtype, bool no_wrap, bool nonnegative) -> llvm::Value* {
   if (dtype.is_real() && dtype.bits <= 32 && (kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod)) {
-    // A quotient that is rounded first may be the next whole number.
+    // Rounding the quotient first could reach the next integer.
     DataType wide = DataType::float_(64, dtype.lanes);
     llvm::Value* left = cast(a, dtype, wide, {});
     llvm::Value* right = failure_ ? nullptr : cast(b, dtype, wide, {});
@@ -271,7 +271,7 @@ auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, Da
   const bool nsw = no_wrap && is_signed;
   bool divides = !is_float && (kind == NodeKind::Div || kind == NodeKind::Mod || kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod);
   if (divides && mask_ != nullptr && !llvm::isa<llvm::Constant>(b)) {
-    // Lanes that are not live may divide by anything; let it be 1.
+    // Inactive lanes may have any divisor: they divide by 1.
     llvm::Value* live = mask_;
     if (!b->getType()->isVectorTy()) { live = ir_.CreateOrReduce(mask_); }
     if (!b->getType()->isVectorTy() || llvm::cast<llvm::FixedVectorType>(b->getType())->getNumElements() ==
@@ -290,7 +290,7 @@ auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, Da
     case NodeKind::FloorMod: {
       if (!is_float) { return floor_divide(a, b, dtype, true, nonnegative); }
       llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
-      if (!options_.fast_math) { ir_.clearFastMathFlags(); }   // an fma would leave a rest where there is none
+      if (!options_.fast_math) { ir_.clearFastMathFlags(); }   // an fma would leave a nonzero remainder of an exact division
       return ir_.CreateFSub(a, ir_.CreateFMul(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, ir_.CreateFDiv(a, b)), b));
     }
     case NodeKind::Min:
@@ -379,7 +379,7 @@ auto ModuleBuilder::choose(const Expr& condition, const Expr& yes, const Expr& n
     phi->addIncoming(b, no_end);
     return phi;
   }
-  // A vector of conditions: both sides, each with only its lanes live.
+  // A vector of conditions: both sides are computed, each with only its own lanes active.
   llvm::Value* outer = mask_;
   mask_ = outer != nullptr ? ir_.CreateAnd(outer, test) : test;
   llvm::Value* a = widened(yes);

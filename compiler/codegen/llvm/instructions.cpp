@@ -1,8 +1,8 @@
-// Instructions of a machine, called by LLVM's names: `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", ...)`. LLVM stops
-// the program where it cannot select one, so only those in the table are made code for, where the target has the unit.
+// Machine instructions, called by LLVM's names: `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", ...)`. LLVM aborts
+// where it cannot select an instruction, so code is made only for those in the table, and only where the target has the unit.
 //
-// Tiles (AMX) are registers that the call names by number. They hold nothing before a thread says what shape they have, which every function
-// that uses them does where it begins: eight tiles of 16 rows of 64 bytes. Linux wants to be asked by the process, once.
+// Tiles (AMX) are registers that a call names by number. A thread must set their shapes before it uses them, so every function with tiles
+// begins with that: eight tiles of 16 rows of 64 bytes. On Linux the process must request permission, once.
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -70,13 +70,13 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   for (size_t i = 2; i < node.args.size(); ++i) {
     args.push_back(eval(node.args[i]));
     if (failure_) { return nullptr; }
-    // Elsewhere bfloat16 is its bits (short_reals.cpp).
+    // Elsewhere a bfloat16 is an integer with its bits (short_reals.cpp).
     if (node.args[i].dtype().is_bfloat16()) { args.back() = ir_.CreateBitCast(args.back(), args.back()->getType()->getWithNewType(ir_.getBFloatTy())); }
     types.push_back(args.back()->getType());
   }
   if (names_tiles(name)) {
     if (!machine_.getTargetTriple().isOSLinux()) { return wrong("tiles need Linux's permission, and the target is another system"); }
-    // Which tiles is part of the instruction.
+    // The numbers of the tiles are constants of the instruction.
     const size_t tiles = name == "llvm.x86.tilezero" || name.find("load") != std::string::npos || name.find("store") != std::string::npos ? 1 : 3;
     for (size_t i = 0; i < args.size() && i < tiles; ++i) {
       const auto* number = llvm::dyn_cast<llvm::ConstantInt>(args[i]);
@@ -87,19 +87,19 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   llvm::Type* result = type_of(node.dtype);
   if (failure_) { return nullptr; }
   llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
-  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know it"); }
+  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know the instruction"); }
   llvm::SmallVector<llvm::Intrinsic::IITDescriptor, 8> table;
   llvm::Intrinsic::getIntrinsicInfoTableEntries(id, table);
   llvm::ArrayRef<llvm::Intrinsic::IITDescriptor> rest = table;
   llvm::SmallVector<llvm::Type*, 4> overloads;
   auto* type = llvm::FunctionType::get(result, types, false);
   if (llvm::Intrinsic::matchIntrinsicSignature(type, rest, overloads) != llvm::Intrinsic::MatchIntrinsicTypes_Match || !rest.empty()) {
-    return wrong(fmt::format("it does not take these types, or does not give `{}`", node.dtype.str()));
+    return wrong(fmt::format("it does not take arguments of these types, or does not return `{}`", node.dtype.str()));
   }
   return ir_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, id, overloads), args);
 }
 
-/// In front of a function that uses tiles: permission, then their shape; behind it, they are given back. Gives where to go on.
+/// At the beginning of a function that uses tiles: requests permission and sets their shapes; at its end: releases them. Returns the block to go on in.
 auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* {
   llvm::Type* i64 = ir_.getInt64Ty();
   llvm::Function* function = frame_.function;
@@ -107,7 +107,7 @@ auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* 
   llvm::GlobalVariable* shape = module_.getGlobalVariable("tiles.shape", true);
   if (asked == nullptr) {
     asked = new llvm::GlobalVariable(module_, ir_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage, ir_.getInt8(0), "tiles.granted");
-    // Palette 1; bytes of a row from byte 16 on, two bytes each; rows from byte 48 on.
+    // Palette 1; from byte 16 on the bytes per row of each tile, as 16-bit numbers; from byte 48 on the rows of each tile.
     std::array<uint8_t, 64> bytes{};
     bytes[0] = 1;
     for (size_t tile = 0; tile < 8; ++tile) { bytes[16 + 2 * tile] = 64; bytes[48 + tile] = 16; }

@@ -1,5 +1,5 @@
-// Making TargetMachines, and telling which processors and features LLVM knows: see machine.h. LLVM would print
-// and carry on (or exit) where a name is wrong; here names are looked up first.
+// TargetMachines, and the processors and features that LLVM knows: see machine.h. For a wrong name LLVM prints a
+// message and goes on (or exits); so names are looked up here first.
 #include "codegen/llvm/machine.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -48,7 +48,7 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
+        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
   }
   return found;
 }
@@ -61,7 +61,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     for (const auto& row : info->getAllProcessorDescriptions()) { names.emplace_back(row.Key); }
     auto out = error(Code::UnknownProcessor).arg("cpu", target.cpu).arg("arch", found.getName());
     if (std::string name = similar(target.cpu, names); !name.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", name)); }
-    return std::move(out).remedy("`clang --print-supported-cpus` lists them");
+    return std::move(out).remedy("choose a name that `clang --print-supported-cpus` lists");
   }
   for (const std::string& feature : target.features) {
     std::string_view name = std::string_view(feature).substr(1);
@@ -130,7 +130,7 @@ auto machine_for(const target::Target& target, const CodegenOptions& options) ->
   std::vector<std::string> features = target.features;
   std::optional<llvm::CodeModel::Model> model;
   if (target.architecture() == target::Architecture::RiscV64) {
-    // RV64GC, what Linux distributions are built for; LLVM's own default has no multiplication. Libraries for it pass doubles in registers.
+    // RV64GC, the base of Linux distributions, whose libraries pass doubles in registers; LLVM's own default lacks even multiplication.
     if (target.cpu.empty()) { features.insert(features.begin(), {"+m", "+a", "+f", "+d", "+c"}); }
     settings.MCOptions.ABIName = "lp64d";
     model = llvm::CodeModel::Medium;

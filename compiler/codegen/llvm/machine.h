@@ -1,4 +1,4 @@
-// LLVM's idea of a target: processors, features, the TargetMachine. Private to codegen/llvm.
+// LLVM's side of a target: processors, features, the TargetMachine. Private to codegen/llvm.
 #pragma once
 
 #include <llvm/Target/TargetMachine.h>
@@ -9,14 +9,14 @@
 
 namespace loopsmith::codegen {
 
-/// Registers the targets we emit; once.
+/// Registers the supported targets with LLVM, once.
 void initialize_llvm();
 
-/// The calling thread's machine for a target: making one and its tables of legal operations costs a millisecond, so
-/// the last one is kept. Valid until the thread's next call.
+/// The calling thread's TargetMachine for a target. Creating one and its tables of legal operations takes a
+/// millisecond, so the last one is kept. Valid until the thread's next call.
 [[nodiscard]] auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*>;
 
-/// The level asked for: the options', else the target's, else 2.
+/// The optimisation level: that of the options, else the target's, else 2.
 [[nodiscard]] auto opt_level(const target::Target& target, const CodegenOptions& options) -> int;
 
 }  // namespace loopsmith::codegen

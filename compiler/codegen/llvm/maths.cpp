@@ -1,9 +1,9 @@
-// Exponentials and their kin for float32, as straight-line code that works on any number of lanes.
+// Exponentials and related functions of float32, as straight-line code for any number of lanes.
 //
-// Largest errors over all finite arguments, as tests/unit/codegen measures them: exp, log, tanh, sigmoid, erf at
-// most 4 units in the last place (2 for exp and log). Infinities, zeros and NaNs come out as libm has them;
-// results below the normal range keep the precision that range has. The polynomials were fitted for this
-// file: minimax in relative error over the reduced range, by reweighted least squares in 40 digits.
+// The largest errors over all finite arguments, as tests/unit/codegen measures them, are 4 units in the last place
+// (2 for exp and log). Infinities, zeros and NaNs come out as in libm; results below the normal range keep the
+// precision of that range. The polynomials were fitted for this file: minimax in relative error over the reduced
+// range, by reweighted least squares in 40 digits.
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 
@@ -29,7 +29,7 @@ auto ModuleBuilder::polynomial(llvm::Value* x, std::initializer_list<double> hig
   return out;
 }
 
-/// A function of whole vectors, done in pieces of so many lanes.
+/// Applies a function to vectors in pieces of `piece` lanes.
 auto ModuleBuilder::in_pieces(const std::vector<llvm::Value*>& args, unsigned piece, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& make) -> llvm::Value* {
   auto* type = llvm::cast<llvm::FixedVectorType>(args[0]->getType());
   const unsigned lanes = type->getNumElements();
@@ -46,7 +46,7 @@ auto ModuleBuilder::in_pieces(const std::vector<llvm::Value*>& args, unsigned pi
   return out;
 }
 
-/// Lanes of the registers of AVX-512 that a vector of float32 fills; 0: it does not, or the target has none, or it is long.
+/// The lanes of an AVX-512 register if the vector of float32 fills whole registers of the target and is not too long; else 0.
 auto ModuleBuilder::avx512_piece(llvm::Type* type) -> unsigned {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (vector == nullptr || !machine_.getTargetTriple().isX86() || !machine_.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl,+avx512dq")) { return 0; }
@@ -56,11 +56,11 @@ auto ModuleBuilder::avx512_piece(llvm::Type* type) -> unsigned {
 }
 
 /// With 512 bits at a time: exp(x) = 2^floor(n) T[16 (n - floor(n))] exp(r), n the nearest multiple of 1/16 to x / ln 2, |r| <= ln 2 / 32.
-/// The table is one register, the sum that rounds n has the number of the entry in its last four bits, and the instruction that scales
-/// takes the floor itself. It also gives 0 and infinity where n is too large, so long as the rest is positive and no NaN: what r loses
-/// there, and where x is infinite, is bounded away.
-/// Longer vectors take each step with all their registers before the next: one chain of steps after the other would fill the
-/// processor's queues with instructions that wait.
+/// The table T is one register. The sum that rounds n has the table's index in its last four bits, and the scaling instruction takes
+/// the floor itself. That instruction also yields 0 and infinity for an n out of range, provided that its other operand is positive
+/// and not NaN; a bound on r ensures that, also for an infinite x.
+/// Longer vectors do each step for all their registers before the next step: a chain per register would fill the processor's queues
+/// with waiting instructions.
 auto ModuleBuilder::exp_by_table(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Value* shift = real(type, 786432.0);   // 3 2^18: no bits below 1/16
@@ -73,7 +73,7 @@ auto ModuleBuilder::exp_by_table(llvm::Value* x) -> llvm::Value* {
   }
   llvm::Value* r = muladd(n, real(type, -0.693359375), x);
   r = muladd(n, real(type, 2.12194440054690583e-4), r);
-  // The smaller of two magnitudes, with the sign of the first; a number, not the NaN, of the two.
+  // The operand with the smaller magnitude, with the sign of the first; if one is NaN, the other.
   r = in_pieces({r}, 16, [&](const std::vector<llvm::Value*>& parts) {
     llvm::Type* one = parts[0]->getType();
     return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
@@ -96,12 +96,12 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   if (avx512_piece(type) == 16) { return exp_by_table(x); }
   llvm::Type* ints = type->getWithNewType(ir_.getInt32Ty());
   auto integer = [&](int v) { return llvm::ConstantInt::get(ints, static_cast<uint64_t>(v), true); };
-  // Beyond these the result is 0 or infinite; comparisons that are false for NaN let it through.
+  // Beyond these bounds the result is 0 or infinite. The comparisons are false for NaN, which passes unchanged.
   llvm::Value* low = real(type, -104.0);
   llvm::Value* high = real(type, 89.0);
   x = ir_.CreateSelect(ir_.CreateFCmpOLT(x, low), low, x);
   x = ir_.CreateSelect(ir_.CreateFCmpOGT(x, high), high, x);
-  // Adding 3 2^22 leaves no bits for fractions: the sum's last bits are n, and taking it away again gives n as a number.
+  // Adding 3 2^22 leaves no bits for fractions: the sum's last bits are n, and subtracting it again gives n as a number.
   llvm::Value* shift = real(type, 12582912.0);
   llvm::Value* shifted = muladd(x, real(type, 1.44269504088896341), shift);
   llvm::Value* n = nullptr;
@@ -116,7 +116,7 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Value* p = polynomial(r, {0.0013813069477, 0.00836942812366, 0.0416684584474, 0.166665146895, 0.49999993042});
   llvm::Value* y = muladd(muladd(p, r, real(type, 1.0)), r, real(type, 1.0));
   if (llvm::Value* scaled = scale_by_power(y, n)) { return scaled; }
-  // 2^n in two factors, since n reaches beyond the exponents of normal numbers.
+  // 2^n as two factors, since n exceeds the exponents of normal numbers.
   llvm::Value* whole = ir_.CreateSub(ir_.CreateBitCast(shifted, ints), integer(0x4b400000));
   llvm::Value* half = ir_.CreateAShr(whole, integer(1));
   llvm::Value* rest = ir_.CreateSub(whole, half);
@@ -124,13 +124,13 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   return ir_.CreateFMul(ir_.CreateFMul(y, power(half)), power(rest));
 }
 
-/// y 2^floor(n) by the one instruction that AVX-512 has for it, for whole vectors; null elsewhere.
+/// y 2^floor(n) with AVX-512's instruction for it, for whole registers; null elsewhere.
 auto ModuleBuilder::scale_by_power(llvm::Value* y, llvm::Value* n) -> llvm::Value* {
   const unsigned piece = avx512_piece(y->getType());
   if (piece == 0) { return nullptr; }
   return in_pieces({y, n}, piece, [&](const std::vector<llvm::Value*>& parts) -> llvm::Value* {
     llvm::Value* any = llvm::PoisonValue::get(parts[0]->getType());
-    if (piece == 16) {   // 4: rounds as the processor is set to
+    if (piece == 16) {   // 4: the current rounding mode
       return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {}, {parts[0], parts[1], any, ir_.getInt16(0xffff), ir_.getInt32(4)});
     }
     llvm::Intrinsic::ID id = piece == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
@@ -143,7 +143,7 @@ auto ModuleBuilder::log_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Type* ints = type->getWithNewType(ir_.getInt32Ty());
   auto integer = [&](uint32_t v) { return llvm::ConstantInt::get(ints, v); };
-  // Subnormals are brought into the normal range by 2^23.
+  // Subnormals are scaled into the normal range by 2^23.
   llvm::Value* is_tiny = ir_.CreateFCmpOLT(x, real(type, 1.17549435082228751e-38));
   llvm::Value* scaled = ir_.CreateSelect(is_tiny, ir_.CreateFMul(x, real(type, 8388608.0)), x);
   llvm::Value* bits = ir_.CreateBitCast(scaled, ints);

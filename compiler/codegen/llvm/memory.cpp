@@ -1,5 +1,5 @@
 // Loads, stores and addresses: see builder.h. A contiguous ramp becomes a vector access, any other vector of
-// indices a gather or scatter; predicates and the live lanes of a vector `if_then_else` become masks.
+// indices a gather or scatter; predicates and the active lanes of a vector `if_then_else` become masks.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ auto ModuleBuilder::alloca_in_entry(llvm::Type* type, uint64_t count, unsigned a
 auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value* {
   auto found = frame_.vars.find(buffer->data.get());
   if (found == frame_.vars.end() || found->second.value == nullptr) {
-    fail(fmt::format("an access to `{}`", buffer->name.str()), "its memory is defined nowhere around it", buffer->origin);
+    fail(fmt::format("an access to `{}`", buffer->name.str()), "the definition of its memory is not around it", buffer->origin);
     return nullptr;
   }
   llvm::Value* base = found->second.value;
@@ -35,7 +35,7 @@ auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index)
   return ir_.CreateInBoundsGEP(type, base, element_index);
 }
 
-/// The one index of an access; row-major, or by strides, where there are several.
+/// The flat index of an access: several indices are combined row-major or by strides.
 auto ModuleBuilder::flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr {
   if (indices.empty()) { return int_imm(0); }
   if (indices.size() == 1 && !is_strided(buffer)) { return indices[0]; }
@@ -68,10 +68,10 @@ auto ModuleBuilder::address_of(const BufferLoad& node) -> llvm::Value* {
   return failure_ ? nullptr : pointer_to(node.buffer, at);
 }
 
-/// Asks for the lines that a load of so many bytes will want later, where that was asked for.
+/// Prefetches the cache lines that this load will read some iterations later, if the program requests it.
 void ModuleBuilder::fetch_ahead(const Buffer& buffer, llvm::Value* index, uint64_t bytes) {
   if (!fetched_.contains(buffer->data.get())) { return; }
-  // Not known to be inside of the buffer, so no address that LLVM may conclude from.
+  // The address may lie outside of the buffer, so it is not `inbounds`.
   llvm::Value* element = ir_.CreateGEP(memory_type_of(buffer->dtype), frame_.vars[buffer->data.get()].value, ir_.CreateAdd(index, ir_.getInt64(static_cast<uint64_t>(fetched_ahead_))));
   for (uint64_t at = 0; at == 0 || at < bytes; at += 64) {
     llvm::Value* line = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), element, at);
@@ -123,7 +123,7 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
     return splat(from_memory(ir_.CreateAlignedLoad(memory_type_of(element), pointer, align), element), lanes);
   }
   if (ramp && mask == nullptr && lanes <= 16 && as_int(ramp->second)) {
-    // A constant stride: single loads put together beat the gather instruction for few lanes.
+    // A constant stride: for few lanes, combined single loads beat the gather instruction.
     llvm::Value* at = eval_index(ramp->first);
     llvm::Value* first = failure_ ? nullptr : pointer_to(node.buffer, at);
     if (failure_) { return nullptr; }
@@ -143,7 +143,7 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
 
 namespace {
 
-/// A multiple of `count`, as far as sums and products of constants tell.
+/// True when sums and products of constants show that the expression is a multiple of `count`.
 auto is_multiple(const Expr& e, int64_t count) -> bool {
   if (auto value = as_int(e)) { return *value % count == 0; }
   if (const auto* n = e.as<Add>()) { return is_multiple(n->a, count) && is_multiple(n->b, count); }
@@ -155,7 +155,7 @@ auto is_multiple(const Expr& e, int64_t count) -> bool {
 
 }  // namespace
 
-/// Neighbouring lanes; past the caches where that is asked for and the address is a multiple of the vector.
+/// Stores neighbouring lanes. The store bypasses the caches if the program requests it and the address is a multiple of the vector's size.
 void ModuleBuilder::store_vector(llvm::Value* value, llvm::Value* pointer, llvm::Align align, const BufferStore& node) {
   const uint64_t bytes = value->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
   const bool streams = streamed_.contains(node.buffer->data.get()) && bytes >= 16 && llvm::isPowerOf2_64(bytes) &&
@@ -179,12 +179,12 @@ void ModuleBuilder::store(const BufferStore& node) {
   const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
   const int lanes = index.dtype().lanes;
   if (element.lanes == 1 && node.value.dtype().lanes != lanes && node.value.dtype().lanes != 1) {
-    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values go to {} places", node.value.dtype().lanes, lanes), node.origin);
+    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values are stored to {} elements", node.value.dtype().lanes, lanes), node.origin);
     return;
   }
   llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
   if (failure_) { return; }
-  // One place: nothing is computed where the predicate does not hold.
+  // A scalar store: nothing is computed where the predicate is false.
   llvm::BasicBlock* after = nullptr;
   if (lanes == 1 && predicate != nullptr) {
     auto* yes = llvm::BasicBlock::Create(context_, "store", frame_.function);

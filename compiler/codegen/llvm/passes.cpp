@@ -1,7 +1,7 @@
-// A short list of passes. The schedule has said what to vectorise, unroll and tile, so LLVM's loop and SLP
-// vectorisers, unrollers and inliners are left out: they cost more than half of the time of a compilation and
-// undo decisions that were measured. What remains: accumulators into registers (sroa, licm), common
-// subexpressions, simplification of the address arithmetic we emit.
+// A short list of passes. The schedule decides on vectorisation, unrolling and tiling, so LLVM's loop and SLP
+// vectorisers, unrollers and inliners are left out: they take more than half of the compilation time and undo
+// measured decisions. The list puts accumulators into registers (sroa, licm), removes common subexpressions and
+// simplifies the emitted address arithmetic.
 #include "codegen/llvm/passes.h"
 #include "support/codes.h"
 
@@ -13,7 +13,7 @@ auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, c
   if (level == 0 && pipeline.empty() && !llvm::StringRef(module.getTargetTriple()).starts_with("amdgcn")) { return ok(); }
   static const char* const usual =
       "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<allowspeculation>),early-cse)";
-  // Bodies into kernels, flat addresses back to the memory they are in; LLVM's own inliner and unroller of arrays that threads index.
+  // For GPUs: inlines bodies into kernels, infers the memory of flat addresses, and unrolls loops over arrays that a thread indexes.
   static const char* const gpu =
       "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,infer-address-spaces,"
       "loop-mssa(licm<allowspeculation>),early-cse),globaldce";

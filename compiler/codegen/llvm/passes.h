@@ -1,4 +1,4 @@
-// The IR passes we run, and nothing about what they run on. Private to codegen/llvm.
+// Running LLVM's IR passes. Private to codegen/llvm.
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -1,9 +1,9 @@
-// bfloat16 and the kinds of float8, float6 and float4: in registers and memory as their bits, computed in float32 and rounded to
-// nearest even after each operation, bit for bit as ir/reals.h says. Straight-line code for any number of lanes.
+// bfloat16 and the kinds of float8, float6 and float4: registers and memory hold their bits; operations compute in float32 and round to
+// nearest even afterwards, bit for bit as in ir/reals.h. Straight-line code for any number of lanes.
 //
-// Rounding twice, to float32 and then to fewer bits, gives what rounding once does: for sums, products and quotients because
-// float32 has more than twice their bits and two (Figueroa, "When is double rounding innocuous?"), for float64 because it is
-// first rounded to odd (Boldo and Melquiond). No instruction of AVX512-BF16 is used: it takes subnormal numbers for zeros.
+// Rounding twice, to float32 and then to fewer bits, gives the same result as rounding once: for sums, products and quotients because
+// float32 has more than twice their bits plus two (Figueroa, "When is double rounding innocuous?"), for float64 because it is
+// first rounded to odd (Boldo and Melquiond). Instructions of AVX512-BF16 are not used: they treat subnormal numbers as zeros.
 #include "codegen/llvm/builder.h"
 #include "ir/reals.h"
 
@@ -31,7 +31,7 @@ auto ModuleBuilder::short_to_float(llvm::Value* value, DataType dtype) -> llvm::
   llvm::Value* magnitude = ir_.CreateAnd(bits, integer((uint64_t{1} << magnitude_bits) - 1));
   llvm::Value* shifted = ir_.CreateShl(magnitude, static_cast<uint64_t>(23 - f.mantissa));
   llvm::Value* normal = ir_.CreateAdd(shifted, integer(static_cast<uint64_t>(127 - f.bias) << 23U));
-  // Subnormal: as if with a leading one, which is then taken away; exact, and without subnormal numbers of float32.
+  // Subnormal: converted with a leading one, which is then subtracted; exact, and without subnormal numbers of float32.
   const uint64_t least = static_cast<uint64_t>(128 - f.bias) << 23U;
   llvm::Value* small = nullptr;
   {
@@ -72,7 +72,7 @@ auto ModuleBuilder::float_to_short(llvm::Value* value, DataType dtype) -> llvm::
   llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(magnitude, lost), integer(1));
   llvm::Value* rounded = ir_.CreateAdd(magnitude, ir_.CreateAdd(odd, integer((uint64_t{1} << (lost - 1)) - 1)));
   llvm::Value* pattern = ir_.CreateSub(ir_.CreateLShr(rounded, lost), integer(static_cast<uint64_t>(127 - f.bias) << f.mantissa));
-  // Subnormal: adding 2^(23 + place) lines the last place up with that of float32, which rounds.
+  // Subnormal: adding 2^(23 + place) aligns the last place with that of float32, so that the addition rounds.
   {
     llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
     ir_.clearFastMathFlags();
@@ -103,7 +103,7 @@ auto ModuleBuilder::double_to_odd_float(llvm::Value* value) -> llvm::Value* {
   llvm::Type* ints = value->getType()->getWithNewType(ir_.getInt32Ty());
   llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
   ir_.clearFastMathFlags();
-  // Towards zero, then the last place is set where anything was lost.
+  // Rounds towards zero, then sets the last place if bits were lost.
   llvm::Value* nearest = ir_.CreateFPTrunc(value, floats);
   llvm::Value* back = ir_.CreateFPExt(nearest, value->getType());
   auto size_of = [&](llvm::Value* v) { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };

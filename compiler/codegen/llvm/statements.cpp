@@ -12,13 +12,13 @@
 namespace loopsmith::codegen {
 namespace {
 
-// Local buffers of up to this size live on the stack, to a total per function; others are workspace memory.
+// Local buffers of up to this size live on the stack, up to a total per function; others are in workspace memory.
 constexpr uint64_t max_stack_buffer = 32U << 10U;
 constexpr uint64_t max_stack_total = 256U << 10U;
-// Stores and calls that an unrolled loop may become; lowering leaves a loop marked so where it would be more.
+// The limit for stores and calls of an unrolled loop. Lowering keeps larger loops, still marked `unrolled`.
 constexpr int64_t max_unrolled = 4096;
 
-/// Statements that remain when unrolled loops are written out.
+/// The number of statements after unrolling.
 auto written_out(const Stmt& stmt) -> int64_t {
   if (const auto* loop = stmt.as<For>()) {
     auto extent = loop->for_kind == ForKind::Unrolled ? as_int(loop->extent) : std::nullopt;
@@ -84,7 +84,7 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::Break:
     case NodeKind::Continue:
       if (frame_.loops.empty()) {
-        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is in no serial loop of this function", stmt.origin());
+        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is outside of all serial loops of this function", stmt.origin());
       } else {
         emit_leave(frame_.loops.size() - 1, stmt.kind() == NodeKind::Continue);
       }
@@ -150,7 +150,7 @@ void ModuleBuilder::emit_for(const For& loop) {
   emit_counted(loop.var, begin, ir_.CreateNSWAdd(begin, count), extent.has_value(), loop.body);
 }
 
-/// for (i = begin; i < end; ++i), the test at the bottom, as LLVM's loop passes like it.
+/// for (i = begin; i < end; ++i), with the test at the bottom, the form that LLVM's loop passes expect.
 void ModuleBuilder::emit_counted(const Var& var, llvm::Value* begin, llvm::Value* end, bool runs_once_at_least, const Stmt& body) {
   const std::string& name = var->name.str();
   llvm::Function* function = frame_.function;
@@ -196,10 +196,10 @@ void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) 
 }
 
 /// The body becomes `NAME.parallel.N(captured..., begin, end)`, whose pointers are parameters and so may be
-/// `noalias`, and a small function that unpacks what the thread pool hands it:
+/// `noalias`, and a small function that unpacks the arguments of the thread pool:
 ///
 ///     int32_t NAME.share.N(void* captured, int64_t begin, int64_t end)
-///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or what some share returned
+///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or the nonzero result of a share
 void ModuleBuilder::emit_parallel(const For& loop) {
   Uses uses;
   uses.visit(loop.body);
@@ -254,7 +254,7 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   ir_.CreateRet(ir_.getInt32(0));
   close_entry(first);
 
-  // What the pool calls.
+  // The function that the pool calls.
   auto* environment_type = llvm::StructType::get(context_, types);
   auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::InternalLinkage,
                                        fmt::format("{}.share.{}", function_name_, number), module_);
@@ -283,7 +283,7 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   if (options_.hosted) {
     result = ir_.CreateCall(launch, launch_args);
   } else {
-    // Linked without a thread pool, the weak symbol is null and the loop runs here.
+    // In programs without a thread pool the weak symbol is null, and the loop runs here.
     auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
     callee->setLinkage(llvm::Function::ExternalWeakLinkage);
     auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
@@ -372,7 +372,7 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (is_gpu()) {
     ir_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
   } else {
-    // An empty text: what happened was told before.
+    // An empty text: the error was reported before.
     const auto* text = node.message.as<StringImm>();
     if (text == nullptr || !text->value.empty()) { emit_error_text(text != nullptr ? text->value : "an assertion failed"); }
   }
@@ -381,19 +381,19 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (node.body) { emit(node.body); }
 }
 
-/// A body that writes whole vectors past the caches, where what it writes begins at a multiple of 64 bytes; else as any other. Where
-/// that can be seen at run time only, the body is there twice.
+/// A body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. Where only the run time
+/// can decide that, the body is emitted twice.
 void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   std::unordered_set<const VarNode*> memory, read;
   post_order(
       node.body,
       [&](const Stmt& s) {
         const auto* store = s.as<BufferStore>();
-        // Own memory is on the stack, in registers, or used again soon.
+        // The function's own memory is on the stack, in registers, or used again soon.
         if (store != nullptr && frame_.vars.contains(store->buffer->data.get())) { memory.insert(store->buffer->data.get()); }
       },
       [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { read.insert(load->buffer->data.get()); } });
-  // What is read again is wanted in the caches.
+  // Memory that is read again belongs in the caches.
   std::erase_if(memory, [&](const VarNode* v) { return read.contains(v); });
   if (memory.empty()) {
     emit(node.body);
@@ -418,8 +418,8 @@ void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   ir_.SetInsertPoint(after);
 }
 
-/// A body whose loads of neighbouring elements of parameters ask for what stands `value` elements further on; beyond the end of
-/// memory nothing happens.
+/// A body whose loads of neighbouring elements of parameters prefetch the elements that follow `value` elements later. A prefetch
+/// beyond the end of memory has no effect.
 void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   auto distance = as_int(node.value);
   std::unordered_set<const VarNode*> memory, written;
@@ -433,8 +433,8 @@ void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   fetched_.clear();
 }
 
-/// Other threads may see such stores, on x86, later than what follows them. Fences wait for that wherever others may learn of it: in
-/// front of returns, of calls and of atomic instructions. Not behind each loop: the row after this one begins while its stores are under way.
+/// On x86, other threads may see such stores later than the stores that follow them. Fences order them wherever others can notice: before
+/// returns, calls and atomic instructions. There is no fence after each loop, so that the next row begins while the stores are under way.
 void ModuleBuilder::fence_streams(llvm::Function& function) {
   if (!machine_.getTargetTriple().isX86()) { return; }
   auto tells_others = [](const llvm::Instruction& i) {
@@ -450,7 +450,7 @@ void ModuleBuilder::fence_streams(llvm::Function& function) {
   }
 }
 
-/// Why the function is about to stop. Linked without the support of libraries, the weak symbol is null and nobody is told.
+/// Sets the error text of the function before it stops. In programs without the support code the weak symbol is null, and the text is dropped.
 void ModuleBuilder::emit_error_text(const std::string& text) {
   llvm::FunctionCallee tell = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
   llvm::Value* message = constant_string(text);
@@ -469,7 +469,7 @@ void ModuleBuilder::emit_error_text(const std::string& text) {
   ir_.SetInsertPoint(told);
 }
 
-/// Gives everything back and returns; leaves the builder without a place to insert.
+/// Releases all workspaces and returns; the builder then has no insertion point.
 void ModuleBuilder::stop_with(llvm::Value* code) {
   release_workspaces(0);
   ir_.CreateRet(code);
@@ -506,14 +506,14 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     auto value = as_int(extent);
     if (!value) { constant = false; break; }
     if (*value < 0 || (*value > 0 && count > (uint64_t(1) << 40U) / static_cast<uint64_t>(*value))) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size is out of all bounds", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size exceeds all memory", node.origin);
       return;
     }
     count *= static_cast<uint64_t>(*value);
   }
   if (is_gpu()) {
     if (!constant) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "a kernel's own memory has a constant size", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "memory of a kernel must have a constant size", node.origin);
       return;
     }
     llvm::Value* memory = allocate_on_gpu(node, count);
@@ -540,7 +540,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
       for (const Expr& extent : node.extents) { size = ir_.CreateNSWMul(size, eval_index(extent)); }
     }
     if (failure_) { return; }
-    // Whole multiples of the alignment, as aligned_alloc wants.
+    // aligned_alloc needs a multiple of the alignment.
     size = ir_.CreateAnd(ir_.CreateAdd(size, ir_.getInt64(63)), ir_.getInt64(~uint64_t(63)));
     llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
     llvm::Type* i64 = ir_.getInt64Ty();

@@ -1,11 +1,10 @@
-// `loopsmith worker --KIND`: a program of its own that another command of ours has started, and talks to over
-// pipes. Not for people. A kind is one row here.
+// `loopsmith worker --KIND`: a process that another command of ours has started and talks to through pipes. Not for users. A kind is one row here.
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include "driver/command.h"
-#include "lsp/worker/analysis.h"
+#include "lsp/worker/run.h"
 #include "support/background.h"
 #include "tune/measure/worker.h"
 

@@ -1,16 +1,15 @@
-// Commands of the palette, and of lenses, that the server carries out for the place of the cursor: a search paused, resumed and stopped, a
-// schedule replayed to a statement, the records of a program explained and told, two schedules compared, a loop split by what is answered, a
-// report of a fault written.
+// Commands of the palette and of lenses that the server carries out for the place of the cursor: pause, resume and stop a search, replay a
+// schedule to a statement, explain the records and the history of a program, compare two schedules, split a loop, write a report of a fault.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
 interface Text { title: string; text: string }
 interface Field { description: string; default?: unknown; error?: string }
-/// What a lens is about, instead of the place of the cursor.
+/// The subject of a lens, in place of the cursor.
 interface About { uri: string; function?: string; schedule?: string; other?: string }
 interface Asked { command: string; arguments?: unknown[]; formFields?: Field[]; formAnswers?: unknown[] }
 
-/// A command whose questions are asked first; what is wrong with an answer is said, and asked again. Undefined: given up.
+/// Asks the questions of a command; repeats a question, with the reason, after a wrong answer. Undefined if the user gives up.
 export async function answered(server: LanguageClient, command: string, args: unknown[] | undefined, title: string): Promise<Asked | undefined> {
   let asked: Asked = { command, arguments: args };
   for (;;) {
@@ -29,9 +28,9 @@ export async function answered(server: LanguageClient, command: string, args: un
   }
 }
 
-/// `needed`: the server; where there is none the user is told.
+/// `needed`: the server; reports a missing server.
 export function registerCommands(needed: () => LanguageClient | undefined): vscode.Disposable {
-  /// What the server answers, told where the cursor is, or what a lens is about; undefined: it refused, and said why.
+  /// The server's answer for the place of the cursor, or for the subject of a lens; undefined if it refused, which is shown.
   async function ask<T>(command: string, about?: About): Promise<T | undefined> {
     const editor = vscode.window.activeTextEditor;
     const server = needed();
@@ -72,13 +71,13 @@ export function registerCommands(needed: () => LanguageClient | undefined): vsco
   async function showText(answer: Text | undefined): Promise<void> {
     if (answer) { await beside(await vscode.workspace.openTextDocument({ language: 'markdown', content: `# ${answer.title}\n\n${answer.text}` })); }
   }
-  /// Statement by statement at once; how fast each is comes as a message, and into the lens.
+  /// Compares statement by statement at once; the times follow in a message and in the lens.
   async function showComparison(about?: About): Promise<void> {
     if (!about) { return; }
     await showText(await ask<Text>('loopsmith.schedules.compare', about));
     await ask('loopsmith.bench', about);
   }
-  /// The action at the cursor that has such a command; its questions are asked, and it is carried out.
+  /// Finds the action at the cursor with this command, asks its questions and carries it out.
   async function withAnswers(command: string, title: string, missing: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const server = needed();

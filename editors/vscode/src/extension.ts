@@ -1,7 +1,6 @@
-// The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
-// program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts), the loop view
-// (loops.ts), the tuning panel (tuning.ts), tasks (tasks.ts),
-// commands that the server carries out (commands.ts).
+// The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. This file finds the
+// program (and gives advice if it is missing), and has the settings and the status bar item. Others have the IR beside a schedule (view.ts), the
+// loop view (loops.ts), the tuning panel (tuning.ts), tasks (tasks.ts), and commands that the server carries out (commands.ts).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
@@ -19,14 +18,14 @@ let tuning: TuningPanel;
 let views: IrView;
 let replay: ReplayMarks;
 
-// Restarts that follow each other faster than this count as one failure that goes on.
+// Restarts in quicker succession than this count as one continuing failure.
 const restartWindowMs = 3 * 60 * 1000;
 const maxRestarts = 5;
 
-/// What other extensions, and tests, may ask of this one.
+/// The interface for other extensions and for tests.
 export interface Api { replayMarks(uri: vscode.Uri): string[]; status(): string }
 
-// How the server says it is (`experimental/serverStatus`).
+// The status that the server reports (`experimental/serverStatus`).
 interface Health { health: 'ok' | 'warning' | 'error'; quiescent: boolean; message: string }
 
 export async function activate(context: vscode.ExtensionContext): Promise<Api> {
@@ -54,14 +53,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   return { replayMarks: (uri) => replay.of(uri), status: () => `${status.text} (${String(status.tooltip)})` };
 }
 
-/// The server, for what the user asked for. Where it does not run that is said, not that something is wrong with the file.
+/// Returns the server for a request of the user, and reports if it does not run.
 function needed(): LanguageClient | undefined {
   if (client && client.state !== State.Stopped) { return client; }
   void reportMissing('The Loopsmith server does not run');
   return undefined;
 }
 
-/// A REPL in a terminal that sees the text of the active editor as it is here, saved or not.
+/// Opens a REPL in a terminal that sees the text of the active editor as it is, saved or not.
 async function openRepl(): Promise<void> {
   const uri = vscode.window.activeTextEditor?.document.uri;
   const server = needed();
@@ -76,7 +75,7 @@ async function openRepl(): Promise<void> {
   }
 }
 
-/// What the server takes of memory, file by file, as a text of its own.
+/// Shows the memory of the server, file by file, as a document.
 async function showMemory(): Promise<void> {
   const server = needed();
   if (!server) { return; }
@@ -89,12 +88,12 @@ export async function deactivate(): Promise<void> {
   await client?.stop();
 }
 
-// What the running client was started with. While settings are being written they may be read empty for a moment: they are looked at
-// again once they stand still.
+// The settings with which the client was started. Settings that are being written may read as empty for a moment, so they are read again
+// when they have not changed for a while.
 const settledMs = 500;
 let startedWith = '';
 let settling: NodeJS.Timeout | undefined;
-// Why it did not start, behind what is said of it; empty: it did.
+// The reason why the server did not start, for the message; empty if it started.
 let whyMissing = '';
 
 function whatToStart(): { command: string; args: string[]; python: boolean; pulls: boolean } {
@@ -135,7 +134,7 @@ async function start(): Promise<void> {
     middleware: {
       provideCodeLenses: (document, token, next) => enabled('codeLens') ? next(document, token) : [],
       provideInlayHints: (document, range, token, next) => enabled('inlayHints') ? next(document, range, token) : [],
-      // What has questions is asked them first, from wherever it is chosen.
+      // A command with questions asks them first, wherever it was chosen.
       executeCommand: async (command, args, next) => {
         if (command !== 'loopsmith.split' || !client) { return next(command, args); }
         const asked = await answered(client, command, args, 'Split');
@@ -185,7 +184,7 @@ function enabled(feature: 'codeLens' | 'inlayHints'): boolean {
   return vscode.workspace.getConfiguration('loopsmith').get<boolean>(`${feature}.enable`, true);
 }
 
-/// What the server is told at its start; what changes later goes by `workspace/didChangeConfiguration`.
+/// The options sent at the start; later changes are sent by `workspace/didChangeConfiguration`.
 function options(): object {
   const settings = vscode.workspace.getConfiguration('loopsmith');
   return {

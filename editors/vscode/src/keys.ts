@@ -1,6 +1,6 @@
-// Keys in the IR view: one key on a loop or block writes a primitive into the schedule, behind the statement that is viewed, and the view
-// follows. Where there is a choice it is asked for, with the loops where a block may go marked; what is refused says why. Hovers of the view;
-// the way from a line of it to where it came from. All answers are the server's (`loopsmith/viewMoves`, `loopsmith/viewHover`,
+// Keys in the IR view: one key on a loop or block writes a primitive into the schedule, after the statement that is viewed, and the view
+// follows. Several possibilities are listed, with the loops where a block may go marked; a rejected primitive shows the reason. Also hovers of the
+// view, and definitions that lead from its lines to their origins. The server has all answers (`loopsmith/viewMoves`, `loopsmith/viewHover`,
 // `textDocument/definition`).
 import * as vscode from 'vscode';
 import { LanguageClient, Location, Range } from 'vscode-languageclient/node';
@@ -10,20 +10,20 @@ interface ViewMove extends Move { other?: Range }
 interface Moves { about: string; moves: ViewMove[]; reason?: string; factors?: string }
 interface Hover { contents: { kind: string; value: string }; range: Range }
 
-/// What a view shows: the place of the text, as the protocol has it.
+/// The place of the text that a view shows, as in the protocol.
 export interface Viewed { source: vscode.Uri; at: { textDocument: { uri: string }; position: { line: number; character: number } } }
 
-/// What stands in a view: the state by its address, and the line of the view where that begins.
+/// The contents of a view: the address of its state, and the line of the view where it begins.
 export interface ViewedState { address: string; firstLine: number }
 
 export interface ViewKeys {
   client: () => LanguageClient | undefined;
-  /// The same, for what the user asked for: where there is none that is told.
+  /// The same, for a request of the user; reports a missing server.
   needed: () => LanguageClient | undefined;
-  /// None: it is no view of a program that a cursor leads.
+  /// Undefined for documents that are not the view of a program that follows a cursor.
   viewed: (view: vscode.Uri) => Viewed | undefined;
   state: (view: vscode.Uri) => ViewedState | undefined;
-  /// Shows what came of an edit; the cursor is then on what it changed.
+  /// Shows the result of an edit, with the cursor on the change.
   follow: (view: vscode.Uri, source: vscode.TextEditor) => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export function registerKeys({ client, needed, viewed, state, follow }: ViewKeys
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'), border: '1px solid', borderColor: new vscode.ThemeColor('editorBracketMatch.border'),
   });
   const refuse = (why: string) => { void vscode.window.showWarningMessage(why); };
-  /// The title is the view's first line; what follows is the program.
+  /// The first line of the view is a title, the program follows.
   const inProgram = (at: vscode.Position) => ({ line: at.line - 1, character: at.character });
   const inView = (range: Range) => new vscode.Range(range.start.line + 1, range.start.character, range.end.line + 1, range.end.character);
 
@@ -57,7 +57,7 @@ export function registerKeys({ client, needed, viewed, state, follow }: ViewKeys
 
   async function choose(editor: vscode.TextEditor, found: Moves): Promise<ViewMove | undefined> {
     const allowed = found.moves.filter((move) => move.edit);
-    if (allowed.length === 0) { refuse(found.reason ?? 'Nothing can be done here.'); return undefined; }
+    if (allowed.length === 0) { refuse(found.reason ?? 'No primitive applies here.'); return undefined; }
     if (allowed.length === 1) { return allowed[0]; }
     editor.setDecorations(legal, allowed.flatMap((move) => (move.other ? [inView(move.other)] : [])));
     const refused = found.moves.filter((move) => !move.edit).map((move) => ({ label: `$(circle-slash) ${move.title}`, detail: move.reason, move }));
@@ -70,7 +70,7 @@ export function registerKeys({ client, needed, viewed, state, follow }: ViewKeys
 
   async function carryOut(editor: vscode.TextEditor, primitive: string): Promise<void> {
     const shown = viewed(editor.document.uri);
-    // The server knows texts that are open; it is, while somebody writes into it.
+    // The server knows open texts only; a text that is written to is open.
     const text = shown && await vscode.workspace.openTextDocument(shown.source).then((document) => document, (problem: Error) => {
       refuse(`The text of this view cannot be opened: ${problem.message}`);
       return undefined;
@@ -85,12 +85,12 @@ export function registerKeys({ client, needed, viewed, state, follow }: ViewKeys
     const move = found && await choose(editor, found);
     const server = client();
     if (!move || !shown || !server) { return; }
-    // On to the new statement in the text; the keys stay with the view.
+    // The cursor of the text goes to the new statement; the keyboard focus stays in the view.
     const source = await write(server, shown.source, move, true);
     if (source) { await follow(editor.document.uri, source); }
   }
 
-  // One after the other: a key is about what the one before it made, however fast they are typed.
+  // One after the other: a key applies to the result of the one before, however fast they are typed.
   let before = Promise.resolve();
   function press(primitive: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;

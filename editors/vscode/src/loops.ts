@@ -1,6 +1,6 @@
-// The loop view: the loops and blocks of the program as it is at the cursor, as a tree that follows it. A click on one lists what
-// can be done to it; what is chosen is written into the schedule, and the cursor goes there. All answers are the server's
-// (`loopsmith/loops`, `loopsmith/moves`).
+// The loop view: the loops and blocks of the program at the cursor, as a tree that follows the cursor. A click on one lists the primitives that
+// apply to it; the choice is written into the schedule, and the cursor goes there. The server has all answers (`loopsmith/loops`,
+// `loopsmith/moves`).
 import * as vscode from 'vscode';
 import { LanguageClient, Range } from 'vscode-languageclient/node';
 import { Move, write } from './moves';
@@ -27,7 +27,7 @@ interface Item {
   children: Item[];
 }
 
-// As long as the IR view's: one moment.
+// The same delay as in the IR view.
 const followDelayMs = 60;
 
 const icons: Record<LoopNode['kind'], string> = {
@@ -44,7 +44,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   private position = new vscode.Position(0, 0);
   private timer: NodeJS.Timeout | undefined;
 
-  /// `needed`: the server, for what the user asked for; where there is none that is told.
+  /// `needed`: the server, for a request of the user; reports a missing server.
   constructor(private readonly client: () => LanguageClient | undefined, private readonly needed: () => LanguageClient | undefined) {
     this.tree = vscode.window.createTreeView('loopsmith.loops', { treeDataProvider: this, showCollapseAll: true });
     this.subscriptions = [
@@ -98,7 +98,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
 
   private async update(document: vscode.TextDocument, position: vscode.Position): Promise<void> {
     [this.document, this.position] = [document, position];
-    // A refusal is about a text that has changed meanwhile: the change asks again, and the tree stays as it is.
+    // An error is about an outdated text: the change of the text requests the loops again, and the tree stays.
     const loops = await this.client()?.sendRequest<Loops | null>('loopsmith/loops', this.at()).catch(() => undefined);
     if (loops === undefined) { return; }
     this.roots = [];
@@ -124,7 +124,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     });
     if (!moves) { return; }
     if (moves.length === 0) {
-      void vscode.window.showInformationMessage(`Nothing can be done to \`${item.node.text}\` here.`);
+      void vscode.window.showInformationMessage(`No primitive applies to \`${item.node.text}\` here.`);
       return;
     }
     const legal = moves.filter((move) => move.edit).map((move) => ({ label: move.title, move }));
@@ -134,7 +134,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
       title: item.node.text, placeHolder: 'A primitive to write into the schedule', matchOnDetail: true,
     });
     if (!picked?.move?.edit) { return; }
-    // On to the new statement: the next choice is about what it left.
+    // The cursor goes to the new statement: the next choice applies to its result.
     await write(client, document.uri, picked.move, false);
   }
 

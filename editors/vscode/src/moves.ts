@@ -1,17 +1,17 @@
-// A move that the server offers (`loopsmith/moves`, `loopsmith/viewMoves`), written into the text. The cursor goes behind its statement,
-// the last of them where it is several: what is asked for next is about what they left.
+// Writes a move that the server offers (`loopsmith/moves`, `loopsmith/viewMoves`) into the text. The cursor goes behind its (last) statement,
+// since the next request applies to its result.
 import * as vscode from 'vscode';
 import { LanguageClient, WorkspaceEdit } from 'vscode-languageclient/node';
 
 export interface Move {
   title: string;
-  /// As it is written: what the edit has around it is not in it, nor what the title says of its gain.
+  /// The statement alone, without the text around it in the edit and without the gain in the title.
   statement: string;
   edit?: WorkspaceEdit;
   reason?: string;
 }
 
-/// Where a text is shown: in front; else beside a tab of it that is hidden; else beside what is active.
+/// The column for a text: its visible editor; else that of a hidden tab; else beside the active editor.
 export function columnOf(uri: vscode.Uri): vscode.ViewColumn {
   const inFront = vscode.window.visibleTextEditors.find((one) => one.document.uri.toString() === uri.toString())?.viewColumn;
   const active = vscode.window.tabGroups.activeTabGroup;
@@ -19,8 +19,8 @@ export function columnOf(uri: vscode.Uri): vscode.ViewColumn {
   return inFront ?? hidden?.viewColumn ?? vscode.ViewColumn.Beside;
 }
 
-/// The editor of the text with the cursor behind what was written; undefined: it was not, and the user was told why. `preserveFocus`: the
-/// keys stay where they are.
+/// Returns the editor of the text with the cursor behind the new statement, or undefined after showing the user why it was not written.
+/// `preserveFocus`: the keyboard focus stays.
 export async function write(client: LanguageClient, source: vscode.Uri, move: Move, preserveFocus: boolean): Promise<vscode.TextEditor | undefined> {
   const edit = move.edit && await client.protocol2CodeConverter.asWorkspaceEdit(move.edit);
   const written = edit?.get(source)[0];

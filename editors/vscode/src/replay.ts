@@ -1,5 +1,5 @@
-// How far schedules are run, beside their lines: a bar in the gutter for statements that were not run as they are (grey), the one that runs
-// (orange), the one that failed (red). The server says so by `loopsmith/replayProgress`, when a replay takes long and when one has ended.
+// Bars in the gutter beside the statements of schedules: not run since a change (grey), running (orange), failed (red). The server sends them in
+// `loopsmith/replayProgress`, during a long replay and at its end.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
@@ -39,7 +39,7 @@ export class ReplayMarks implements vscode.Disposable {
     client.onNotification('loopsmith/replayProgress', (progress: Progress) => {
       const uri = client.protocol2CodeConverter.asUri(progress.uri);
       const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
-      // What is about an earlier text is not shown in this one; news of it follows.
+      // A message about an earlier text is ignored; another one follows.
       if (!document || progress.version < document.version) { return; }
       this.known.set(uri.toString(), progress);
       for (const editor of vscode.window.visibleTextEditors) {
@@ -48,7 +48,7 @@ export class ReplayMarks implements vscode.Disposable {
     });
   }
 
-  /// "25: failed", a line each.
+  /// The bars as text, one line each: "25: failed".
   of(uri: vscode.Uri): string[] {
     return (this.known.get(uri.toString())?.marks ?? []).map((mark) => `${mark.range.start.line + 1}: ${mark.state}`);
   }

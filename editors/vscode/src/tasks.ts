@@ -1,5 +1,5 @@
-// Tasks for `loopsmith build` and `loopsmith check`, in the task list and in tasks.json as type `loopsmith`. What they find is shown
-// among the problems by the matcher `$loopsmith`.
+// Tasks for `loopsmith build` and `loopsmith check`, in the task list and in tasks.json as type `loopsmith`. The matcher `$loopsmith`
+// shows their diagnostics in the Problems panel.
 import * as vscode from 'vscode';
 
 interface Definition extends vscode.TaskDefinition {

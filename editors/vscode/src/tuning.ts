@@ -1,6 +1,6 @@
-// The tuning panel: every trial of a search as a point, the best so far as a line, the program as written and the roofline as bars to
-// be measured by, and the best schedule as text. Fed by `loopsmith/tuning`; nothing is computed by the page, which has no access to
-// anything but what it is sent.
+// The tuning panel: every trial of a search as a point, the best time so far as a line, the program as written and the roofline as bars for
+// comparison, and the best schedule as text. Its data comes from `loopsmith/tuning`. The page computes nothing and has access only to the data
+// sent to it.
 import * as vscode from 'vscode';
 import { randomBytes } from 'node:crypto';
 import { LanguageClient } from 'vscode-languageclient/node';

@@ -1,7 +1,6 @@
-// What a program is beside its text, as read-only documents that follow the cursor: the IR after the statement of a schedule, with the
-// lines which that statement changed marked; that lowered, as LLVM IR and as assembly. A line of the text and the lines that
-// came of it are shown together, from either side. And any two states of a schedule side by side. The server prints all of it
-// (`loopsmith/ir`, `workspace/textDocumentContent`); nothing is computed here.
+// Views of a program beside its text, as read-only documents that follow the cursor: the IR after a statement of a schedule, with its changed
+// lines marked; the lowered program, its LLVM IR and assembly. A line of the text and the lines that came from it are marked on both sides. Also
+// any two states of a schedule side by side. The server makes all texts (`loopsmith/ir`, `workspace/textDocumentContent`).
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 import { registerKeys, Viewed, ViewedState } from './keys';
@@ -36,22 +35,22 @@ const stages: Stage[] = [
 ];
 
 interface Place { uri: string; position: { line: number; character: number } }
-/// `version`: of the text that the answer is about.
+/// `version`: the version of the text that the answer is about.
 interface Shown { answer: Answer; source: vscode.Uri; line: number; character: number; version: number }
-/// Where a key in a view leads: the view is to show this line of the text, and its cursor goes to what changed.
+/// The effect of a key in a view: the view will show this line of the text, with its cursor on the change.
 interface Jump { view: string; line: number; done: () => void }
 
-/// Longer than a state takes; what a view does not show by then holds up no further key.
+/// Longer than a state needs. After this time, a view that is not up to date no longer delays the next key.
 const longestJumpMs = 3000;
 
 export class IrView implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changedEmitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changedEmitter.event;
-  /// Of views that are open.
+  /// The documents of open views.
   private readonly shown = new Map<string, Shown>();
-  /// Views in front when it was last looked: only those are computed anew.
+  /// The visible views at the last check: only these are computed again.
   private inFront = new Set<string>();
-  /// The newest question for each view: an answer to an earlier one is not shown.
+  /// The newest request for each view: an answer to an earlier one is not shown.
   private readonly asked = new Map<string, number>();
   private readonly mark = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
@@ -70,7 +69,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private jump: Jump | undefined;
 
-  /// `needed`: the server, for what the user asked for; where there is none that is told.
+  /// `needed`: the server, for a request of the user; reports a missing server.
   constructor(private readonly client: () => LanguageClient | undefined, private readonly needed: () => LanguageClient | undefined) {
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
@@ -94,7 +93,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
         if (event.document.uri.scheme === scheme) { this.paint(event.document.uri); } else if (editor) { this.follow(editor); }
       }),
       vscode.workspace.onDidCloseTextDocument((document) => {
-        // One that gets another language is closed and opened, and is still there.
+        // Changing the language of a document closes and opens it; the view still exists.
         if (document.isClosed) { this.forget(document.uri); }
       }),
       vscode.window.onDidChangeVisibleTextEditors((editors) => this.comeToFront(editors)),
@@ -110,7 +109,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    // A state by its address, "a.tir#tiled@3": side by side with another one.
+    // A state by its address, "a.tir#tiled@3", next to another one.
     if (uri.fragment !== '') {
       const content = await this.client()?.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri: uri.toString() }).catch(() => undefined);
       return content?.text ?? '# nothing to show here\n';
@@ -122,7 +121,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   private static stageOf(view: vscode.Uri): Stage { return stages.find((candidate) => view.path.endsWith(candidate.suffix)) ?? stages[0]; }
   private static textOf(view: vscode.Uri, answer: Answer): string { return `${IrView.stageOf(view).comment} ${answer.title}\n${answer.text}\n`; }
 
-  /// One view for a text and a stage, whatever the statement: so that it stays where the user put it.
+  /// One view per text and stage, for all statements, so that it stays where the user put it.
   private static viewOf(document: vscode.TextDocument, stage: Stage): vscode.Uri {
     return vscode.Uri.from({ scheme, path: `${document.uri.path}${stage.suffix}` });
   }
@@ -132,10 +131,10 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       ? vscode.window.visibleTextEditors.find((candidate) => candidate.document.uri.toString() === vscode.Uri.parse(place.uri).toString())
       : vscode.window.activeTextEditor;
     if (!this.needed() || !editor) { return; }
-    // In a view: what becomes of the same place of the text.
+    // From a view: the other stages for the same place of the text.
     const from = this.shown.get(editor.document.uri.toString());
     if (!from && editor.document.uri.scheme === scheme) {
-      void vscode.window.showInformationMessage('This view shows one state as it is, and follows nothing. Put the cursor into the text.');
+      void vscode.window.showInformationMessage('This view shows one fixed state and does not follow the cursor. Put the cursor into the text.');
       return;
     }
     const source = from ? await vscode.workspace.openTextDocument(from.source) : editor.document;
@@ -151,7 +150,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     this.paint(uri);
   }
 
-  /// The statement at the cursor and any other one of its schedule: both states in the editor of differences.
+  /// Shows the states after the statement at the cursor and after another one in the diff editor.
   private async compare(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (!this.needed() || !editor) { return; }
@@ -176,7 +175,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     await vscode.commands.executeCommand('vscode.diff', state(from), state(to), `${schedule}: statement ${from} to ${to}`);
   }
 
-  /// What a view of a program shows; none: it is lowered, or of an address.
+  /// The state that a view of a program shows; undefined for lowered programs and for views opened by address.
   private viewed(view: vscode.Uri): Viewed | undefined {
     const shown = this.shown.get(view.toString());
     const client = this.client();
@@ -184,7 +183,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     return { source: shown.source, at: { textDocument: { uri: client.code2ProtocolConverter.asUri(shown.source) }, position: { line: shown.line, character: shown.character } } };
   }
 
-  /// The state in a view, which is one by its address where no cursor leads it.
+  /// The state in a view; in a view that follows no cursor, the state of its address.
   private stateOf(view: vscode.Uri): ViewedState | undefined {
     const shown = this.shown.get(view.toString());
     // The title is the view's first line.
@@ -225,7 +224,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   private async ask(document: vscode.TextDocument, position: vscode.Position, stage: Stage): Promise<Answer | undefined> {
     const client = this.client();
     if (!client) { return undefined; }
-    // An answer about a text that has changed meanwhile is an error; the change asks again.
+    // An answer about an outdated text is an error; the change of the text requests the view again.
     const answer = await client.sendRequest<Answer | null>('loopsmith/ir', {
       textDocument: { uri: client.code2ProtocolConverter.asUri(document.uri) }, position, stage: stage.name,
     }).catch(() => undefined);
@@ -246,7 +245,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     return true;
   }
 
-  /// Done once the view shows the line of the text that the cursor is on, its own cursor on what that changed.
+  /// Resolves when the view shows the line of the text at the cursor, with its own cursor on the change.
   private jumpTo(view: vscode.Uri, source: vscode.TextEditor): Promise<void> {
     return new Promise((resolve) => {
       const end = setTimeout(() => this.jump?.done(), longestJumpMs);
@@ -272,7 +271,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       editor.setDecorations(this.mark, ranges);
       editor.setDecorations(this.same, here);
       const first = ranges[0] ?? here[0];
-      // Not before the view has the text that these lines are of.
+      // Only once the view has the text to which these lines belong.
       if (this.jump?.view === uri.toString() && this.jump.line === shown.line && editor.document.getText() === IrView.textOf(uri, answer)) {
         if (first) {
           editor.selection = new vscode.Selection(first.start, first.start);
@@ -284,10 +283,10 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     }
   }
 
-  /// The server says that a state, by its address, is another one now.
+  /// The server reports that the state with this address has changed.
   refresh(uri: string): void { this.changedEmitter.fire(vscode.Uri.parse(uri)); }
 
-  /// The cursor is in a view: the line of the text that made the one it is on is shown.
+  /// For a cursor in a view: shows the line of the text that its line came from.
   private revealSource(view: vscode.TextEditor): void {
     const shown = this.shown.get(view.document.uri.toString());
     if (!shown) { return; }

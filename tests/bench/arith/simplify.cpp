@@ -1,5 +1,5 @@
 // Times Analyzer::simplify, one expression at a time, on the expressions of an oracle file that have no
-// constraint. Prints the median and the mean beside those of Apache TVM 0.19 on such a machine.
+// constraint. Prints the median and the mean beside those of Apache TVM 0.19 on a similar machine.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -38,7 +38,7 @@ auto read_lines(const std::string& path) -> std::vector<std::string> {
   return lines;
 }
 
-// The least of some repetitions, each with an analyzer that has been asked before: us.
+// The smallest time of several repetitions in us, each with an analyzer that was used before.
 auto time_one(const nlohmann::json& line) -> double {
   DataType dtype = *DataType::parse(line["dtype"].get<std::string>());
   arith::Analyzer analyzer;

@@ -1,4 +1,4 @@
-// See gemm.h. Rows and columns beyond the matrices are computed on zeros in the packed copies, and never stored.
+// Matrix products: see gemm.h. Rows and columns beyond the matrices are computed on zeros in the packed copies, and never stored.
 #include "tests/bench/cpu/gemm.h"
 
 #include <algorithm>

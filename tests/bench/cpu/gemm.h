@@ -1,13 +1,13 @@
-// Matrix products as flat TIR, tiled and packed by hand: what a good schedule lowers to. They tell how far code
-// generation lets such a schedule go, apart from whether one was found.
+// Matrix products as flat TIR, tiled and packed by hand, in the form of a lowered good schedule. They measure code
+// generation for such a schedule, independent of finding one.
 #pragma once
 
 #include "ir/ir.h"
 
 namespace loopsmith::bench {
 
-/// C = A B in float32, row-major, sizes multiples of the tiles. B is packed into panels of `nr` columns, all of it
-/// at first; A, where wanted, into panels of `mr` rows within each block of rows. Blocks of rows go to threads.
+/// C = A B in float32, row-major, with sizes that are multiples of the tiles. First all of B is packed into panels of `nr`
+/// columns; A is optionally packed into panels of `mr` rows within each block of rows. Threads take blocks of rows.
 struct Gemm {
   int64_t m = 1024, n = 1024, k = 1024;
   int mr = 8;             // rows of the register tile

@@ -1,8 +1,8 @@
-// How fast compiled kernels are, beside what the machine can do and what others reach on it.
+// The speed of compiled kernels, compared with the machine's peaks and with other libraries.
 //
 //     bench_cpu [WORD]                the table (table.h); only rows that contain WORD
-//     bench_cpu --gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
-//     bench_cpu --compile [PASSES]    how long compiling such a tile takes
+//     bench_cpu --gemm MR NV KC MC    one register tile, with its compilation time and the spills in its assembly
+//     bench_cpu --compile [PASSES]    the time of compiling such a tile
 //     bench_cpu --file FILE [MFLOP]   every program of a file, plain and as its schedules make it, and the cost of
 //                                     lowering and compiling each; LOOPSMITH_SHOW=lowered or assembly prints it
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ auto operands(const bench::Gemm& g) -> Result<Operands> {
   return Operands{std::move(a), std::move(b), std::move(c), std::move(expected)};
 }
 
-/// Moves of whole vectors to and from the stack, which are what spilling looks like.
+/// The numbers of vector moves to and from the stack, which are spills.
 auto count_spills(const std::string& assembly) -> std::pair<int, int> {
   int spills = 0;
   int products = 0;

@@ -1,4 +1,4 @@
-// See peers.h.
+// Other libraries: see peers.h.
 #include "tests/bench/cpu/peers.h"
 
 #include <unistd.h>
@@ -79,7 +79,7 @@ auto openblas_matmul([[maybe_unused]] int64_t size, [[maybe_unused]] const float
 #ifdef LOOPSMITH_ONEDNN
 namespace {
 
-/// Of whichever OpenMP oneDNN was built with.
+/// Sets the threads of the OpenMP library that oneDNN uses.
 void set_threads(int count) {
   static auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
   if (set != nullptr) { set(count); }

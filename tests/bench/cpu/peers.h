@@ -1,4 +1,4 @@
-// What others reach on this machine: OpenBLAS and oneDNN, where they are installed. One object a peer, its threads set once.
+// Other libraries on this machine, for comparison: OpenBLAS and oneDNN, if they are installed. Their threads are set once.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace loopsmith::bench {
 
-/// What is installed, in words; "no OpenBLAS" and "no oneDNN" where it is not.
+/// The installed libraries in words; "no OpenBLAS" and "no oneDNN" for missing ones.
 [[nodiscard]] auto peers_in_words() -> std::string;
 
-/// OpenBLAS may not know this processor, or be told by its environment variables to take it for a smaller one, and then leaves half of
-/// the vector unit unused. Starts this program again with the kernels that fit, where that is so; returns where nothing is to be done.
+/// OpenBLAS may not know this processor, or its environment variables may select a smaller one; it then leaves half of the vector unit
+/// unused. In that case this function restarts the program with suitable kernels; else it returns.
 void use_best_kernels_of_openblas(char** argv);
 
 /// C = A x B, row-major, float32, square. Empty without OpenBLAS.
 [[nodiscard]] auto openblas_matmul(int64_t size, const float* a, const float* b, float* c, int threads) -> std::function<void()>;
 
-/// A convolution 3x3, stride 1, padding 1, batch 1, float32, in whatever layouts oneDNN likes best; data and weights are laid out so
+/// A convolution 3x3, stride 1, padding 1, batch 1, float32, in oneDNN's preferred layouts; data and weights have these layouts
 /// beforehand. Empty without oneDNN.
 [[nodiscard]] auto onednn_conv3x3(int64_t channels, int64_t size, int threads) -> std::function<void()>;
 

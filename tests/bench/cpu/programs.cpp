@@ -1,4 +1,4 @@
-// See programs.h.
+// Programs of a file: see programs.h.
 #include "tests/bench/cpu/programs.h"
 
 #include "frontend/file.h"

@@ -1,4 +1,4 @@
-// The programs of a file, each with what its schedule functions make of it.
+// The programs of a file, each with the results of its schedule functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// See race.h.
+// Timing in turns: see race.h.
 #include "tests/bench/cpu/race.h"
 
 #include <algorithm>

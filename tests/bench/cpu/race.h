@@ -1,7 +1,7 @@
-// Several ways to do the same thing, timed in turns.
+// Comparison of several implementations of the same computation, timed in turns.
 //
-// A turn: a pause in which thread pools of others fall asleep, a call to warm up, then calls for a tenth of a second, of which the
-// quickest counts. The figure of a racer is the median of its turns.
+// A turn consists of a pause, in which other thread pools fall asleep, a warm-up call, and calls for a tenth of a second, of which
+// the quickest counts. The time of a racer is the median of its turns.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// See table.h.
+// The table of kernels: see table.h.
 #include "tests/bench/cpu/table.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ struct Copy {
   }
 };
 
-/// Some rows of a product of bytes or bfloat16, small whole numbers all, beside what the layouts of their files mean.
+/// Checks some rows of a product of bytes or bfloat16, with small integers, against the layouts of the files.
 auto narrow_rows_agree(std::vector<runtime::Tensor>& tensors) -> bool {
   constexpr size_t n = 1024;
   const bool is_bytes = tensors[0].dtype().bits == 8;
@@ -115,7 +115,7 @@ struct Table {
 
   [[nodiscard]] auto wanted(const std::string& name) const -> bool { return name.find(word) != std::string::npos; }
 
-  /// One line: ours and the peers' in units of `work` a second (1e9 of them), and of the peak where there is one.
+  /// A line of the table: our rate and the peers' in 1e9 units of `work` per second, and their share of the peak.
   static void line(const std::string& name, int threads, const std::vector<Racer>& racers, double work, const char* unit, double peak) {
     double ours = racers[0].seconds();
     std::string peers;

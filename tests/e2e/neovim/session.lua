@@ -115,7 +115,7 @@ end
 local function lens_titles()
   local out = {}
   for _, lens in ipairs(request('textDocument/codeLens', { textDocument = { uri = vim.uri_from_bufnr(buffer) } }) or {}) do
-    local title = lens.command.title:gsub('[%d.]+ [mu]?s%f[%W]', 'TIME'):gsub('[%d.]+x', 'Nx')
+    local title = lens.command.title:gsub('[%d.]+ [mun]?s%f[%W]', 'TIME'):gsub('[%d.]+x', 'Nx')
     out[#out + 1] = { line = lens.range.start.line + 1, title = title, command = lens.command }
   end
   return out

@@ -1,4 +1,4 @@
-// The checks, one a kind: each draws a case and says what is wrong with the answers to it, or nothing.
+// The checks, one per kind: each draws a case and returns the error in its answers, or an empty text.
 #pragma once
 
 #include <string>

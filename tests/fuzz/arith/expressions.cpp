@@ -1,4 +1,4 @@
-// Single expressions: what simplifiers and analyses say of them holds at every point. A failure is shrunk to the smallest
+// Single expressions: the results of simplifiers and analyses hold at every point. A failure is shrunk to the smallest
 // sub-expression that fails.
 #include <optional>
 
@@ -19,7 +19,7 @@ struct Setting {
   Expr constraint;            // or none
   uint8_t extensions;
   bool bound;                 // variables are bound to their domains
-  bool at_ends = false;       // results are judged as expressions of integers, as ir/ir.h lets passes regroup them
+  bool at_ends = false;       // results are compared in unbounded integers, because ir/ir.h allows passes to regroup them
 };
 
 auto complaint(const Expr& e, const Setting& s) -> std::string {
@@ -64,7 +64,7 @@ auto complaint(const Expr& e, const Setting& s) -> std::string {
       if (wrong(b)) { return "rewritten to " + text_of(rewritten) + ", wrong" + at(); }
       if (wrong(c)) { return "canonical as " + text_of(canonical) + ", wrong" + at(); }
       bool large = e.dtype().is_uint() && e.dtype().bits == 64;
-      // The least int64 lies below what stands for no bound.
+      // The smallest int64 is below the constant for minus infinity.
       bool is_low = bound.min != ConstIntBound::neg_inf && v < bound.min;
       if (integer && !large && (is_low || v > bound.max)) { return "bounds " + std::to_string(bound.min) + " .. " + std::to_string(bound.max) + " wrong" + at(); }
       if (integer && !vector && (modulus.coeff == 0 ? v != modulus.base : (__int128(v) - modulus.base) % modulus.coeff != 0)) {
@@ -79,7 +79,7 @@ auto complaint(const Expr& e, const Setting& s) -> std::string {
   return {};
 }
 
-// Node by node in the place of the whole; then nodes inside replaced by an operand of theirs.
+// Tries each node in place of the whole expression, then replaces inner nodes by one of their operands.
 auto shrink(Expr e, Setting s) -> std::string {
   if (s.constraint) {
     Setting without = s;

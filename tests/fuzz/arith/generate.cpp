@@ -14,7 +14,7 @@ namespace loopsmith::fuzz {
 
 namespace {
 
-// The least and the greatest value, as far as constants are held.
+// The smallest and the largest value that constants can hold.
 auto ends_of(DataType t) -> std::pair<int64_t, int64_t> {
   if (t.is_uint()) { return {0, t.bits >= 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << t.bits) - 1}; }
   int64_t most = t.bits >= 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (t.bits - 1)) - 1;
@@ -200,7 +200,7 @@ auto Generator::rule_instance() -> Expr {
       held.push_back(random_.chance(5) ? condition(1) : integer(depth));
       match.at[name] = &held.back();
     }
-    // Constants that are related, as the conditions of many rules ask.
+    // Related constants, which the conditions of many rules need.
     auto value = [&](const Expr& e) { return e.as<IntImm>()->value; };
     held.push_back(random_.chance(3) ? constant() : nonzero());
     match.at[slot::c1] = &held.back();

@@ -1,4 +1,4 @@
-// Random expressions: over all operators, and from the left sides of the rewrite rules, so that every rule is met.
+// Random expressions: over all operators, and from the left sides of the rewrite rules, so that every rule is tested.
 #pragma once
 
 #include <random>
@@ -29,7 +29,7 @@ class Generator {
   auto condition(int depth) -> Expr;
   /// int32x4 or int32x2 expressions of ramps and broadcasts.
   auto vector(int depth, int lanes) -> Expr;
-  /// An instance of a rule's left side; none where none of the right types was found.
+  /// An instance of a rule's left side; null where no operands of suitable types were found.
   auto rule_instance() -> Expr;
   auto constant() -> Expr;
   auto nonzero() -> Expr;

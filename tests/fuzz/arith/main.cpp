@@ -2,9 +2,9 @@
 //
 //   fuzz_arith [--runs N] [--seconds N] [--seed S] [--only KIND] [--keep-going]
 //
-// Kinds: expression, vector, set, bound, map, system, and, asked for by name only, ends: values at the ends of their types. Prints
-// how many of each were checked; exits with 1 at the first disagreement (with --keep-going: after all, printing each). A case is
-// drawn from (seed, its number), so that `--seed S --first N --runs 1` repeats one.
+// Kinds: expression, vector, set, bound, map, system, and, only if named, ends: values at the ends of their types. Prints the
+// number of checked cases of each kind; exits with 1 at the first disagreement (with --keep-going: prints each, and exits at the
+// end). A case is drawn from (seed, its number), so that `--seed S --first N --runs 1` repeats one.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Iteration maps made by splitting, fusing, shifting and reordering iterators, sometimes spoilt: what is detected is the
-// same map at every point where the predicate holds, keeps what its check level promises, and its inverse is one.
+// Iteration maps made by splitting, fusing, shifting and reordering iterators, some with an error: a detected map equals the
+// indices at every point where the predicate holds, has the properties of its check level, and its inverse is correct.
 #include "arith/iter_map.h"
 
 #include <algorithm>

@@ -23,12 +23,12 @@ auto text_of(const std::vector<Domain>& domains) -> std::string {
 auto range_of(const Domain& d) -> Range { return {int_imm(d.low, d.var->dtype), int_imm(d.high - d.low, d.var->dtype)}; }
 auto index_type(Random& random) -> DataType { return DataType::int_(random.chance(4) ? 64 : 32); }
 
-// Is every value of e, with the relaxed variables at any of their values, in the set at the values of the others?
+// Checks that every value of e is in the set, while the relaxed variables run over all of their values.
 auto outside(const Space& space, const Column& value, const arith::IntSet& set, const std::vector<bool>& relaxed) -> std::string {
   Column low, high;
   if (set.min()) { low = space.evaluate(set.min()); }
   if (set.max()) { high = space.evaluate(set.max()); }
-  (void)relaxed;   // ends do not speak of what is relaxed, so that they are right at each point or at none
+  (void)relaxed;   // ends contain no relaxed variables
   for (size_t p = 0; p < space.size(); ++p) {
     if (!value.defined[p]) { continue; }
     bool below = set.min() && low.defined[p] && value.value[p] < low.value[p];

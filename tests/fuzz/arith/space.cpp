@@ -1,5 +1,5 @@
-// Evaluation over all points of small domains: see space.h. The meaning of operators is that of ir/ir.h, written a second
-// time on purpose: nothing here comes from the room that is tested.
+// Evaluation over all points of small domains: see space.h. The operators of ir/ir.h are implemented a second time on
+// purpose: no code here comes from the tested room.
 #include "space.h"
 
 #include <algorithm>

@@ -11,9 +11,9 @@ namespace loopsmith::fuzz {
 
 struct Domain { Var var; int64_t low, high; };   // high exclusive
 
-/// Values of an expression at each point. `defined` is 0 where the program would be wrong: a division by zero, or signed
-/// index arithmetic (int32, int64) that leaves its type, which passes may assume not to happen. As arithmetic of the integers,
-/// which a pass may make of it, it leaves no type: `beyond` is then true where a value is too large to tell.
+/// Values of an expression at each point. `defined` is 0 where the program would be wrong: a division by zero, or signed index
+/// arithmetic (int32, int64) that overflows, which passes may exclude. In unbounded integers, which passes may compute with,
+/// nothing overflows: `beyond` is then true where a value is too large to represent.
 struct Column {
   std::vector<int64_t> value;
   std::vector<uint8_t> defined;

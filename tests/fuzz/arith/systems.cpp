@@ -1,5 +1,5 @@
-// Linear systems: solutions of equations are solutions and all of them; bounds from inequalities hold at exactly the points
-// where the inequalities do.
+// Linear systems: the solutions of equations are correct and complete; bounds from inequalities hold exactly at the points
+// where the inequalities hold.
 #include "arith/linear_system.h"
 
 #include "checks.h"

@@ -1,32 +1,31 @@
-// Runs a transcript against the real server, and compares what comes back.
+// Plays a transcript (transcript.h has its form) against the real server, and compares what comes back.
 //
-// A transcript is text, one message a line:
-//   # why this case exists                       comment
-//   # records: PATH                              what is in the tuning database: a file of `loopsmith db export`, of the machine "@machine"
-//   --> {"id":1,"method":"initialize",...}       sent ("jsonrpc" is added; "@file:PATH" strings are files of the source tree)
-//   --> raw TEXT                                 sent as it is, with \r \n \\ escapes: for frames that are wrong
-//   <-- {...}                                    expected, in this order, members sorted
-// After a request everything up to its answer is read, an edit that the editor is asked to make counts as made; after anything else nothing is waited for. So a transcript puts
-// `loopsmith/waitForState` where it wants diagnostics, and always between two edits of a document: whether the first is
-// looked at by itself would hang on how fast the second comes. Comparing is exact, but for the server's version and, in
-// all transcripts but `lifecycle`, what it can do.
+// After a request everything up to its answer is read, and an edit that the editor is asked to make counts as made; after anything else nothing
+// is waited for. So a transcript has `wait` where it wants diagnostics, and always between two edits of a document: without it the second edit
+// may come before the first is analysed, or not. A transcript that does not send `exit` ends with `shutdown` and `exit`, and the server must
+// answer the first and end with status 0. A line `# records: PATH` puts records into the tuning database: a file of `loopsmith db export`, of
+// the machine "@machine". Comparing is exact, but for the server's version and, in all transcripts but `lifecycle`, its capabilities.
 //
 //   golden-lsp LOOPSMITH SOURCES CASE.jsonrpc           LOOPSMITH_UPDATE=1 writes what came as what is expected
 //   golden-lsp --from-record SESSION.jsonl CASE.jsonrpc makes a transcript of what an editor sent (`lsp --record`)
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <deque>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <sstream>
 
 #include "target/hardware.h"
+#include "tests/golden/lsp/transcript.h"
 #include "tests/unit/lsp/session.h"
 
 namespace {
 
 using namespace loopsmith;
 using namespace loopsmith::lsp;
+using namespace loopsmith::lsp::golden;
 
 auto read_file(const std::string& path) -> std::string {
   std::ifstream file(path, std::ios::binary);
@@ -35,16 +34,7 @@ auto read_file(const std::string& path) -> std::string {
   return text.str();
 }
 
-void expand_files(Json& json, const std::string& sources) {
-  if (json.is_string()) {
-    auto text = json.get<std::string>();
-    if (text.starts_with("@file:")) { json = read_file(sources + "/" + text.substr(6)); }
-  } else if (json.is_structured()) {
-    for (Json& below : json) { expand_files(below, sources); }
-  }
-}
-
-/// How much memory there is differs from machine to machine; what it is of does not.
+/// Bytes of memory differ from machine to machine; the parts that they are counted for do not.
 void mask_bytes(Json& node) {
   node["bytes"] = 1;
   if (node.contains("text")) { node["text"] = "TEXT"; }
@@ -53,7 +43,7 @@ void mask_bytes(Json& node) {
   }
 }
 
-/// Where the pages lie that hovers link to differs, too.
+/// The folder of the pages that hovers link to differs, too.
 void mask_links(Json& value) {
   static const std::regex folder(R"(\]\([^)]*/)");
   value = std::regex_replace(value.get<std::string>(), folder, "](");
@@ -71,19 +61,6 @@ void normalise(Json& message, bool with_capabilities) {
   }
 }
 
-auto unescaped(std::string_view text) -> std::string {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    char c = text[++i];
-    out += c == 'n' ? '\n' : c == 'r' ? '\r' : c;
-  }
-  return out;
-}
-
 auto from_record(const char* record, const char* transcript) -> int {
   std::ifstream lines(record);
   std::ofstream out(transcript);
@@ -92,7 +69,7 @@ auto from_record(const char* record, const char* transcript) -> int {
     if (entry.is_discarded() || entry.value("from", "") != "client" || !entry.contains("message")) { continue; }
     Json message = entry["message"];
     message.erase("jsonrpc");
-    out << "--> " << message.dump() << "\n";
+    out << sent_text(message);
   }
   return out.good() ? 0 : 1;
 }
@@ -105,104 +82,138 @@ void fill_database(const std::string& program, const std::string& folder, std::s
   (void)run_program({.argv = {program, "db", "import", folder + "/records.jsonl"}, .environment = {{"XDG_DATA_HOME", folder}}}, "", in(Session::patience));
 }
 
-auto run(const std::string& program, const std::string& sources, const std::string& path) -> int {
-  std::string transcript = read_file(path);
-  constexpr std::string_view records = "# records: ";
-  DataFolder data;
-  if (size_t at = transcript.find(records); at != std::string::npos) {
-    at += records.size();
-    fill_database(program, data.path, read_file(sources + "/" + transcript.substr(at, transcript.find('\n', at) - at)));
+/// A server that a transcript is played to; `actual` grows by what is sent and what comes.
+class Player {
+ public:
+  Player(const std::string& program, const std::string& folder, bool with_capabilities)
+      : session_({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
+        with_capabilities_(with_capabilities) {}
+
+  /// Why it cannot be played; empty: it was.
+  auto play(const Step& step) -> std::string {
+    if (step.kind == Step::Kind::Raw) {
+      session_.send_bytes(step.bytes);
+      if (auto message = session_.next()) { take(*message, nullptr); }
+      return {};
+    }
+    if (step.kind == Step::Kind::Start) {
+      Step asked = step;
+      asked.message = {{"method", "initialize"}, {"params", step.message}};
+      // Every transcript begins so: an answer as it should be is no news.
+      ask(asked, [](const Json& answer) { return answer.contains("result") && answer["result"]["serverInfo"]["name"] == "loopsmith"; });
+      session_.notify("initialized", Json::object());
+      return {};
+    }
+    std::string method = string_in(step.message, "method");
+    if (method == "textDocument/didOpen" || method == "textDocument/didChange") {
+      std::string document = string_in(member(member(step.message, "params"), "textDocument"), "uri");
+      if (document == edited_) { return "two edits of " + document + " and no request between them"; }
+      edited_ = document;
+    }
+    if (step.is_request) {
+      edited_.clear();
+      ask(step);
+    } else {
+      session_.send(step.message);
+    }
+    has_ended_ = has_ended_ || method == "exit";
+    return {};
   }
-  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", data.path}, {"XDG_CACHE_HOME", data.path}});
-  std::istringstream lines(transcript);
-  std::string expected;
+
+  /// The end of the session, where the transcript has none.
+  void end() {
+    bool is_ours = !has_ended_;
+    if (is_ours) {
+      Step shutdown;
+      shutdown.message = {{"method", "shutdown"}};
+      ask(shutdown, [](const Json& answer) { return answer.contains("result") && answer["result"].is_null(); });
+      session_.notify("exit", nullptr);
+    }
+    auto status = session_.process().wait(in(Session::patience));
+    if (!is_ours || !status || status->signal != 0 || status->code != 0) { actual += fmt::format("<-- exit status {}\n", status ? status->code : -1); }
+  }
+
   std::string actual;
-  bool ended = false;
-  std::string edited;  // The document whose edit nothing was asked after yet.
-  bool with_capabilities = path.ends_with("/lifecycle.jsonrpc");
-  for (std::string line; std::getline(lines, line);) {
-    expected += line + "\n";
-    if (line.starts_with("<-- ")) { continue; }
-    actual += line + "\n";
-    if (!line.starts_with("--> ")) { continue; }
-    std::string text = line.substr(4);
-    auto take = [&](const Json& message) {
-      Json shown = message;
-      normalise(shown, with_capabilities);
-      actual += "<-- " + shown.dump() + "\n";
-    };
-    if (text.starts_with("raw ")) {
-      session.send_bytes(unescaped(text.substr(4)));
-      if (auto message = session.next()) { take(*message); }
-      continue;
-    }
-    Json message = Json::parse(text, nullptr, false);
-    if (message.is_discarded()) {
-      fmt::print("{}: not JSON: {}\n", path, text);
-      return 2;
-    }
-    expand_files(message, sources);
-    bool is_request = message.contains("id") && message.contains("method");
-    Json id = message.value("id", Json());
-    ended = message.value("method", "") == "exit";
-    if (std::string method = message.value("method", ""); method == "textDocument/didOpen" || method == "textDocument/didChange") {
-      std::string document = message["params"]["textDocument"].value("uri", "");
-      if (document == edited) {
-        fmt::print("{}: two edits of {} and no request between them\n", path, document);
-        return 2;
-      }
-      edited = document;
-    } else if (is_request) {
-      edited.clear();
-    }
-    session.send(std::move(message));
-    while (is_request) {
-      auto got = session.next();
+
+ private:
+  /// Sends a request and takes everything up to its answer. An answer that `is_expected` accepts is not written down.
+  void ask(const Step& step, const std::function<bool(const Json&)>& is_expected = {}) {
+    Json message = step.message;
+    if (!message.contains("id")) { message["id"] = next_id_++; }
+    Json id = message["id"];
+    session_.send(std::move(message));
+    while (true) {
+      auto got = session_.next();
       if (!got) {
         actual += "<-- (nothing)\n";
-        break;
+        return;
       }
-      take(*got);
-      if (got->value("method", "") == "workspace/applyEdit") { session.send({{"jsonrpc", "2.0"}, {"id", got->value("id", Json())}, {"result", {{"applied", true}}}}); }
-      if (!got->contains("method") && got->value("id", Json()) == id) { break; }
+      bool is_answer = !got->contains("method") && got->value("id", Json()) == id;
+      if (!is_answer || !is_expected || !is_expected(*got)) { take(*got, is_answer ? &step : nullptr); }
+      if (got->value("method", "") == "workspace/applyEdit") { session_.send({{"jsonrpc", "2.0"}, {"id", got->value("id", Json())}, {"result", {{"applied", true}}}}); }
+      if (is_answer) { return; }
     }
   }
-  if (ended) {
-    auto status = session.process().wait(in(Session::patience));
-    actual += fmt::format("# exit status {}\n", status ? status->code : -1);
-    if (expected.find("# exit status ") == std::string::npos) { expected += "\n"; }
+
+  void take(Json message, const Step* answered) {
+    normalise(message, with_capabilities_);
+    actual += received_text(message, answered);
   }
-  // The last line is written by the runner; drop the one that was read.
-  auto without_status = [](std::string text) {
-    size_t at = text.rfind("# exit status ");
-    return at == std::string::npos ? text : text.substr(0, at);
-  };
-  std::string status_line = actual.substr(actual.rfind("# exit status ") == std::string::npos ? actual.size() : actual.rfind("# exit status "));
-  actual = without_status(actual);
-  if (size_t again = actual.rfind("# exit status "); again != std::string::npos) { actual = actual.substr(0, again); }
-  actual += status_line;
-  if (actual == expected) { return 0; }
+
+  Session session_;
+  bool with_capabilities_;
+  bool has_ended_ = false;
+  std::string edited_;   // the document whose edit no request has followed yet
+  int next_id_ = 1;
+};
+
+/// The first line in which two texts differ, with the lines before it.
+void print_difference(const std::string& path, const std::string& expected, const std::string& actual) {
+  std::istringstream a(expected), b(actual);
+  std::string want, got;
+  std::deque<std::string> before;
+  for (int number = 1;; ++number) {
+    bool more_a = static_cast<bool>(std::getline(a, want));
+    bool more_b = static_cast<bool>(std::getline(b, got));
+    if (!more_a) { want = "(end)"; }
+    if (!more_b) { got = "(end)"; }
+    if (want != got || (!more_a && !more_b)) {
+      fmt::print("{}:{}: differs\n", path, number);
+      for (const std::string& line : before) { fmt::print("           {}\n", line); }
+      fmt::print("  expected {}\n  got      {}\n", want, got);
+      return;
+    }
+    before.push_back(want);
+    if (before.size() > 4) { before.pop_front(); }
+  }
+}
+
+auto run(const std::string& program, const std::string& sources, const std::string& path) -> int {
+  std::string expected = read_file(path);
+  constexpr std::string_view records = "# records: ";
+  DataFolder data;
+  if (size_t at = expected.find(records); at != std::string::npos) {
+    at += records.size();
+    fill_database(program, data.path, read_file(sources + "/" + expected.substr(at, expected.find('\n', at) - at)));
+  }
+  Player player(program, data.path, path.ends_with("/lifecycle.jsonrpc"));
+  for (const Piece& piece : read_transcript(expected, sources)) {
+    player.actual += piece.text;
+    std::string problem = piece.problem.empty() && piece.step ? player.play(*piece.step) : piece.problem;
+    if (!problem.empty()) {
+      fmt::print("{}: {}\n  {}", path, problem, piece.text);
+      return 2;
+    }
+  }
+  player.end();
+  if (player.actual == expected) { return 0; }
   const char* update = std::getenv("LOOPSMITH_UPDATE");
   if (update != nullptr && *update != '\0') {
-    std::ofstream(path, std::ios::binary) << actual;
+    std::ofstream(path, std::ios::binary) << player.actual;
     fmt::print("{}: updated\n", path);
     return 0;
   }
-  std::istringstream a(expected);
-  std::istringstream b(actual);
-  std::string want;
-  std::string got;
-  while (true) {
-    bool more_a = static_cast<bool>(std::getline(a, want));
-    bool more_b = static_cast<bool>(std::getline(b, got));
-    if (!more_a && !more_b) { break; }
-    if (!more_a) { want = "(end)"; }
-    if (!more_b) { got = "(end)"; }
-    if (want != got) {
-      fmt::print("{}: differs\n  expected {}\n  got      {}\n", path, want, got);
-      return 1;
-    }
-  }
+  print_difference(path, expected, player.actual);
   return 1;
 }
 

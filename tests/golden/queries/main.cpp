@@ -1,4 +1,4 @@
-// What the grammar's queries say of texts: highlights, locals, folds, indents, text objects. A case is NAME.tir and
+// The results of the grammar's queries on texts: highlights, locals, folds, indents, text objects. A case is NAME.tir and
 // NAME.expect: a part for each query, a line for each capture or fold. Also, of every text of the corpus: each word,
 // number and string has a colour that fits it, each name that is used is found where it is defined, and folds, indents and
 // text objects are there for every block; the same, but for names of other texts, of tests/language/data, where every construct
@@ -269,7 +269,7 @@ auto forgotten_name(Queries& queries, TSNode root, const std::string& text) -> s
   return {};
 }
 
-/// What holds of any text without mistakes; the first thing that does not, or nothing. `is_closed`: all its names are its own.
+/// The first property of texts without mistakes that this text lacks; empty: it has them all. `is_closed`: the text defines all its names.
 auto problem_in(Queries& queries, const std::string& text, bool is_closed) -> std::string {
   Parsed parsed(text);
   if (ts_node_has_error(parsed.root())) { return "it has errors"; }

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   if (!stage) { fail("no stage is called `" + pass_name + "`"); }
   IRModule before = parse(read(path + ".tir"), path + ".tir");
   transform::LowerContext context;
-  // What is done on demand is asked for.
+  // Stages that run on demand are switched on.
   context.options.check_bounds = true;
   context.options.share_subexpressions = true;
   context.options.profile_depth = 2;

@@ -1,4 +1,4 @@
-// What is kept between versions of a text, what a budget leaves for later, and what fixes make of the text.
+// Findings kept between versions of a text, work that a budget leaves for later, and the text after fixes.
 #include "analysis/analyses.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ const std::string second =
 
 }  // namespace
 
-TEST_CASE("after every edit there is what a fresh look finds") {
+TEST_CASE("after every edit the findings are those of a fresh analysis") {
   std::string text = first + second;
   syntax::Document document(text);
   frontend::File file;
@@ -95,7 +95,7 @@ TEST_CASE("after every edit there is what a fresh look finds") {
   look();
 }
 
-TEST_CASE("what a budget leaves is found by the next call") {
+TEST_CASE("the next call finds the mistakes that a budget left") {
   syntax::Document document(first + second);
   frontend::File file;
   file.update(document);
@@ -107,7 +107,7 @@ TEST_CASE("what a budget leaves is found by the next call") {
   CHECK(described(document, analyses.diagnostics()) == fresh(first + second));
 }
 
-TEST_CASE("fixes mend what they are for") {
+TEST_CASE("fixes correct the mistakes that they are for") {
   std::string text = fixed(second, Code::MissingInit);
   CHECK(text.find("            with T.init():\n                B[vi] = T.float32(0)\n            B[vi] = B[vi]") != std::string::npos);
   CHECK(fresh(text) == "");

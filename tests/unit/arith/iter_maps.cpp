@@ -1,4 +1,4 @@
-// Iteration maps with symbolic extents: what is put back together, and what a normal form of sums is.
+// Iteration maps with symbolic extents: simplification through detected maps, and the normal form of sums.
 #include "tests/unit/catch.h"
 
 #include <functional>
@@ -17,7 +17,7 @@ const DataType i64 = DataType::int_(64);
 auto number(int64_t value) -> Expr { return int_imm(value, i64); }
 auto from_zero_to(const Expr& extent) -> Range { return {number(0), extent}; }
 
-// The index as the map finds it again. `sizes` are not negative.
+// The index rebuilt from its detected map. `sizes` are not negative.
 auto simplified(const Expr& index, const IterDomains& iters, const std::vector<Var>& sizes, const Expr& predicate = bool_imm(true), bool trivial = true) -> std::string {
   Analyzer analyzer;
   for (const Var& n : sizes) { analyzer.mark_non_negative(n); }
@@ -87,7 +87,7 @@ TEST_CASE("sums of iterators are ordered by their scale, numbers and symbols in 
   IterDomains small = {{x, from_zero_to(number(9))}, {y, from_zero_to(number(4))}, {z, from_zero_to(number(3))}};
   Expr two_dimensions = (y + x * number(4) + number(2)) * n;
   CHECK(normal_form(z + two_dimensions + number(3), small) == "x * (n * T.int64(4)) | y * n | z | n * T.int64(2) + T.int64(3)");
-  // Not a sum of iterators: it goes into the base as it stands.
+  // Not a sum of iterators: it becomes part of the base.
   CHECK(normal_form(max(Expr(z), Expr(a)) + two_dimensions + number(3), small) == "x * (n * T.int64(4)) | y * n | n * T.int64(2) + T.max(z, a) + T.int64(3)");
   IterDomains large = {{y, from_zero_to(a * n * number(4))}, {x, from_zero_to(n * number(4))}, {z, from_zero_to(a)}};
   CHECK(normal_form(z + (y * number(4) * a + x * number(4) + number(2)) * n + number(3), large) ==
@@ -130,7 +130,7 @@ TEST_CASE("symbolic tiles: an exact split is a bijection, a split that leaves a 
   IterDomains tiles = {{i, from_zero_to(n)}, {j, from_zero_to(number(16))}};
   CHECK(found({i * number(16) + j}, tiles, IterMapLevel::Bijective) == "i * T.int64(16) + j");
   CHECK(found({i, j}, tiles, IterMapLevel::Bijective) == "i, j");
-  // 15 of 16: two iterations meet.
+  // 15 instead of 16: two iterations have the same index.
   CHECK(found({i * number(15) + j}, tiles, IterMapLevel::Bijective) == "refused");
   CHECK(found({i, i}, tiles, IterMapLevel::Surjective) == "refused");
   IterDomains whole = {{f, from_zero_to(n * number(16))}};

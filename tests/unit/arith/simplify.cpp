@@ -1,5 +1,5 @@
-// Simplification keeps the value, whatever it does: random expressions against evaluation on all points of
-// small domains; and the promises around it (idempotence, the same node where nothing changes, an end).
+// Simplification keeps the value: random expressions are compared by evaluation on all points of small domains. It is
+// idempotent, returns the same node where nothing changes, and always ends.
 #include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
@@ -81,7 +81,7 @@ void each_point(const std::vector<Var>& vars, const std::vector<Domain>& domains
   }
 }
 
-// What is wrong with simplifying this expression, or "".
+// The error in simplifying this expression, or "".
 auto complaint(const Expr& e, const std::vector<Var>& vars, const std::vector<Domain>& domains, const Expr& constraint) -> std::string {
   arith::Analyzer analyzer;
   for (size_t i = 0; i < vars.size(); ++i) { analyzer.bind(vars[i], Range{int_imm(domains[i].low), int_imm(domains[i].high - domains[i].low)}); }
@@ -146,7 +146,7 @@ TEST_CASE("simplifying again changes nothing, and what is simple comes back as t
 }
 
 TEST_CASE("sums of variables times numbers become what the rules make of them") {
-  // With facts of a scope at hand, it is the rules that answer.
+  // Facts of a scope switch the fast path for linear sums off: the rules answer.
   std::mt19937_64 random(20261124);
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   const DataType types[] = {DataType::int_(32), DataType::int_(64)};
@@ -272,7 +272,7 @@ TEST_CASE("symbolic extents: what is bound by the loops around is proved with in
 }
 
 TEST_CASE("what is too much to prove is unknown, and not false") {
-  // A sum forwards and backwards: equal, whatever it takes to see it.
+  // The same sum forwards and backwards must be found equal.
   auto forwards_is_backwards = [](int terms) {
     Var x = var("x"), y = var("y");
     Expr forwards = y, backwards = y;
@@ -296,7 +296,7 @@ TEST_CASE("input made to be hard ends") {
   Expr nested = x;
   for (int i = 0; i < 40; ++i) { nested = make<Min>(make<FloorMod>(make<Add>(make<Mul>(nested, int_imm(3 + i % 5)), x), int_imm(17 + i)), make<Max>(nested, x)); }
   (void)analyzer.simplify(less(nested, int_imm(5)));
-  // Shared nodes: trees of 2^60 nodes. Every question must end, whatever it can say.
+  // Shared nodes: trees of 2^60 nodes. Every question must end, with any answer.
   Var other = var("y");
   auto doubled = [&](auto step) { Expr e = x; for (int i = 0; i < 60; ++i) { e = step(e, i); } return e; };
   for (const Expr& e : {doubled([](Expr a, int) -> Expr { return make<Add>(a, a); }),

@@ -1,4 +1,4 @@
-// Normal forms of conditions, linear systems, and where simplified nodes come from.
+// Normal forms of conditions, linear systems, and the origins of simplified nodes.
 #include "tests/unit/catch.h"
 
 #include <limits>
@@ -19,13 +19,13 @@ TEST_CASE("conditions are simplified across the parts of their normal form, when
   form.set_extensions(convert_boolean_to_and_of_ors);
   auto both = [&](const Expr& e) { return text_of(plain.simplify(e)) + " | " + text_of(form.simplify(e)); };
   Expr is_five = make<EQ>(a, int_imm(5));
-  // Alternatives that are one.
+  // Two alternatives that merge into one.
   CHECK(text_of(form.simplify(make<And>(make<EQ>(a, n), make<Or>(make<LT>(b, int_imm(10)), make<LT>(int_imm(10), b))))) == "a == n and b != 10");
   // Clauses that differ in one alternative; one that follows from another.
   CHECK(both(make<And>(make<Or>(is_five, make<LE>(b, int_imm(10))), make<Or>(is_five, make<LE>(int_imm(11), b)))) ==
         "(a == 5 or b <= 10) and (a == 5 or 11 <= b) | a == 5");
   CHECK(text_of(form.simplify(make<And>(make<Or>(is_five, make<LT>(b, n)), is_five))) == "a == 5");
-  // Too large a form: the condition as it is otherwise simplified.
+  // The form would be too large: the condition is simplified in the ordinary way.
   Expr large;
   for (int i = 0; i < 40; ++i) {
     Expr pair = make<And>(make<LT>(var("p"), var("q")), make<LT>(var("r"), var("s")));
@@ -51,7 +51,7 @@ TEST_CASE("linear equations: all solutions, in terms of what is left open") {
   VarMap values;
   for (const auto& [v, e] : open->values) { values[v] = e; }
   CHECK(text_of(analyzer.simplify(substitute(i * int_imm(2) + j * int_imm(3), values))) == "n");
-  // None at all, and not linear: different answers.
+  // No solution, and no linear system, are different answers.
   auto none = solve_linear_equations({i}, {equal(i * int_imm(2), int_imm(7))}, analyzer);
   REQUIRE(none);
   REQUIRE(none->conditions.size() == 1);
@@ -145,7 +145,7 @@ TEST_CASE("at the ends of its type nothing is proved by a constant that wrapped 
   CHECK(analyzer.prove(make<LT>(plus(x, -8), plus(x, most))) != Proof::False);
   CHECK(analyzer.prove(make<LT>(plus(x, 3), plus(x, -most))) != Proof::True);
   CHECK(text_of(analyzer.simplify(plus(plus(x, -most), -9))) != "x + " + std::to_string(most - 8));
-  // An end of the interval that would wrap around is none.
+  // An end of the interval that would wrap around becomes infinite.
   CHECK_FALSE(analyzer.int_set(plus(x, most - 3)).has_upper_bound());
   CHECK(is_int(analyzer.int_set(plus(x, most - 3)).min(), most - 3));
   // The least and the greatest int64 are numbers, not infinities.
@@ -153,14 +153,14 @@ TEST_CASE("at the ends of its type nothing is proved by a constant that wrapped 
   CHECK(analyzer.prove(make<LT>(int_imm(-longest, i64), l)) == Proof::Unknown);
   CHECK(analyzer.prove(make<LE>(l, int_imm(-longest - 1, i64))) == Proof::Unknown);
   CHECK(analyzer.const_int_bound(make<FloorDiv>(l, int_imm(2, i64))).max > -longest / 2 - 2);
-  // Constants that do not fold: their product and their quotient are none of the type.
+  // Constants that do not fold: their product and their quotient exceed the type.
   Expr least = int_imm(-most - 1);
   CHECK(text_of(analyzer.simplify(make<FloorDiv>(Expr(make<Add>(Expr(make<Mul>(x, int_imm(-2))), least)), int_imm(-1)))).find("//") != std::string::npos);
   Expr five = make<Call>(i64, Name("if_then_else"), Array<Expr>{Expr(make<LE>(l, l)), int_imm(5, i64), l});
   Var s = var("s", i64);
   analyzer.bind(s, Range{int_imm(0, i64), int_imm(5, i64)});
   CHECK(text_of(analyzer.simplify(make<LT>(int_imm(4, i64), Expr(make<Mul>(Expr(make<Sub>(five, s)), int_imm(longest - 1, i64)))))) != "s < T.int64(1)");
-  // A range that ends where its type does.
+  // A range up to the end of its type.
   Var top = var("top");
   analyzer.bind(top, Range{int_imm(most - 4), int_imm(5)});
   CHECK(analyzer.can_prove(make<LE>(Expr(top), int_imm(most))));

@@ -143,7 +143,7 @@ TEST_CASE("shapes that are variables, scalars, workspace that depends on them") 
   Tensor y = zeros(f32, {5});
   auto status = runtime::call(module.functions().front(), std::vector<runtime::Value>{&x, &y, 1.0});
   REQUIRE_FALSE(status.ok());
-  CHECK(status.diagnostics().front().message() == "argument `B` of `main` should have shape (n,), has (5,)");
+  CHECK(status.diagnostics().front().message() == "argument `B` of `main` must have shape (n,), but has (5,)");
 }
 
 TEST_CASE("while, let, if, break and continue") {
@@ -301,7 +301,7 @@ TEST_CASE("objects are the same bytes each time, for other machines too; unknown
   REQUIRE(wrong.ok());
   auto status = codegen::check_target(*wrong);
   REQUIRE_FALSE(status.ok());
-  CHECK(status.diagnostics().front().message() == "there is no processor `znver44` of architecture x86-64");
+  CHECK(status.diagnostics().front().message() == "architecture x86-64 has no processor `znver44`");
   CHECK(status.diagnostics().front().remedies.front() == "did you mean `znver4`?");
 }
 

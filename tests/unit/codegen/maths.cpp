@@ -1,5 +1,5 @@
-// How accurate compiled mathematics is, against libm in double precision; and that infinities, zeros and NaNs
-// come out right. Covers every exponent with a step through the mantissas, about 260,000 arguments a function.
+// The accuracy of compiled mathematics, compared with libm in double precision, infinities, zeros and NaNs included.
+// Covers every exponent with a step through the mantissas, about 260,000 arguments per function.
 #include <algorithm>
 #include <bit>
 #include <cmath>

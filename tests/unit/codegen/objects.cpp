@@ -1,4 +1,4 @@
-// Objects made for others: linked by a C compiler into a program that knows nothing of Loopsmith.
+// Objects for other programs: a C compiler links them into a program without Loopsmith.
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The whole path: a file's text, its programs and schedule functions, lowering, compiled code; the same results
-// as the reference interpreter's on the unscheduled program.
+// The whole path: a file's text, its programs and schedule functions, lowering, compiled code. The results must equal
+// those of the reference interpreter on the unscheduled program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -30,13 +30,13 @@ namespace {
 struct Version { std::string name; IRModule module; };
 struct Program { std::string name; IRModule module; std::vector<Version> scheduled; };
 
-/// The programs of a text, each with what its schedule functions make of it.
+/// The programs of a text, each with the results of its schedule functions.
 auto programs_of(const std::string& text) -> std::vector<Program> {
   syntax::Document document(text);
   frontend::File file;
   file.update(document);
   for (const Diagnostic& d : file.diagnostics()) {
-    // What `ls` means is told by rooms above these.
+    // Higher rooms define `ls`.
     if (d.message() == "`ls` is not defined") { continue; }
     INFO(d.message());
     CHECK(d.severity != Severity::Error);
@@ -110,7 +110,7 @@ auto read(const std::string& path) -> std::string {
   return out.str();
 }
 
-/// "512" becomes "48" and so on: examples are checked at sizes that the interpreter is quick with.
+/// Replaces sizes in an example, as "512" by "48": the interpreter needs small ones.
 auto resized(std::string text, const std::vector<std::pair<std::string, std::string>>& changes) -> std::string {
   for (const auto& [from, to] : changes) {
     for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) { text.replace(at, from.size(), to); }
@@ -153,7 +153,7 @@ auto inner_loop(const std::string& assembly) -> InnerLoop {
   std::istringstream in(assembly);
   for (std::string line; std::getline(in, line);) { lines.push_back(line); }
   InnerLoop best;
-  size_t last_end = 0;   // of the loop before: one that begins above that has it inside
+  size_t last_end = 0;   // the end of the loop before: a loop that begins above it contains that loop
   for (size_t end = 0; end < lines.size(); ++end) {
     size_t target = lines[end].find(".LBB");
     if (lines[end].find("\tj") == std::string::npos || target == std::string::npos) { continue; }
@@ -202,7 +202,7 @@ TEST_CASE("register tiles stay in registers: no access to the stack in the inner
   CHECK(large.products % 16 == 0);
   CHECK(large.products > 0);
   CHECK(large.on_stack == 0);
-  // A tile that is too large for the registers is seen to be.
+  // A tile that exceeds the registers uses the stack.
   CHECK(inner_loop_of(resized(text, {{"tiled(sch, 6, 16, 8)", "tiled(sch, 16, 16, 8)"}}), "tile_6_by_16", avx2).on_stack > 0);
 }
 
@@ -248,7 +248,7 @@ def parallel(sch: tir.Schedule) -> None:
     REQUIRE(flat.ok());
     auto code = codegen::emit(*flat, *target, codegen::EmitKind::LlvmIR, {.opt_level = 0});
     if (!code.ok()) { FAIL(text_of(code.diagnostics())); }
-    // Each function, as it was made: which of its lines store so, fence, call the pool or return.
+    // Each function, with its streaming stores, fences, calls of the pool and returns.
     std::vector<std::string> functions;
     std::istringstream lines(*code);
     size_t fetched = 0;
@@ -328,7 +328,7 @@ def avx512(sch: tir.Schedule) -> None:
   CHECK(assembly(p.scheduled[0], of_cpu("cascadelake")).find("vpdpbusd") != std::string::npos);
   CHECK(assembly(p.scheduled[0], of_cpu("haswell")).find("the target has no `avx512vnni`") != std::string::npos);
   CHECK(assembly(p.scheduled[1], of_cpu("skylake-avx512")).find("vpmaddubsw") != std::string::npos);
-  // Run where this machine has the unit; interpreted everywhere.
+  // Runs on machines with the unit; the interpreter runs it everywhere.
   for (size_t i = 0; i < 2; ++i) {
     auto flat = transform::lower(p.scheduled[i].module);
     REQUIRE(flat.ok());
@@ -380,7 +380,7 @@ def main({0}R: T.Buffer(({1}, {2}), "{3}")):
     const PrimFunc& func = program->functions[0].second;
     auto flat = transform::lower(program);
     REQUIRE(flat.ok());
-    // Random bits; of numbers with fractions, exponents that sums of products can reach, those of subnormal numbers among them.
+    // Random bits; for reals with exponents that sums of products can reach, those of subnormal numbers included.
     auto inputs = interp::make_inputs(func, 5, interp::Contents::SmallIntegers);
     REQUIRE(inputs.ok());
     uint64_t state = 88172645463325252U;
@@ -460,7 +460,7 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.in
       return ran->output;
     };
     output({"cc", "-shared", "-o", path("kernel.so"), path("kernel.o"), "-lm"});
-    // Address and size of everything that is code.
+    // Addresses and sizes of the code.
     std::istringstream symbols(output({"objdump", "-h", path("kernel.so")}));
     std::string addresses;
     for (std::string line; std::getline(symbols, line);) {

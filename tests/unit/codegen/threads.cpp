@@ -1,4 +1,4 @@
-// Programs of a GPU's threads, compiled for a processor: each computes what the interpreter, which runs the threads themselves, says.
+// Programs with GPU threads, compiled for a processor: the results must equal those of the interpreter, which runs the threads themselves.
 #include "frontend/file.h"
 #include "interp/compare.h"
 #include "ir/printer.h"
@@ -102,7 +102,7 @@ def main(A: T.Buffer((3, 4, 8), "float32"), B: T.Buffer((3, 4), "float32"), D: T
                     D[bx] = S[0]
 )";
   check(head);
-  // An order that tells who was first: a + b / 2 is neither commutative nor associative.
+  // The result depends on the order: a + b / 2 is neither commutative nor associative.
   std::string ordered = head;
   ordered.replace(ordered.find("x + y"), 5, "x + y * T.float32(0.5)");
   check(ordered);
@@ -171,5 +171,5 @@ TEST_CASE("what cannot be taken apart at a barrier is said") {
                 "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
                 "        for k in range(tx):\n"
                 "            A[k] = A[k] + T.float32(1)\n"
-                "            " + barrier).find("cannot make code of the loop `k` with a barrier inside in `main`") == 0);
+                "            " + barrier).find("cannot generate code for the loop `k` with a barrier inside in `main`") == 0);
 }

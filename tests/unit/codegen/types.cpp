@@ -1,6 +1,6 @@
-// Every type of elements: what compiled code makes of casts and arithmetic is what the interpreter makes of them, bit for bit
-// (NaN is NaN). Types of 8 bits with all their values and all pairs, of 16 bits with all values, wider ones with values at and
-// next to the places where roundings change.
+// Every element type: compiled casts and arithmetic equal the interpreter's, bit for bit (all NaNs count as equal). Types of 8
+// bits are tested with all values and all pairs, types of 16 bits with all values, wider types with values at and next to
+// rounding boundaries.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -56,7 +56,7 @@ auto values_of(DataType t) -> Tensor {
     bool fits = t.is_uint() ? v >= 0 && v < std::ldexp(1.0, t.bits) : std::fabs(v) < std::ldexp(1.0, t.bits - 1);
     if (fits) { bits.push_back(v < 0 ? static_cast<uint64_t>(static_cast<int64_t>(v)) : static_cast<uint64_t>(v)); }
   };
-  // Between two neighbours of a shorter type, and next to that.
+  // The midpoint of two neighbours of a shorter type, and the numbers next to it.
   for (DataType s : short_types) {
     for (int k = 0; k < 200; ++k) {
       uint64_t pattern = random() & ((uint64_t{1} << s.bits) - 1);
@@ -100,7 +100,7 @@ struct Output { Buffer buffer; Tensor ours; Tensor expected; };
 
 auto output(const std::string& name, DataType t, int64_t count) -> Output { return {buffer(name.c_str(), t, count), zeros(t, {count}), zeros(t, {count})}; }
 
-/// Runs the function compiled and interpreted. `only` says which elements of an output have a meaning.
+/// Runs the function compiled and interpreted. `only` selects the elements of an output to compare.
 void check_same(const std::vector<std::pair<Buffer, const Tensor*>>& inputs, std::vector<Output>& outputs, const Stmt& body, int level,
                 const std::function<bool(size_t, int64_t)>& only) {
   std::vector<Buffer> buffers;
@@ -159,7 +159,7 @@ TEST_CASE("casts from every type to every type are the interpreter's") {
       check_same({{a, &source}}, outputs, seq(loops), lanes == 1 ? 0 : 2, [&](size_t k, int64_t i) {
         DataType to = outputs[k].ours.dtype();
         if (!from.is_real() || !to.is_integral() || to.is_bool()) { return true; }
-        // What is out of an integer's range has no meaning.
+        // Conversions out of an integer's range are undefined.
         double v = std::trunc(source.get(i));
         double low = to.is_uint() ? 0 : -std::ldexp(1.0, to.bits - 1);
         return v >= low && v < std::ldexp(1.0, to.is_uint() ? to.bits : to.bits - 1);

@@ -1,4 +1,4 @@
-// Bank conflicts of random accesses, against every thread of every warp listed one by one.
+// Bank conflicts of random accesses, compared with an enumeration of every thread of every warp.
 #include "cost/banks.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ auto kernel(const Launch& launch, const std::string& dtype, int64_t size, const 
       dtype, size, dtype, launch.z, launch.y, launch.x, inner, index);
 }
 
-// Words of 4 bytes in 32 banks; groups of threads are served together, those of `width` bytes fewer.
+// Words of 4 bytes in 32 banks. A group of threads is served at once; the group is smaller for accesses of `width` bytes.
 auto ways(const std::vector<int64_t>& addresses, int64_t width) -> int64_t {
   int64_t most = 1;
   auto together = static_cast<size_t>(width <= 4 ? 32 : 128 / width);
@@ -109,19 +109,19 @@ TEST_CASE("bank conflicts are those of every thread of every warp, listed one by
     CHECK(uses[0].ways == expected);
     ++seen[expected];
   }
-  // All kinds came up: none, small and large.
+  // The random cases had no conflicts, small ones and large ones.
   CHECK(seen.size() >= 5);
   CHECK(seen[1] > 30);
 }
 
 TEST_CASE("vectors of neighbours are fetched together, gaps between rows move columns into banks of their own") {
-  // 16 bytes a thread: a quarter of a warp at a time, and none twice; the same elements one by one collide four to a bank.
+  // 16 bytes per thread: a quarter of a warp at a time, without conflicts; the same elements one by one have four per bank.
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 128, "T.vectorized(4)", "tx * 4 + i"))[0].ways == 1);
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 128, "range(4)", "tx * 4 + i"))[0].ways == 4);
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 256, "T.vectorized(4)", "tx * 8 + i"))[0].ways == 2);
-  // Lanes apart are no vector of memory.
+  // Lanes with gaps are no vector access.
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 256, "T.vectorized(4)", "tx * 8 + i * 2"))[0].ways == 8);
-  // Two halves of a word are one word.
+  // Two halves of a word are in the same word.
   CHECK(uses_of(kernel({32, 1, 1}, "float16", 64, "range(2)", "tx"))[0].ways == 1);
 
   std::string columns =
@@ -143,7 +143,7 @@ TEST_CASE("vectors of neighbours are fetched together, gaps between rows move co
   std::string half = columns.substr(0, columns.find("                S[")) + "                if tx < 4:\n                    S[tx, ty] = A[ty, tx]\n";
   CHECK(uses_of(half)[0].ways == 4);
 
-  // Threads of another dimension stand beside one another in a warp, though no loop around the access binds them.
+  // Threads of another dimension are in the same warp, although no loop around the access is bound to it.
   std::string rows =
       "@T.prim_func\n"
       "def main(A: T.Buffer((32, 32), \"float32\")):\n"
@@ -157,7 +157,7 @@ TEST_CASE("vectors of neighbours are fetched together, gaps between rows move co
       "                A[ty, tx] = T.float32(0)\n";
   CHECK(uses_of(rows)[0].ways == 1);
 
-  // Looked up: nobody knows.
+  // The index is loaded: unknown.
   std::string gather =
       "@T.prim_func\n"
       "def main(A: T.Buffer((32,), \"int32\")):\n"

@@ -1,5 +1,5 @@
-// What iterations share, against every pair of accesses of random kernels, one by one; and against the interpreter, which sees iterations
-// of a parallel loop race exactly where the loop carries a dependence.
+// Dependences and reuse, compared with all pairs of accesses of random kernels; and with the interpreter, which reports a race between
+// iterations of a parallel loop exactly where the loop carries a dependence.
 #include "cost/carried.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ auto carried(const std::string& text, std::string_view loop, int64_t most = 1 <<
   return *out;
 }
 
-// "flow C[i + 1] C[i] 1", in the order of the alphabet.
+// The dependences as "flow C[i + 1] C[i] 1", sorted.
 auto in_words(const cost::Carried& carried) -> std::vector<std::string> {
   std::vector<std::string> out;
   for (const cost::Dependence& d : carried.dependences) {
@@ -104,7 +104,7 @@ auto random_kernel(std::mt19937& random) -> Kernel {
   return out;
 }
 
-// Every access of the loop `i` in a run of it, in order.
+// All accesses of a run of the loop `i`, in order.
 struct Logged { int64_t iteration; size_t access; char buffer; bool writes; int64_t element; };
 auto log_of(const Kernel& kernel, int64_t at_outer) -> std::vector<Logged> {
   std::vector<Logged> out;
@@ -185,9 +185,9 @@ TEST_CASE("dependences and reuse distances are those of every pair of accesses, 
     std::vector<Logged> log = log_of(kernel, 0);
     Distances pairs;
     add_pairs(log, pairs);
-    // Where the loops around move accesses apart, the middle is looked at too.
+    // If accesses depend on the loops around, their middle iterations are followed, too.
     if (!found.is_whole) { add_pairs(log_of(kernel, kernel.outer / 2), pairs); }
-    // Accesses of one text are told together.
+    // Accesses with the same text are reported together.
     std::map<std::tuple<cost::Dependence::Kind, std::string, std::string>, std::pair<int64_t, int64_t>> expected;
     auto text_of = [&](size_t access) {
       const Kernel::Access& one = kernel.statements[access / 3][access % 3];
@@ -212,7 +212,7 @@ TEST_CASE("dependences and reuse distances are those of every pair of accesses, 
       const cost::Reuse* reuse = reuse_of(found, std::string(1, buffer));
       if (reuse == nullptr || !found.is_whole) { continue; }
       CHECK(reuse->distance == reuse_in(log, buffer));
-      // A hull: never less than what is touched.
+      // The hull is never smaller than the touched bytes.
       if (reuse->distance) { CHECK(reuse->bytes.value_or(INT64_MAX) >= bytes_in(log, *reuse->distance)); }
     }
   }
@@ -231,7 +231,7 @@ TEST_CASE("iterations of a parallel loop race in the interpreter where the loop 
     cost::Carried found = carried(kernel.text("range"), "i");
     REQUIRE(found.is_whole);
     bool is_racing = races(kernel.text("T.parallel"));
-    // Two writes of one value are no race.
+    // Two writes of the same value are no race.
     bool reads = std::any_of(found.dependences.begin(), found.dependences.end(), [](const cost::Dependence& d) { return d.kind != cost::Dependence::Kind::Output; });
     if (reads) { CHECK(is_racing); }
     if (found.dependences.empty()) { CHECK(!is_racing); }

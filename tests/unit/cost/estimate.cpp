@@ -1,5 +1,5 @@
-// What the estimate must tell apart: vectors, threads, the order of loops, where a buffer lives. Programs are written as a schedule
-// leaves them.
+// Differences that the estimate must see: vectors, threads, the order of loops, the place of a buffer. The programs are in the form of
+// scheduled ones.
 #include "cost/estimate.h"
 
 #include <fmt/format.h>
@@ -114,7 +114,7 @@ TEST_CASE("a loop in two parts, side by side in the loops around it, touches wha
   double whole = seconds(head + part(0, 512));
   double parts = seconds(head + part(0, 256) + part(256, 256));
   CHECK(cost::gain_text(whole / parts) == "");
-  // As a step makes them: each part counts on from where it begins.
+  // The form that loop_partition gives: each part starts at its own offset.
   auto counted_on = [](int begin, int end) {
     return fmt::format("        for k in range({0}, {1}):\n            with T.block(\"C{0}\"):\n                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
                        "                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n", begin, end);

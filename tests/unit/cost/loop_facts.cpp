@@ -1,5 +1,5 @@
-// What loops cost, against the interpreter's counters on random kernels, and against numbers found by hand: flops, how often a loop runs,
-// what is touched, strides.
+// Facts about loops, compared with the interpreter's counters on random kernels and with numbers computed by hand: flops, runs, touched
+// elements, strides.
 #include "cost/loop_facts.h"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ auto run(const PrimFunc& function) -> interp::Stats {
   return *stats;
 }
 
-// What is said as exact is what the interpreter counts, what is said as a bound is no less; of the whole, of each loop and of each block.
+// Exact facts must equal the interpreter's counts, bounds must not be smaller; for the function, each loop and each block.
 struct Compared { int exact = 0, bound = 0; };
 auto compare(const PrimFunc& function, const interp::Stats& stats) -> Compared {
   Compared out;
@@ -116,8 +116,8 @@ auto compare(const PrimFunc& function, const interp::Stats& stats) -> Compared {
   return out;
 }
 
-// A nest of blocks with what makes counting hard: remainders and their predicates, inits that compute, lets, conditions of loops and of
-// contents, triangles.
+// A nest of blocks with features that make counting hard: remainders and their predicates, inits with arithmetic, lets, conditions on
+// loops and on contents, triangles.
 class Kernel {
  public:
   explicit Kernel(uint64_t seed) : random_(seed) {}
@@ -219,7 +219,7 @@ TEST_CASE("flops of values with names, of padding, under a predicate") {
               "        with T.block(\"P\"):\n"
               "            vy, vx = T.axis.remap(\"SS\", [y, x])\n"
               "            P[vy, vx] = T.if_then_else(vy - 1 >= 0 and vy - 1 < 62 and vx - 1 >= 0 and vx - 1 < 62, A[vy - 1, vx - 1], T.float32(0))\n") == 0);
-  // Either index is tried by itself: a million instances are no reason to give up.
+  // Each index is enumerated by itself, so a million instances are within the budget.
   std::string tiles =
       "@T.prim_func\n"
       "def tiles(A: T.Buffer((1000, 1000), \"float32\"), B: T.Buffer((1000, 1000), \"float32\")):\n"
@@ -332,17 +332,17 @@ TEST_CASE("how often a place is reached") {
   CHECK(count(grid)->count == 40);
   CHECK(count(grid, 1)->count == 5);
   CHECK(steps == 1000);
-  // A condition of loops that stand still: the run where it holds counts.
+  // A condition on the loops around: the run where it holds counts.
   grid.conditions = {less(i, int_imm(3))};
   CHECK(count(grid)->count == 15);
   CHECK(count(grid, 1)->count == 5);
   CHECK(count(grid, 1)->is_most);
-  // Of what is not known: no more than all.
+  // An undecidable condition: the number of all iterations is the bound.
   grid.conditions = {less(i, n)};
   CHECK(count(grid)->count == 40);
   CHECK(count(grid)->is_most);
   CHECK(!count({{{i, int_imm(0), n}}, {}}));
-  // Beyond what may be tried the longest row bounds all.
+  // Beyond the budget of enumeration, the longest row is the bound for all.
   cost::Surroundings triangle{{{i, int_imm(0), int_imm(2000)}, {j, int_imm(0), i}}, {}};
   auto bound = count(triangle);
   CHECK(bound->is_most);

@@ -1,4 +1,4 @@
-// From text to TIR: what is printed back, what is inferred, what an edit evaluates again.
+// From text to TIR: the printed program, inferred regions, and the declarations that an edit evaluates again.
 #include "frontend/file.h"
 #include "frontend/objects.h"
 #include "ir/equal.h"
@@ -37,7 +37,7 @@ auto body(const std::string& text, const char* name = "f") -> std::string {
 
 }  // namespace
 
-TEST_CASE("what a block reads and writes is found, reductions with init read no output") {
+TEST_CASE("the regions of a block are inferred, and a reduction with init reads no output") {
   CHECK(body("@T.prim_func\n"
              "def f(A: T.Buffer((64, 32), \"float32\"), B: T.Buffer((64,), \"float32\")):\n"
              "    for i, k in T.grid(16, 32):\n"
@@ -165,7 +165,7 @@ TEST_CASE("the parts of a node's text are known, from its declaration on") {
   CHECK(loop->id != 0);
 }
 
-TEST_CASE("an edit evaluates again what it touches, and what uses that") {
+TEST_CASE("an edit evaluates again the changed declaration and those that use it") {
   std::string text =
       "N = 4\n"
       "M = 5\n"
@@ -304,7 +304,7 @@ TEST_CASE("a long program that is evaluated step by step is the one that is eval
   }
 }
 
-TEST_CASE("what is suggested instead of a name is looked for among the names that there are now") {
+TEST_CASE("a suggestion in place of an unknown name is one of the current names") {
   Edited edited("first = 1\nx = frist\n");
   REQUIRE(edited.file.diagnostics().size() == 1);
   REQUIRE(edited.file.diagnostics()[0].remedies.size() == 1);
@@ -312,7 +312,7 @@ TEST_CASE("what is suggested instead of a name is looked for among the names tha
   CHECK(edited.file.diagnostics()[0].remedies.empty());
 }
 
-TEST_CASE("a script that runs out of steps does not stop what is evaluated later") {
+TEST_CASE("a script that runs out of steps does not stop later evaluations") {
   syntax::Document document("n = 0\nwhile True:\n    n = n + 1\n");
   frontend::File file;
   document.edit({0, static_cast<uint32_t>(document.text().size())}, "def f():\n    x = 0\n    while True:\n        x = x + 1\n    return x\n\ny = f()\n");
@@ -324,7 +324,7 @@ TEST_CASE("a script that runs out of steps does not stop what is evaluated later
   CHECK(file.value(Name("z"))->int_value() == 4);
 }
 
-TEST_CASE("programs inside of Python are evaluated again when what they use changes") {
+TEST_CASE("programs inside of Python are evaluated again when a value that they use changes") {
   std::string text = "N = 4\n\ndef test(x):\n    @T.prim_func\n    def f(A: T.Buffer((N,), \"int32\")):\n        A[0] = 1\n";
   syntax::Document document(text);
   frontend::File file;
@@ -340,7 +340,7 @@ TEST_CASE("programs inside of Python are evaluated again when what they use chan
   CHECK(print_script(after.inside[0].module).find("A: T.Buffer((8,), \"int32\")") != std::string::npos);
 }
 
-TEST_CASE("a name that is given anew below does not change what stands above") {
+TEST_CASE("a name that is bound again below does not change declarations above") {
   CHECK(body("N = 4\n@T.prim_func\ndef f(A: T.Buffer((N,), \"float32\")):\n    A[0] = T.float32(0)\nN = 9\n") ==
         "def main(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(0.0)\n");
 }
@@ -363,7 +363,7 @@ TEST_CASE("tensor expressions become the program that TVM makes of them") {
         "            with T.init():\n"
         "                C[v_i, v_j] = T.float32(0.0)\n"
         "            C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]\n");
-  // Several outputs of one computation, shapes that are found at run time, what is computed on the way.
+  // Several outputs of one computation, shapes that are known at run time, intermediate tensors.
   CHECK(program("m = te.var(\"m\")\n"
                 "A = te.placeholder((m, 4), name=\"A\")\n"
                 "M = te.compute((m, 4), lambda x, y: A[x, y] * 2, name=\"main\")\n"
@@ -463,7 +463,7 @@ TEST_CASE("half a line takes no name away from the programs below it") {
     CHECK(messages(file.diagnostics()) == "");
     CHECK(file.find(Name("f"))->module);
   }
-  // What nobody else gives may be what the line would give: no name is said not to exist.
+  // The broken line may bind names that nothing else binds: none is reported as undefined.
   syntax::Document document("n = (\n\n" + program);
   frontend::File file;
   file.update(document);

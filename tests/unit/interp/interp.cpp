@@ -1,4 +1,4 @@
-// The interpreter: what programs mean, checked against plain C++; mistakes are reported with the iteration at fault.
+// The interpreter: the meaning of programs, compared with plain C++; errors are reported with the iteration at fault.
 #include "interp/interp.h"
 
 #include <cmath>
@@ -178,7 +178,7 @@ TEST_CASE("short floats convert exactly, to nearest even") {
     INFO(c.type.str() << " " << c.value);
     CHECK(to_bits(c.type, c.value) == c.bits);
   }
-  // Every pattern of every short type survives the way there and back.
+  // Every bit pattern of every short type survives conversion to a double and back.
   for (DataType t : {f16, bf16, e4m3, e5m2, DataType{TypeCode::Float8E4M3FNUZ, 8, 1}, DataType{TypeCode::Float8E5M2FNUZ, 8, 1},
                      DataType{TypeCode::Float8E3M4, 8, 1}, DataType{TypeCode::Float8E4M3B11FNUZ, 8, 1}}) {
     for (uint64_t bits = 0; bits < (uint64_t{1} << t.bits); ++bits) {

@@ -1,5 +1,5 @@
-// The interpreter on programs as people write them: threads that work together, pointers, calls; what it reports of races,
-// unwritten elements and declared regions, with the iteration at fault; what it counts.
+// The interpreter on programs as people write them: cooperating threads, pointers, calls; its reports of races, unwritten
+// elements and accesses outside of declared regions, with the iteration at fault; its counters.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -92,8 +92,8 @@ TEST_CASE("threads exchange values through shared memory, with a barrier between
   size_t at = text.find("            T.evaluate");
   std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
   Ran racing = run(without, asking(&Options::report_races));
-  CHECK(racing.warnings() == "`S`: an iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
-                             "`S`: an iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+  CHECK(racing.warnings() == "race on `S`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
+                             "race on `S`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
 }
 
 TEST_CASE("a barrier that some threads never reach is an error") {
@@ -104,7 +104,7 @@ TEST_CASE("a barrier that some threads never reach is an error") {
       "        if tx < 5:\n"
       "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
       "        A[tx] = T.float32(1)\n");
-  CHECK(ran.error == "some threads never come here, where this one waits for them, at tx=0");
+  CHECK(ran.error == "some threads never reach this point, where the others wait for them, at tx=0");
 }
 
 TEST_CASE("a reduction across threads gives each thread the sum of its row") {
@@ -131,7 +131,7 @@ TEST_CASE("shuffles within a warp") {
       "        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:\n"
       "            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)\n");
   REQUIRE(ran.error.empty());
-  // Two further within halves of four; beyond, its own.
+  // Shifted by two within halves of four; lanes outside keep their own value.
   CHECK(ran.tensors[1] == std::vector<float>{2, 3, 2, 3, 6, 7, 6, 7});
 }
 
@@ -151,8 +151,8 @@ TEST_CASE("a block may reduce across threads at schedule level, a parallel loop 
   CHECK(threads.warnings().empty());
   CHECK(threads.tensors[1][1] == 92);
   Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
-  CHECK(parallel.warnings() == "`B`: an iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
-                               "`B`: an iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+  CHECK(parallel.warnings() == "race on `B`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
+                               "race on `B`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
 }
 
 TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
@@ -163,7 +163,7 @@ TEST_CASE("races of vectorised and parallel loops are reported once, with both i
       "        for j in T.vectorized(7):\n"
       "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
       asking(&Options::report_races));
-  CHECK(ran.warnings() == "`A`: an iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+  CHECK(ran.warnings() == "race on `A`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
 }
 
 TEST_CASE("iterations that write the same value, or stay apart, do not race") {
@@ -192,8 +192,8 @@ TEST_CASE("accesses outside of what a block declares are reported") {
       "            if vi == 3:\n"
       "                B[vi + 1] = T.float32(0)\n",
       asking(&Options::check_regions));
-  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its regions do not cover, at i=0\n"
-                          "block `B` writes `B[4]`, which its regions do not cover, at i=3");
+  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its declared regions do not contain, at i=0\n"
+                          "block `B` writes `B[4]`, which its declared regions do not contain, at i=3");
 }
 
 TEST_CASE("an element read before it is written is reported with the iteration") {
@@ -236,7 +236,7 @@ TEST_CASE("a copy that is not waited for has not come: as late as allowed, in th
   };
   Ran ran = run(text(0), asking(&Options::report_unwritten));
   CHECK(ran.warnings() == "");
-  // The second copy of thread 0 is of zeros: its predicate does not hold.
+  // The second copy of thread 0 writes zeros: its predicate is false.
   CHECK(ran.tensors[1] == std::vector<float>{0, 1, 0, 0, 8, 9, 10, 11});
   CHECK(run(text(1), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at t=0, i=2");
 }
@@ -275,8 +275,8 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
   };
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
   // More bytes than come, and a thread that does not arrive.
-  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never come here, where this one waits for them, at t=0");
-  CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never come here, where this one waits for them, at t=0");
+  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never reach this point, where the others wait for them, at t=0");
+  CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never reach this point, where the others wait for them, at t=0");
 }
 
 TEST_CASE("fields of structures on the stack: what was stored is read, and nothing else") {
@@ -292,10 +292,10 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
   CHECK(run(text("A[1] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 12, \"float64\"))")).tensors[0] == std::vector<float>{0, 2.5F, 2, 3});
   CHECK(run(text("if not T.isnullptr(T.tvm_struct_get(values, 0, 12, \"handle\")):\n        A[0] = T.float32(7)")).tensors[0][0] == 7);
   CHECK(run(text("A[0] = T.Select(T.isnullptr(T.tvm_struct_get(values, 1, 12, \"handle\")), T.float32(1), T.float32(0))")).error ==
-        "the interpreter does not know a pointer where none was stored");
+        "the interpreter does not support a pointer where none was stored");
   CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
-  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: what was called before has failed, at the beginning");
-  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not know the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
+  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: the call before it has failed, at the beginning");
+  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not support the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
 }
 
 TEST_CASE("constants by name, lists of values, memory of devices: what they hold") {
@@ -333,7 +333,7 @@ TEST_CASE("constants by name, lists of values, memory of devices: what they hold
   CHECK(run(list("T.anylist_resetitem(values, 0)\n        A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 0, 15, \"int64\"))")).tensors[0][0] == 0);
   CHECK(run(list("T.anylist_setitem_call_packed(values, 3, \"thrice\", 5)")).error == "index 56 of `the structure` is outside of its extent 48 (dimension bytes), at the beginning");
   CHECK(run(list("T.anylist_setitem_call_packed(values, 2, \"elsewhere\", 5)")).error ==
-        "the interpreter does not know the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
+        "the interpreter does not support the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
   // A pixel's four numbers lie together; x counts along a row.
   auto image = [](const char* line) {
     return fmt::format(
@@ -449,7 +449,7 @@ TEST_CASE("an instruction runs by its description") {
   CHECK(inputs->storage[0] == inputs->storage[1]);
 }
 
-// One iteration of many is spoilt, another each time: that one is named.
+// A different iteration is made wrong each time; the report must name it.
 namespace {
 
 struct Random {
@@ -508,15 +508,15 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
     for (int round = 0; round < 20; ++round) {
       int first = random.below(7), second = first + 1 + random.below(7 - first), outer = random.below(3);
       bool reads = random.below(2);
-      // In one run of the loop `second` writes what is the other's.
+      // In one run of the loop, iteration `second` writes the element of another.
       std::string index = fmt::format("T.if_then_else(o == {} and i == {}, {}, i)", outer, second, first);
       std::string text = fmt::format("@T.prim_func\ndef main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((3, 8), \"float32\")):\n    for o in range(3):\n        for i in {}:\n", kind);
       text += reads ? fmt::format("            B[o, i] = A[i] + T.Cast(\"float32\", o)\n            A[{}] = T.float32(-1) - T.Cast(\"float32\", i)\n", index)
                     : fmt::format("            B[o, {}] = A[i] + T.float32(1)\n", index);
       INFO(text);
       CHECK(run(text, asking(&Options::report_races)).warnings() ==
-            (reads ? fmt::format("`A`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
-                   : fmt::format("`B`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
+            (reads ? fmt::format("race on `A`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
+                   : fmt::format("race on `B`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
     }
   }
 }
@@ -531,13 +531,13 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
         "            B[vi + T.if_then_else(vi == {} and vj == {}, 1, 0), vj] = A[vi, vj]\n",
         i, j);
     INFO(text);
-    CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its regions do not cover, at i={}, j={}", i + 1, j, i, j));
+    CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its declared regions do not contain, at i={}, j={}", i + 1, j, i, j));
   }
 }
 
 namespace {
 
-// A sum of 2,048 products in one go, or in 32 parts (`index`: which element a part begins with).
+// A sum of 2,048 products in a single loop, or in 32 parts (`index`: the element of a part's iteration).
 auto sum_of_products(const std::string& type, bool in_parts, const std::string& index = "p * 64 + k") -> IRModule {
   std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 2048), \"" + type + "\"), B: T.Buffer((2048,), \"" + type + "\"), C: T.Buffer((4,), \"" + type + "\")):\n";
   if (!in_parts) {
@@ -557,7 +557,7 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     REQUIRE(same.ok());
     CHECK(same->difference == "");
     CHECK(same->how.find("in float32") != std::string::npos);
-    // One product of 2,048 left out, another taken twice: less than rounding makes, and found.
+    // One of 2,048 products is left out and another counted twice: the error is smaller than rounding, and found.
     auto wrong = compare_modules(sum_of_products(type, false), sum_of_products(type, true, "T.min(p * 64 + k, 2046)"), "main");
     REQUIRE(wrong.ok());
     CHECK_FALSE(wrong->equal);

@@ -1,4 +1,4 @@
-// The built-in tensor intrinsics: every script can be read, and every pair is an intrinsic. And those that files register.
+// The built-in tensor intrinsics: every script evaluates, and every pair is an intrinsic. And intrinsics that files register.
 #include <set>
 #include <string>
 
@@ -198,7 +198,7 @@ def gram(A: T.Buffer((32, 64), "float16"), C: T.Buffer((32, 32), "float32")):
   CHECK(conv->buffers[0].first->name.str() == "data");
   CHECK(conv->buffers[1].first->name.str() == "weight");
   CHECK(conv->buffers[2].second->name.str() == "C");
-  // The batch is in all three buffers, and stands for nothing of the unit.
+  // The batch dimension is in all three buffers, and corresponds to no dimension of the unit.
   auto batched = map("batched", "wmma_sync_16x16x16_f16f16f32");
   REQUIRE(batched);
   CHECK(print_script(batched->map) == "T.index_map(lambda vb, vi, vk, vj: (vb, vi, vj, vk))");

@@ -1,6 +1,6 @@
-// Every tensor intrinsic computes what its description says: both are run by the interpreter on the same contents, on tiles that
-// lie inside of larger buffers. What WMMA's fragments hold is opaque, and the layouts that TVM's descriptions name for operands of mma
-// are agreed between its loads and its products only; so loads, products and stores of those are run together.
+// Every tensor intrinsic computes the same as its description: the interpreter runs both on the same contents, on tiles inside of
+// larger buffers. The contents of WMMA's fragments are opaque, and the layouts in TVM's descriptions for operands of mma hold only
+// between its loads and its products; so loads, products and stores of those run together.
 #include <cstring>
 #include <set>
 #include <string>
@@ -25,7 +25,7 @@ auto table() -> const schedule::IntrinsicTable& {
   return *schedule::builtin_intrinsics();
 }
 
-// A block that does what a function does, on views of the tiles.
+// A block with the body of a function, on views of the tiles.
 auto unit_block(const PrimFunc& func, const std::vector<BufferRegion>& tiles, const std::string& name) -> Stmt {
   PrimFunc own = schedule::fresh_copy(func, 32);
   const Block& root = *own->body.as<BlockRealize>()->block;
@@ -64,7 +64,7 @@ auto constant_shape(const Buffer& b) -> std::vector<int64_t> {
   return out;
 }
 
-// The function on the second of three tiles of each parameter: a program for comparison. `before`: of which the buffers are.
+// A program that runs the function on the second of three tiles of each parameter.
 auto on_second_tile(const PrimFunc& func, const std::vector<Buffer>& buffers) -> IRModule {
   std::vector<BufferRegion> tiles;
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -87,7 +87,7 @@ auto three_tiles(const PrimFunc& description) -> std::vector<Buffer> {
 
 enum class Fill : uint8_t { Small, Reals, Bytes };   // Bytes: integers of their whole range
 
-// Why two programs differ; empty: they do not.
+// The difference of two programs; empty if they agree.
 auto difference(const IRModule& a, const IRModule& b, uint64_t seed, Fill contents) -> std::string {
   PrimFunc func = a->find("main");
   auto inputs = interp::make_inputs(func, seed, contents == Fill::Reals ? interp::Contents::Reals : interp::Contents::SmallIntegers);
@@ -114,10 +114,10 @@ auto difference(const IRModule& a, const IRModule& b, uint64_t seed, Fill conten
   return {};
 }
 
-// Which thread holds which element is between the unit's own intrinsics.
+// True for units whose assignment of elements to threads is private to their intrinsics.
 auto is_opaque(const std::string& name) -> bool {
   if (name.starts_with("wmma_")) { return name.find("_trans") != std::string::npos; }
-  // Tiles of B are counted in rows of 32 columns, one load's: a product has no meaning on a narrower matrix.
+  // Tiles of B are numbered in rows of 32 columns, the size of a load: a product is undefined on a narrower matrix.
   if (name.starts_with("mma_sync_m16n8k8")) { return true; }
   bool takes_b = name.starts_with("mma_f16") || name.starts_with("mma_bf16") || (name.starts_with("mma_") && name.ends_with("_trans_b"));
   bool gives_b = name.starts_with("mma_ldmatrix_") && (name.find("_trans") != std::string::npos || name.starts_with("mma_ldmatrix_f16_b") || name.starts_with("mma_ldmatrix_bf16_b"));
@@ -145,7 +145,7 @@ def main(A: T.Buffer(({4}), "{0}", scope="{8}"), B: T.Buffer(({5}), "{0}", scope
   }
   return {};
 }
-// Its buffers anew, as parameters of another program.
+// Copies of the parameters' buffers, for another program.
 auto parameters_of(const IRModule& module) -> std::vector<Buffer> {
   std::vector<Buffer> out;
   PrimFunc func = module->find("main");
@@ -182,7 +182,7 @@ TEST_CASE("implementations compute what descriptions say") {
       CHECK(difference(plain, unit, seed, Fill::Small) == "");
       CHECK(difference(plain, unit, seed, Fill::Reals) == "");
     }
-    // Saturating ones part from their descriptions: Intel's of sums of two products, AMD's and Qualcomm's of the whole sum.
+    // Saturating instructions differ from their descriptions: Intel's saturate sums of two products, AMD's and Qualcomm's the whole sum.
     bool saturates = name == "dot_16x4_avx512" || name == "sdot4" || name == "dot_product_32x2_i16i16i32_vdmpy";
     if (!saturates) { CHECK(difference(plain, unit, 3, Fill::Bytes) == ""); }
     ++checked;
@@ -214,7 +214,7 @@ TEST_CASE("WMMA: fragments are loaded, multiplied and stored as the products of 
       IRModule plain = reference_product(t.dtype, t.out, 16, a_trans, b_trans, dynamic ? "shared.dyn" : "shared", "shared");
       REQUIRE(plain);
       std::vector<Buffer> params = parameters_of(plain);
-      // Four fragments each; the ones that work are not the first.
+      // Four fragments each; the used ones are not the first.
       auto square = [&](const char* name, DataType type, const char* scope) { return make_buffer(Name(name), type, Array<Expr>{int_imm(32), int_imm(32)}, Name(scope)); };
       Buffer a = square("A_f", params[0]->dtype, "wmma.matrix_a"), b = square("B_f", params[1]->dtype, "wmma.matrix_b"), c = square("C_f", params[2]->dtype, "wmma.accumulator");
       BufferRegion fa = tile(a, 0, 16, 16, 16), fb = tile(b, 16, 16, 0, 16), fc = tile(c, 16, 16, 16, 16);
@@ -239,7 +239,7 @@ TEST_CASE("MMA: what ldmatrix loads, mma multiplies") {
                        Types{"e5m2", "e5m2e5m2f32", "f32", "e5m2_float8", "float32", 32}}) {
     for (int which = 0; which < 8; ++which) {
       bool a_trans = which & 1, b_trans = which & 2, dynamic = which & 4;
-      if ((a_trans || dynamic) && t.k == 32) { continue; }   // there is none
+      if ((a_trans || dynamic) && t.k == 32) { continue; }   // no such intrinsic exists
       auto load = [&](const char* matrix, bool trans) {
         return find(fmt::format("mma_ldmatrix_{}_{}{}{}", t.loads, matrix, trans ? "_trans" : "", dynamic ? "_dyn" : ""));
       };
@@ -316,7 +316,7 @@ TEST_CASE("what units cannot do is refused with a reason") {
     }
     return "no program";
   };
-  // Rows of a tile that do not follow each other are no vector.
+  // Rows of a tile that are not contiguous are no vector.
   CHECK(refusal(R"(
 @T.prim_func
 def main(A: T.Buffer((4, 8), "int8"), B: T.Buffer((16,), "int8")):

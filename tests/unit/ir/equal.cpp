@@ -1,4 +1,4 @@
-// Structural equality: what takes part, what does not, and what the first difference says.
+// Structural equality: the fields that take part, those that do not, and the first difference.
 #include "ir/equal.h"
 
 #include "../catch.h"
@@ -48,7 +48,7 @@ TEST_CASE("everything else does") {
   }
 }
 
-TEST_CASE("the first difference says where and what") {
+TEST_CASE("the first difference has a path and both pieces") {
   auto d = first_difference(program({}), program({.value = 2}));
   REQUIRE(d);
   CHECK(d->path == "function `main` > loop `i` > block `b` > store to `A` > value > right operand");

@@ -1,4 +1,4 @@
-// The script printer on modules built by hand: the sugar it chooses, the names it gives, what it declares.
+// The script printer on modules built by hand: its syntax, its names, and the variables that it declares.
 // Its agreement with TVM over thousands of programs is tests/oracle's business.
 #include "ir/printer.h"
 
@@ -102,7 +102,7 @@ TEST_CASE("operators keep their tree") {
         "not (x < y and x == 1) or 0 <= y");
   // Python chains comparisons: without parentheses this would mean something else.
   CHECK(text(make<EQ>(make<LT>(x, y), make<LT>(y, x))) == "(x < y) == (y < x)");
-  // What the operator would fold is written as a call.
+  // An operation that the operator would fold is written as a call.
   CHECK(text(make<Add>(x, i32(0))) == "T.Add(x, 0)");
   CHECK(text(make<Mul>(i32(2), i32(3))) == "T.Mul(2, 3)");
   CHECK(text(make<Div>(x, y)) == "T.Div(x, y)");
@@ -120,7 +120,7 @@ TEST_CASE("numbers show their type") {
   CHECK(print_script(float_imm(-std::numeric_limits<double>::infinity())) == "T.float32(\"-inf\")");
 }
 
-TEST_CASE("names are unique among what is visible, and never a word of the language") {
+TEST_CASE("names are unique among the visible ones, and never a word of the language") {
   Buffer a = make_buffer("T", DataType::int_(32), {i32(4)});
   Var outer = var("i"), inner = var("i"), other = var("lambda");
   Stmt store = make<BufferStore>(a, Expr(outer) + Expr(inner), Array<Expr>{inner});

@@ -1,4 +1,4 @@
-// Diffs of printed programs: faithful to both texts, short where a nest only moved, and what is left out is named.
+// Diffs of printed programs: faithful to both texts, short where a nest only moved, with a summary of lines that are left out.
 #include "ir/script_diff.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ auto stripped(const std::string& line) -> std::string { return line.substr(std::
 
 }  // namespace
 
-TEST_CASE("a diff of programs gives the new text, and the old one but for how deep its lines were") {
+TEST_CASE("a diff of programs gives the new text, and the old one except for its indentation") {
   std::mt19937 random(11);
   for (int round = 0; round < 300; ++round) {
     std::vector<std::string> before;
@@ -59,7 +59,7 @@ TEST_CASE("a diff of programs gives the new text, and the old one but for how de
   }
 }
 
-TEST_CASE("a nest that moved is not told again, and what is left out is named") {
+TEST_CASE("a nest that moved is not repeated, and lines that are left out are summarised") {
   std::string pad = "for n, h in T.grid(1, 30):\n    with T.block(\"pad\"):\n        P[n, h] = A[n, h]\n";
   std::string body = "with T.block(\"C\"):\n    a\n    b\n    c\n    d\n";
   auto indented = [](const std::string& text, size_t by) {

@@ -27,7 +27,7 @@ auto numbers(size_t from, size_t count) -> std::vector<std::string> {
   return out;
 }
 
-TEST_CASE("a sequence is what a vector is after any splices", "[sequence]") {
+TEST_CASE("a sequence equals a vector after any splices", "[sequence]") {
   std::mt19937 random(1);
   for (size_t begin : {0, 1, 2, 29, 30, 31, 60, 61, 500, 2000}) {
     std::vector<std::string> expected = numbers(0, begin);
@@ -45,7 +45,7 @@ TEST_CASE("a sequence is what a vector is after any splices", "[sequence]") {
       expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(from), with.begin(), with.end());
       REQUIRE(is_same(now, expected));
       if (step % 17 == 0) { REQUIRE(is_same(before, expected_before)); }
-      // What both have, from any place in both on.
+      // The items that both have, from any place in both.
       size_t a = now.empty() ? 0 : random() % now.size(), b = before.empty() ? 0 : random() % before.size();
       for (auto [i, k] : {std::pair{size_t{0}, size_t{0}}, std::pair{a, b}, std::pair{from + with.size(), to}, std::pair{a, a}}) {
         size_t run = 0;
@@ -56,7 +56,7 @@ TEST_CASE("a sequence is what a vector is after any splices", "[sequence]") {
   }
 }
 
-TEST_CASE("a sorted sequence is searched, and what differs is told", "[sequence]") {
+TEST_CASE("a sorted sequence is searched, and differences are found", "[sequence]") {
   std::mt19937 random(2);
   for (size_t count : {0, 1, 30, 31, 700, 5000}) {
     std::vector<int> all;
@@ -81,7 +81,7 @@ TEST_CASE("a sorted sequence is searched, and what differs is told", "[sequence]
         for (size_t k = random() % 3; k > 0; --k) { with.push_back(next++); }
         now = now.spliced(from, to, with);
       }
-      // Without what is gone, and with what is new in its places, the one is the other.
+      // With the differences applied, one sequence becomes the other.
       std::vector<int> made;
       size_t at = 0;
       difference(before, now, [&](size_t from, size_t to, size_t new_from, size_t new_to) {

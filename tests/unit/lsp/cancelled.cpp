@@ -83,7 +83,7 @@ TEST_CASE("every request can be cancelled at any moment, and frees its work", "[
       int code = answer.contains("error") ? answer["error"].value("code", 0) : 0;
       CHECK(code != internal_error);
       cancelled += code == request_cancelled;
-      // What does not wait for the schedule is answered although the text has just changed.
+      // A request that needs no schedule is answered although the text has just changed.
       begun = Clock::now();
       CHECK(session.call("textDocument/foldingRange", {{"textDocument", {{"uri", uri}}}})["result"].size() > static_cast<size_t>(blocks));
       free.push_back(milliseconds(begun));
@@ -92,9 +92,9 @@ TEST_CASE("every request can be cancelled at any moment, and frees its work", "[
   }
   CHECK(session.wait_for(uri, document.version)["result"]["state"] == "done");
   CHECK(cancelled > 10);
-  std::string told;
-  for (const std::string& one : slow) { told += one + "\n"; }
-  INFO(told);
+  std::string slow_lines;
+  for (const std::string& one : slow) { slow_lines += one + "\n"; }
+  INFO(slow_lines);
   if (tests::is_soak()) {
     CHECK(slow.size() <= answered.size() / 20);
     CHECK(*std::max_element(answered.begin(), answered.end()) < 1000);

@@ -1,5 +1,5 @@
-// The same document, three editors: one counts bytes, one 16-bit units, one code points. Asked the same at the same places, they are told of
-// the same places, and what is published is the same.
+// The same document, three editors: one counts bytes, one 16-bit units, one code points. The same requests at the same
+// places get the same places, and the same diagnostics are published.
 #include <fmt/format.h>
 
 #include <set>
@@ -38,7 +38,7 @@ void in_bytes(Json& json, const std::vector<std::string>& lines, Encoding encodi
   for (auto& value : json) { in_bytes(value, lines, encoding); }
 }
 
-/// Tokens are told as differences: each as line, bytes from and to, and the rest.
+/// Semantic tokens, which the protocol sends as differences, each as its line, its first and last byte, type and modifiers.
 auto tokens_in_bytes(const Json& data, const std::vector<std::string>& lines, Encoding encoding) -> Json {
   Json out = Json::array();
   size_t line = 0;
@@ -63,11 +63,11 @@ void without_ids(Json& json) {
 
 }  // namespace
 
-TEST_CASE("editors that count bytes, 16-bit units and code points are told of the same places") {
+TEST_CASE("editors that count bytes, 16-bit units and code points get the same places") {
   const std::string uri = "file:///a.tir";
   const std::vector<std::string> lines = lines_of(text);
   const Encoding encodings[] = {Encoding::Utf8, Encoding::Utf16, Encoding::Utf32};
-  std::vector<std::vector<std::pair<std::string, Json>>> told;
+  std::vector<std::vector<std::pair<std::string, Json>>> answered;
   for (Encoding encoding : encodings) {
     Session session({tests::loopsmith_program(), "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
     session.initialize({{"general", {{"positionEncodings", {name_of(encoding)}}}}});
@@ -93,11 +93,11 @@ TEST_CASE("editors that count bytes, 16-bit units and code points are told of th
         if (column_to_bytes(lines[line], column, encoding) != byte) { continue; }
         for (const std::vector<std::string>* methods : {&at_position, &of_range}) {
           for (const std::string& method : *methods) {
-            // What is about other texts (programs as a schedule makes them, tokens told as differences) or about all of it at any place.
+            // Answers about other texts (programs that a schedule makes, tokens as differences), or about the whole text at any place.
             static const std::set<std::string> left = {"loopsmith/ir", "loopsmith/loops", "loopsmith/viewMoves", "loopsmith/viewHover", "textDocument/semanticTokens/range", "workspace/willRenameFiles", "textDocument/inlayHint"};
             if (left.contains(method) || (method == "textDocument/codeAction" && byte % 2 == 1)) { continue; }
             Json params = params_at(document, method, line, column);
-            // What is no position is the same for all.
+            // Members that are no positions are the same for all.
             Json others = params_at(document, method, line, byte);
             for (const char* name : {"place", "primitive"}) {
               if (params.contains(name)) { params[name] = others[name]; }
@@ -110,16 +110,16 @@ TEST_CASE("editors that count bytes, 16-bit units and code points are told of th
     Json hints = session.call("textDocument/inlayHint", params_at(document, "textDocument/inlayHint", 0, 0))["result"];
     CHECK(hints.size() > 1);
     keep("hints", std::move(hints));
-    told.push_back(std::move(answers));
+    answered.push_back(std::move(answers));
     CHECK(session.goodbye() == 0);
   }
-  CHECK(told[0].size() > (tests::is_sanitized ? 100 : 500));
-  CHECK(told[0][0].second.size() > 2);
-  for (size_t e = 1; e < told.size(); ++e) {
-    REQUIRE(told[e].size() == told[0].size());
-    for (size_t i = 0; i < told[0].size(); ++i) {
-      INFO(name_of(encodings[e]) << ": " << told[0][i].first);
-      CHECK(told[e][i].second == told[0][i].second);
+  CHECK(answered[0].size() > (tests::is_sanitized ? 100 : 500));
+  CHECK(answered[0][0].second.size() > 2);
+  for (size_t e = 1; e < answered.size(); ++e) {
+    REQUIRE(answered[e].size() == answered[0].size());
+    for (size_t i = 0; i < answered[0].size(); ++i) {
+      INFO(name_of(encodings[e]) << ": " << answered[0][i].first);
+      CHECK(answered[e][i].second == answered[0][i].second);
     }
   }
 }

@@ -1,7 +1,7 @@
 // A fault in every handler of the server, the real one, front and worker as programs: exceptions cost one request, crashes cost the
 // worker for a moment, a request that crashes twice is refused while all else of its document goes on, and no edit is lost.
 //
-// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/analysis.cpp). In most runs each handler meets one kind of
+// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/faults.h). In most runs each handler meets one kind of
 // crash; a soak (`ctest -L soak`, some minutes) makes every kind in every handler, and asserts how soon the server is back.
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ void begin(Session& session) {
   (void)session.wait_for(other, 1);
 }
 
-/// What any request may want, about a loop of the program.
+/// The parameters that any request may need, about a loop of the program.
 auto params_for(const MethodRow& row) -> Json {
   Json at = {{"line", 2}, {"character", 8}};
   Json range = {{"start", at}, {"end", at}};
@@ -61,7 +61,7 @@ auto worker_requests() -> std::vector<MethodRow> {
 
 auto code_of(const Json& answer) -> int { return answer.contains("error") ? answer["error"].value("code", 0) : 0; }
 
-/// Both documents are known as they were, and a hover has its text.
+/// Both documents are analysed, and their symbols are complete.
 void is_well(Session& session, int version = 1) {
   session.received.clear();
   CHECK(session.wait_for(good, version)["result"]["state"] == "done");
@@ -125,7 +125,7 @@ TEST_CASE("a crash in any handler costs the worker for a moment; what crashes tw
   for (const MethodRow& row : worker_requests()) {
     for (size_t k = 0; k < (is_long ? kinds.size() : 1); ++k, ++turn) {
       const char* kind = is_long ? kinds[k] : row.method == Method::Hover ? "spin" : kinds[turn % rotated];
-      // What is asked to see that all else goes on.
+      // The request that shows that the other documents go on.
       const char* probe = row.method == Method::DocumentSymbol ? "textDocument/foldingRange" : "textDocument/documentSymbol";
       INFO(row.name << ": " << kind);
       Session session = start();

@@ -1,4 +1,4 @@
-// Features as functions of a snapshot: a text with `$0` where the cursor is, and the facts that are expected.
+// Features as functions of a snapshot: programs, a cursor (`$0` in a piece of the program), and the facts that are expected there.
 #include <algorithm>
 
 #include "codegen/llvm/codegen.h"
@@ -36,14 +36,21 @@ const std::string matmul =
     "    f = sch.fuse(i, j)\n"
     "    sch.parallel(f)\n";
 
-/// The text with a cursor put behind the first `before` followed by `at`.
-auto hover_at(const std::string& text, const std::string& before, const std::string& at) -> std::vector<std::string> {
-  size_t from = text.find(before);
-  REQUIRE(from != std::string::npos);
-  size_t offset = text.find(at, from);
-  REQUIRE(offset != std::string::npos);
+/// The byte of a text that `$0` marks in a piece of it: of several such pieces the first. "for i, $0j" is the `j` behind "for i, ".
+auto cursor_in(const std::string& text, std::string piece) -> uint32_t {
+  INFO(piece);
+  size_t mark = piece.find("$0");
+  REQUIRE(mark != std::string::npos);
+  piece.erase(mark, 2);
+  size_t at = text.find(piece);
+  REQUIRE(at != std::string::npos);
+  return static_cast<uint32_t>(at + mark);
+}
+
+/// The title and the facts of a hover; empty: nothing is shown.
+auto hover_at(const std::string& text, const std::string& piece) -> std::vector<std::string> {
   auto document = workspace::analyse("file:///t.tir", text);
-  auto info = hover(*document->snapshot(), static_cast<uint32_t>(offset));
+  auto info = hover(*document->snapshot(), cursor_in(text, piece));
   std::vector<std::string> lines;
   if (!info) { return lines; }
   lines.push_back(info->title);
@@ -57,48 +64,48 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("hover on what a schedule has beside its primitives") {
   std::string text = matmul + "    sch.tune(trials=4)\n    other = sch.copy()\n    print(text.copy)\n";
-  CHECK(hover_at(text, "sch.tune", "tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"});
-  CHECK(hover_at(text, "sch.copy", "copy").front() == "`sch.copy()`");
-  CHECK(hover_at(text, "text.copy", "copy").empty());
+  CHECK(hover_at(text, "sch.$0tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"});
+  CHECK(hover_at(text, "sch.$0copy").front() == "`sch.copy()`");
+  CHECK(hover_at(text, "text.$0copy").empty());
 }
 
 TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
-  CHECK(hover_at(matmul, "for i", "k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
+  CHECK(hover_at(matmul, "for i, j, $0k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
                                                   "one run: 512 flop on 2.0 KiB, 0.25 flop/byte",
                                                   "`C` read and written, the same in each iteration, 4 B; used again in the next iteration, reuse distance 12 B", "`A` read, contiguous, 1 KiB; used in one iteration only",
                                                   "`B` read, stride 64, 1 KiB; used in one iteration only", "feeds vk (reduction)",
                                                   "carries: `C[i, j]` written at `k`, read at `k + 1`: distance 1",
                                                   "cannot be parallel or vectorized: it feeds `vk` of block `C`, which is not spatial"});
-  CHECK(hover_at(matmul, "for i", "j, k").back() == "can be parallel or vectorized");
-  CHECK(hover_at(matmul, "for i", "j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
+  CHECK(hover_at(matmul, "for i, $0j, k").back() == "can be parallel or vectorized");
+  CHECK(hover_at(matmul, "for i, $0j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
   // On the word `for`: the outermost, and the others named.
-  Lines header = hover_at(matmul, "for i", "for");
+  Lines header = hover_at(matmul, "$0for");
   CHECK(header.front() == "loop `i`: serial, extent 128");
   CHECK(header.back() == "`k`: serial, extent 256");
   // The variable where it is used is the same loop.
-  CHECK(hover_at(matmul, "\"SSR\"", "j, k]").front() == "loop `j`: serial, extent 64");
+  CHECK(hover_at(matmul, "\"SSR\", [i, $0j, k]").front() == "loop `j`: serial, extent 64");
 }
 
 TEST_CASE("what is touched is compared with caches, the nearest that holds it") {
   auto document = workspace::analyse("file:///t.tir", matmul);
   auto fact = [&](const std::string& at, const std::vector<uint64_t>& caches) -> std::string {
-    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), Machine{.caches = caches});
+    auto info = hover(*document->snapshot(), cursor_in(matmul, at), Machine{.caches = caches});
     if (!info) { return ""; }
     for (const Fact& one : info->facts) {
       if (one.label == "cache") { return one.text; }
     }
     return "";
   };
-  CHECK(fact("k in T.grid", {}).empty());
-  CHECK(fact("k in T.grid", {32768, 1048576}) == "what one run touches fits L1 (32 KiB)");
-  CHECK(fact("j, k in T.grid", {32768, 1048576}) == "what one run touches fits L2 (1 MiB)");
-  CHECK(fact("matmul(A", {32768, 65536}) == "what is touched exceeds L2 (64 KiB)");
+  CHECK(fact("$0k in T.grid", {}).empty());
+  CHECK(fact("$0k in T.grid", {32768, 1048576}) == "the data of one run fits L1 (32 KiB)");
+  CHECK(fact("$0j, k in T.grid", {32768, 1048576}) == "the data of one run fits L2 (1 MiB)");
+  CHECK(fact("$0matmul(A", {32768, 65536}) == "the data exceeds L2 (64 KiB)");
 }
 
 TEST_CASE("loops stand under the roofline of one core, where it is known") {
   auto document = workspace::analyse("file:///t.tir", matmul);
   auto fact = [&](const std::string& at, const Machine& machine) -> std::string {
-    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), machine);
+    auto info = hover(*document->snapshot(), cursor_in(matmul, at), machine);
     if (!info) { return ""; }
     for (const Fact& one : info->facts) {
       if (one.label == "roofline") { return one.text; }
@@ -107,34 +114,34 @@ TEST_CASE("loops stand under the roofline of one core, where it is known") {
   };
   // One run of k: 512 flop on 2,052 bytes. All: 4,194,304 flop on 229,376 bytes.
   Machine machine{.flops = 100e9, .rates = {{4096, 80e9}, {65536, 20e9}}};
-  CHECK(fact("k in T.grid", machine) == "roofline: at most 20 GFLOP/s, bound by memory; one core reaches 100");
-  CHECK(fact("i, j, k in T.grid", machine) == "roofline: at most 100 GFLOP/s, bound by arithmetic; one core reaches 100");
-  CHECK(fact("k in T.grid", {}).empty());
+  CHECK(fact("$0k in T.grid", machine) == "roofline: at most 20 GFLOP/s, bound by memory; one core reaches 100");
+  CHECK(fact("$0i, j, k in T.grid", machine) == "roofline: at most 100 GFLOP/s, bound by arithmetic; one core reaches 100");
+  CHECK(fact("$0k in T.grid", {}).empty());
 }
 
 TEST_CASE("hover on a block, an iter var, a buffer, a program") {
-  CHECK(hover_at(matmul, "with T.block", "T.block") == Lines{"block `C`", "`vi` spatial 128, `vj` spatial 64, `vk` reduction 256",
+  CHECK(hover_at(matmul, "with $0T.block") == Lines{"block `C`", "`vi` spatial 128, `vj` spatial 64, `vk` reduction 256",
                                                            "reads `A[vi, vk]`, `B[vk, vj]`", "writes `C[vi, vj]`", "a reduction", "2,097,152 instances",
                                                            "one instance: 2 flop on 12 B, 0.167 flop/byte", "all instances: 4.194 Mflop on 224 KiB, 18.3 flop/byte"});
-  CHECK(hover_at(matmul, "A[vi, ", "vk]").front() == "iter var `vk` of block `C`: reduction");
-  CHECK(hover_at(matmul, "* B[", "B[") == Lines{"buffer `B`: float32 (256, 64)", "in global memory, 64 KiB", "strides 64, 1 (compact)", "read by `C`, stride 64 along `k`"});
-  CHECK(hover_at(matmul, "def matmul", "matmul") == Lines{"program `matmul`", "4.194 Mflop on 224 KiB, 18.3 flop/byte",
+  CHECK(hover_at(matmul, "A[vi, $0vk]").front() == "iter var `vk` of block `C`: reduction");
+  CHECK(hover_at(matmul, "* $0B[") == Lines{"buffer `B`: float32 (256, 64)", "in global memory, 64 KiB", "strides 64, 1 (compact)", "read by `C`, stride 64 along `k`"});
+  CHECK(hover_at(matmul, "def $0matmul") == Lines{"program `matmul`", "4.194 Mflop on 224 KiB, 18.3 flop/byte",
                                                         "`C` read and written, 32 KiB", "`A` read, 128 KiB", "`B` read, 64 KiB"});
 }
 
 TEST_CASE("hover on a primitive: what it is and what it did here; on a block's name in a schedule") {
-  CHECK(hover_at(matmul, "k0, k1", "split") == Lines{"`split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops`",
+  CHECK(hover_at(matmul, "k0, k1 = sch.$0split") == Lines{"`split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops`",
                                                      "makes a loop a nest of loops", "here: 2 lines of the program became 3", "`k0` is loop `k_0`, extent 32", "`k1` is loop `k_1`, extent 8"});
-  CHECK(hover_at(matmul, "i, j, k = sch", "get_loops")[2] == "here: it only looks, and changes nothing");
-  CHECK(hover_at(matmul, "get_block", "C\"").front() == "block `C`");
+  CHECK(hover_at(matmul, "i, j, k = sch.$0get_loops")[2] == "here: it only looks, and changes nothing");
+  CHECK(hover_at(matmul, "get_block(\"$0C\"").front() == "block `C`");
 }
 
 TEST_CASE("hover on a variable of a schedule: the loop as it is at that line") {
-  CHECK(hover_at(matmul, "k0, k1", "k1 =").front() == "loop `k_1`: serial, extent 8");
-  CHECK(hover_at(matmul, "k0, k1", "k1 =").back() == "made in line 15: `k0, k1 = sch.split(k, factors=[None, 8])`");
-  CHECK(hover_at(matmul, "f = sch", "f =").front() == "loop `i_j_fused`: serial, extent 8,192");
-  CHECK(hover_at(matmul, "sch.parallel(f", "f)").front() == "loop `i_j_fused`: parallel, extent 8,192");
-  CHECK(hover_at(matmul, "sch.fuse(i", "i, j").front() == "loop `i`: no longer there after this line");
+  CHECK(hover_at(matmul, "k0, $0k1 =").front() == "loop `k_1`: serial, extent 8");
+  CHECK(hover_at(matmul, "k0, $0k1 =").back() == "made in line 15: `k0, k1 = sch.split(k, factors=[None, 8])`");
+  CHECK(hover_at(matmul, "$0f =").front() == "loop `i_j_fused`: serial, extent 8,192");
+  CHECK(hover_at(matmul, "sch.parallel($0f)").front() == "loop `i_j_fused`: parallel, extent 8,192");
+  CHECK(hover_at(matmul, "sch.fuse($0i, j").front() == "loop `i`: no longer there after this line");
 }
 
 TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
@@ -145,15 +152,15 @@ TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
       "    for i in T.parallel(n):\n"
       "        for j in T.vectorized(16):\n"
       "            A[i, j] = A[i, j] * T.float32(2)\n";
-  Lines outer = hover_at(text, "for i", "i in");
+  Lines outer = hover_at(text, "for $0i in");
   CHECK(outer == Lines{"loop `i`: parallel, extent `n`", "`A` read and written, stride 16; used in one iteration only", "carries no dependence"});
-  Lines inner = hover_at(text, "for j", "j in");
+  Lines inner = hover_at(text, "for $0j in");
   CHECK(inner == Lines{"loop `j`: vectorized, extent 16", "one run: 16 flop on 64 B, 0.25 flop/byte", "`A` read and written, contiguous, 64 B; used in one iteration only", "carries no dependence"});
 }
 
 TEST_CASE("hover says nothing on blanks, comments and names without a meaning, and survives every place of broken texts") {
-  CHECK(hover_at("# a comment\n\nx = 1\n", "#", "comment").empty());
-  CHECK(hover_at("x = 1\n\n\ny = 2\n", "\n\n", "\n").empty());
+  CHECK(hover_at("# a comment\n\nx = 1\n", "# a $0comment").empty());
+  CHECK(hover_at("x = 1\n\n\ny = 2\n", "$0\n\n").empty());
   std::string broken = matmul;
   broken.replace(broken.find("with T.init"), 11, "with T.(");
   broken.insert(broken.find("sch.split"), "(((");
@@ -296,26 +303,26 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
 TEST_CASE("a variable of a schedule is a loop of the program at that line; a loop is the instructions it became") {
   auto document = workspace::analyse("file:///t.tir", matmul);
   const workspace::Snapshot& snapshot = *document->snapshot();
-  auto word = [&](const std::string& before, const std::string& at) {
-    auto found = type_definition(snapshot, static_cast<uint32_t>(matmul.find(at, matmul.find(before))));
+  auto word = [&](const std::string& piece) {
+    auto found = type_definition(snapshot, cursor_in(matmul, piece));
     return found ? found->address.substr(found->address.find('#')) + " " + found->text.substr(found->spans[0].begin, found->spans[0].end - found->spans[0].begin) : std::string();
   };
-  CHECK(word("k0, k1", "k1") == "#s@3 k_1");
-  CHECK(word("f = sch", "f") == "#s@4 i_j_fused");
-  CHECK(word("sch.get_block", "C\"") == "#s@1 C");
+  CHECK(word("k0, $0k1") == "#s@3 k_1");
+  CHECK(word("$0f = sch") == "#s@4 i_j_fused");
+  CHECK(word("sch.get_block(\"$0C\"") == "#s@1 C");
   // The loop is no more after that line.
-  CHECK(word("sch.fuse", "i,").empty());
-  CHECK(word("def matmul", "A:").empty());
+  CHECK(word("sch.fuse($0i,").empty());
+  CHECK(word("def matmul($0A:").empty());
   if (codegen::llvm_version().empty()) { return; }
-  for (const char* at : {"for i, j", "C[vi, vj] = C[", "k0, k1"}) {
+  for (const char* at : {"$0for i, j", "$0C[vi, vj] = C[", "$0k0, k1"}) {
     INFO(at);
-    auto code = implementation(snapshot, static_cast<uint32_t>(matmul.find(at)));
+    auto code = implementation(snapshot, cursor_in(matmul, at));
     REQUIRE(code);
     std::string all;
     for (Span span : code->spans) { all += code->text.substr(span.begin, span.end - span.begin) + "\n"; }
     CHECK((all.find("mul") != std::string::npos || all.find("fma") != std::string::npos || all.find("fmadd") != std::string::npos));
   }
-  CHECK_FALSE(implementation(snapshot, static_cast<uint32_t>(matmul.find("def s"))));
+  CHECK_FALSE(implementation(snapshot, cursor_in(matmul, "$0def s")));
 }
 
 TEST_CASE("a hint's pieces lead to what they name, and the factor that is left open can be filled in") {
@@ -370,16 +377,16 @@ TEST_CASE("a quoted trace runs") {
 }
 
 TEST_CASE("hover on words: dtypes, intrinsics, the language's own, constants and helpers of the file") {
-  CHECK(hover_at(matmul, "T.float32(0)", "float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
-  CHECK(hover_at(matmul, "(128, 256), ", "float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
-  CHECK(hover_at(matmul, "T.axis.remap", "remap") == Lines{"`vi, vk = T.axis.remap(\"SR\", [i, k])`", "iter vars with the values of loops: S spatial, R reduction, one letter each"});
-  CHECK(hover_at(matmul, "with T.init", "init").front() == "`with T.init()`");
+  CHECK(hover_at(matmul, "T.$0float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
+  CHECK(hover_at(matmul, "(128, 256), \"$0float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
+  CHECK(hover_at(matmul, "T.axis.$0remap") == Lines{"`vi, vk = T.axis.remap(\"SR\", [i, k])`", "iter vars with the values of loops: S spatial, R reduction, one letter each"});
+  CHECK(hover_at(matmul, "with T.$0init").front() == "`with T.init()`");
   std::string text = "SIZE = 8\n\ndef halves(sch, loop):\n    return sch.split(loop, factors=[None, 2])\n\n" + matmul +
                      "    halves(sch, k0)\n    x = SIZE\n\n@T.prim_func\ndef e(A: T.Buffer((4,), \"int8\")):\n    for i in range(4):\n        A[i] = T.cast(T.fma(T.exp(A[i]), 1, 2), \"int8\")  # T.exp\n";
-  CHECK(hover_at(text, "halves(sch, k0)", "halves") == Lines{"function `halves`", "in line 3: `def halves(sch, loop):`"});
-  CHECK(hover_at(text, "x = SIZE", "SIZE") == Lines{"constant `SIZE`", "in line 1: `SIZE = 8`"});
-  CHECK(hover_at(text, "T.exp(A", "exp") == Lines{"intrinsic `T.exp(x)`", "type: that of its first operand", "takes 1 operand"});
-  CHECK(hover_at(text, "T.fma", "fma") == Lines{"intrinsic `T.fma(x, y, z)`", "type: that of its first operand", "takes 3 operands"});
-  CHECK(hover_at(text, "(4,), ", "int8") == Lines{"dtype `int8`", "a signed integer, 8 bits", "from -128 to 127", "an element of a buffer takes 1 B"});
-  CHECK(hover_at(text, "# T.exp", "exp").empty());
+  CHECK(hover_at(text, "$0halves(sch, k0)") == Lines{"function `halves`", "in line 3: `def halves(sch, loop):`"});
+  CHECK(hover_at(text, "x = $0SIZE") == Lines{"constant `SIZE`", "in line 1: `SIZE = 8`"});
+  CHECK(hover_at(text, "T.$0exp") == Lines{"intrinsic `T.exp(x)`", "type: that of its first operand", "takes 1 operand"});
+  CHECK(hover_at(text, "T.$0fma") == Lines{"intrinsic `T.fma(x, y, z)`", "type: that of its first operand", "takes 3 operands"});
+  CHECK(hover_at(text, "(4,), \"$0int8") == Lines{"dtype `int8`", "a signed integer, 8 bits", "from -128 to 127", "an element of a buffer takes 1 B"});
+  CHECK(hover_at(text, "# T.$0exp").empty());
 }

@@ -67,7 +67,7 @@ TEST_CASE("any frames in any portions give the same bodies") {
   }
 }
 
-TEST_CASE("a bad header is told once, and the next message is read") {
+TEST_CASE("a bad header is reported once, and the next message is read") {
   auto [bad, why] = GENERATE(table<const char*, const char*>({
       {"Content-Length: many\r\n\r\n", "Content-Length `many` is not a number of bytes"},
       {"Content-Length: -5\r\n\r\n", "Content-Length `-5` is not a number of bytes"},
@@ -102,9 +102,9 @@ TEST_CASE("a bad header is told once, and the next message is read") {
 TEST_CASE("a message beyond the limit is skipped, not kept") {
   FrameReader reader(1000);
   reader.feed("Content-Length: 5000\r\n\r\n");
-  auto told = read_all(reader);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].problem == "a message of 5000 bytes is beyond the limit of 1000");
+  auto frames = read_all(reader);
+  REQUIRE(frames.size() == 1);
+  CHECK(frames[0].problem == "a message of 5000 bytes is beyond the limit of 1000");
   for (int i = 0; i < 50; ++i) { reader.feed(std::string(100, 'C')); }
   reader.feed(framed("next"));
   CHECK(read_all(reader).at(0).body == "next");

@@ -1,5 +1,7 @@
 // The front by itself, with a worker and an editor that are played: order of messages, stale and cancelled requests,
 // workers that die, content that kills, jobs.
+#include "lsp/jobs/wording.h"
+#include "lsp/protocol/jobs.h"
 #include "lsp/server/front.h"
 
 #include "tests/unit/lsp/session.h"
@@ -173,7 +175,7 @@ TEST_CASE("the editor's first known position encoding is taken") {
   CHECK(stage.answer_to(1)["result"]["capabilities"]["positionEncoding"] == chosen);
 }
 
-TEST_CASE("malformed messages get the error that says what is wrong, and nothing else changes") {
+TEST_CASE("malformed messages get an error that names the fault, and nothing else changes") {
   Stage stage;
   stage.initialize();
   auto last_error = [&](std::string_view bytes) {
@@ -286,14 +288,14 @@ TEST_CASE("jobs stand still from a key on until the worker has nothing to do, an
   (void)stage.hover("a");
   CHECK(stage.jobs_held);
   rest(stage.worker.size());
-  // What a job tells the worker holds no job.
+  // A message about a job, which the worker gets from the front, suspends no job.
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
   rest(stage.worker.size());
   stage.front.on_job_end(1, {.code = 1}, "no");
   CHECK_FALSE(stage.jobs_held);
 }
 
-TEST_CASE("a cancelled request is answered at once, and its worker told") {
+TEST_CASE("a cancelled request is answered at once, and the worker gets the cancellation") {
   Stage stage;
   stage.initialize();
   stage.open("a", "x");
@@ -349,7 +351,7 @@ TEST_CASE("pieces of an answer and its progress are passed on until it is answer
   CHECK(pieces() == 2);
 }
 
-TEST_CASE("a trace is told while the editor wants one; views that changed are asked for again") {
+TEST_CASE("a trace is sent while the editor wants one; views that changed are requested again") {
   Stage stage;
   stage.initialize();
   stage.open("a", "x");
@@ -368,13 +370,13 @@ TEST_CASE("a trace is told while the editor wants one; views that changed are as
   // Of the newest text only, and it stands for the changes before.
   Json found = notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 3}, {"diagnostics", Json::array()}});
   stage.from_worker(found, {{header::document, 1}, {header::version, 3}});
-  std::vector<std::string> told;
+  std::vector<std::string> traced;
   for (const Json& message : stage.client) {
-    std::string said = string_in(member(message, "params"), "message");
-    if (said.starts_with("diagnostics of ")) { told.push_back(said.substr(0, said.find(" written "))); }
+    std::string text = string_in(member(message, "params"), "message");
+    if (text.starts_with("diagnostics of ")) { traced.push_back(text.substr(0, text.find(" written "))); }
   }
-  CHECK(told == std::vector<std::string>{"diagnostics of version 2", "diagnostics of version 3"});
-  // What stays as it is, is not sent again.
+  CHECK(traced == std::vector<std::string>{"diagnostics of version 2", "diagnostics of version 3"});
+  // Unchanged diagnostics are not sent again.
   stage.replace("a", "zz", 4);
   size_t before = stage.client.size();
   stage.from_worker(Json(), {{header::unchanged, 1}, {header::document, 1}, {header::version, 4}});
@@ -424,7 +426,7 @@ TEST_CASE("a dead worker: pending requests get an error, a new one gets all docu
   int pending = stage.hover("a");
   stage.worker_dies(SIGKILL);
   CHECK(stage.error_of(pending) == internal_error);
-  CHECK(stage.answer_to(pending)["error"]["message"] == "the analysis worker was killed by signal 9 (SIGKILL); it is started anew");
+  CHECK(stage.answer_to(pending)["error"]["message"] == "the analysis worker was killed by signal 9 (SIGKILL); it restarts");
   CHECK(stage.workers == 2);
   CHECK(stage.has_open("edited"));
   CHECK(stage.has_open("second"));
@@ -447,7 +449,7 @@ TEST_CASE("content that killed two workers is set aside with a diagnostic, until
   Json shown = stage.last("textDocument/publishDiagnostics");
   CHECK(shown["params"]["uri"] == "bad");
   CHECK(shown["params"]["diagnostics"][0]["message"] ==
-        "analysis of this file crashed (the analysis worker was killed by signal 11 (SIGSEGV)); edits re-enable it");
+        "analysis of this file crashed (the analysis worker was killed by signal 11 (SIGSEGV)); edit the file to analyse it again");
   CHECK(stage.answer_to(stage.hover("bad")).contains("result"));
   CHECK(stage.answer_to(stage.ask("loopsmith/waitForState", {{"uri", "bad"}, {"version", 1}}))["result"]["state"] == "crashed");
 
@@ -535,7 +537,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.last("$/progress")["params"]["value"]["title"] == "Tuning f");
   stage.front.on_job_line(1, R"({"event":"progress","trial":16,"trials":64,"best_seconds":0.00123,"elapsed":8})");
   Json report = stage.last("$/progress")["params"]["value"];
-  CHECK(report["message"] == "trial 16/64, best 1.23 ms, 8 s so far, 17 s to 32 s left");
+  CHECK(report["message"] == "trial 16/64, best 1.230 ms, 8 s so far, 17 s to 32 s left");
   CHECK(report["percentage"] == 25);
   for (const char* noise : {"", "no json", "{}", "[1]", R"({"event":"progress","trial":"x"})", R"({"event":9})"}) { stage.front.on_job_line(1, noise); }
 
@@ -547,7 +549,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
   stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.001,"verified":"3 inputs"})");
   stage.front.on_job_end(1, ExitStatus{}, "");
-  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.000 ms (3 inputs)");
 
   int insert = stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
   auto ticket = *stage.worker.back().number(header::ticket);
@@ -560,7 +562,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
-TEST_CASE("how far a search is, is told by the limit that is nearer") {
+TEST_CASE("the nearer limit gives the progress of a search") {
   auto message = [](Json arguments, const char* line) {
     Stage stage;
     stage.initialize({{"window", {{"workDoneProgress", true}}}});
@@ -578,7 +580,7 @@ TEST_CASE("how far a search is, is told by the limit that is nearer") {
   // The trials may be over before the time, or after it.
   CHECK(message({{"trials", 100}, {"seconds", 100}}, R"({"event":"progress","trial":80,"trials":100,"elapsed":80})") == "trial 80/100, 1:20 min so far, 14 s to 20 s left: 80%");
   CHECK(message({{"seconds", 5}}, R"({"event":"progress","trial":3,"elapsed":2})") == "trial 3, 2 s so far, 3 s left: 40%");
-  // What the command leaves open, the search says; or nobody does.
+  // A limit that the command leaves open comes from the search, or stays unknown.
   CHECK(message(Json::object(), R"({"event":"progress","trial":3,"elapsed":15,"limit":60})") == "trial 3, 15 s so far, 45 s left: 25%");
   CHECK(message(Json::object(), R"({"event":"progress","trial":3,"elapsed":15})") == "trial 3, 15 s so far");
 }
@@ -612,16 +614,16 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   command("loopsmith.tune", {{"uri", "a"}, {"function", "f"}});
   Json create = stage.last("window/workDoneProgress/create");
   stage.send({{"jsonrpc", "2.0"}, {"id", create["id"]}, {"result", nullptr}});
-  // Before it has said anything, a signal would end it.
+  // Before its first line a signal would end the search.
   CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"uri", "a"}})).contains("result"));
   CHECK(stage.signals.empty());
   CHECK(stage.last("$/progress")["params"]["value"]["message"] == "paused: starting");
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"elapsed":2,"phase":"paused"})");
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGUSR1}});
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "paused");
-  std::string told = stage.worker.back().body;
+  std::string sent = stage.worker.back().body;
   std::string why;
-  CHECK(parse_json(told, why).value_or(Json())["params"]["state"] == "paused");
+  CHECK(parse_json(sent, why).value_or(Json())["params"]["state"] == "paused");
   CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"job", 1}})).contains("result"));
   CHECK(stage.signals.size() == 1);
   command("loopsmith.tune.resume", {{"job", 1}});
@@ -655,14 +657,14 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   stage.front.on_job_line(2, R"({"name":"s","seconds":0.002})");
   stage.front.on_job_line(2, R"({"name":"t","seconds":0.001,"difference":"faster"})");
   stage.front.on_job_end(2, ExitStatus{}, "");
-  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.00 ms, t: 1.00 ms, measured in turns; t is 2.00 times as fast");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.000 ms, t: 1.000 ms, measured in turns; t is 2.00 times as fast");
 }
 
 TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {
   DataFolder folder;
   FrontOptions options{.searches = folder.path + "/searches"};
   auto command = [](Stage& stage, const char* name, Json argument) { return stage.ask("workspace/executeCommand", {{"command", name}, {"arguments", Json::array({std::move(argument)})}}); };
-  auto told = [](const Stage& stage) {
+  auto job_sent = [](const Stage& stage) {
     Json last;
     for (const Frame& frame : stage.worker) {
       Json message = Json::parse(frame.body, nullptr, false);
@@ -682,15 +684,15 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
       Stage beside(options);
       beside.initialize({});
       beside.open("a", "x");
-      CHECK(told(beside).is_null());
+      CHECK(job_sent(beside).is_null());
     }
-    // The editor is closed; what the search says while it ends changes nothing. Who starts a server again before it has ended finds it.
+    // The editor closes. Lines of the ending search change nothing. A server that starts before the search has ended finds it.
     first.ask("shutdown", nullptr);
     {
       Stage again(options);
       again.initialize({});
       again.open("a", "x");
-      CHECK(told(again)["state"] == "paused");
+      CHECK(job_sent(again)["phase"] == "kept");
     }
     first.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
     first.front.on_job_end(1, ExitStatus{}, "");
@@ -698,12 +700,11 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   Stage second(options);
   second.initialize({});
   second.open("b", "x");
-  CHECK(told(second).is_null());
+  CHECK(job_sent(second).is_null());
   second.open("a", "y");
-  Json job = told(second);
-  CHECK(job["state"] == "paused");
-  CHECK(job["restored"] == true);
-  CHECK(job["message"] == "trial 12/64, best 250.00 ms");
+  Json job = job_sent(second);
+  CHECK(job["phase"] == "kept");
+  CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.0 ms");
   CHECK(second.job_arguments.empty());
   // On the text as it is now.
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
@@ -711,28 +712,28 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(second.job_input == "y");
   second.front.on_job_line(1, R"({"event":"progress","trial":0,"trials":64,"elapsed":1})");
   command(second, "loopsmith.tune.pause", {{"uri", "a"}});
-  CHECK(told(second)["message"] == "trial 0/64, 1 s so far, 39 s left");
+  CHECK(progress_text(job_from(job_sent(second)).value()) == "trial 0/64, 1 s so far, 39 s left");
   command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
-  // What is done is offered no more; what is given up neither.
+  // A search that is done or given up is not offered again.
   CHECK(std::filesystem::is_empty(folder.path + "/searches"));
   command(second, "loopsmith.tune", {{"uri", "b"}, {"function", "g"}});
   second.ask("shutdown", nullptr);
   CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
   // Whatever lies there, no document is lost for it.
   int number = 0;
-  for (const char* text : {R"({"uri":"c","function":"f","message":"1 s so far","seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","message":7})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
+  for (const char* text : {R"({"uri":"c","function":"f","measured":-1,"best_seconds":-2,"seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","measured":"7"})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
     std::ofstream(fmt::format("{}/searches/{:016x}.json", folder.path, ++number)) << text;
   }
   Stage third(options);
   third.initialize({});
   third.open("c", "x");
-  CHECK(told(third)["message"] == "nothing was measured yet");
+  CHECK(progress_text(job_from(job_sent(third)).value()) == "nothing was measured yet");
   CHECK(third.answer_to(command(third, "loopsmith.tune.resume", {{"uri", "c"}})).contains("result"));
 }
 
-TEST_CASE("the server says how it is, once for each change") {
+TEST_CASE("the server sends its status, once for each change") {
   Stage stage;
   stage.initialize({{"experimental", {{"serverStatusNotification", true}}}});
   stage.front.on_tick();
@@ -752,14 +753,14 @@ TEST_CASE("the server says how it is, once for each change") {
   stage.front.on_worker_end(ExitStatus{.signal = SIGSEGV});
   stage.front.on_tick();
   CHECK(stage.last("experimental/serverStatus")["params"]["health"] == "warning");
-  // To those who do not show it, nothing is said.
+  // An editor that does not show it gets no status.
   Stage other;
   other.initialize({});
   other.front.on_tick();
   CHECK(other.last("experimental/serverStatus").is_null());
 }
 
-TEST_CASE("a search that is stopped says so at once, and is offered only when its best was compared") {
+TEST_CASE("a search that is stopped is reported as stopped at once, and offered only once its best was compared") {
   Stage stage;
   stage.initialize({{"window", {{"workDoneProgress", true}}}, {"experimental", {{"loopsmithViews", true}}}});
   stage.open("a", "x");
@@ -774,14 +775,14 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"verifying","stopped":true})");
   Json end = stage.last("$/progress")["params"]["value"];
   CHECK(end["kind"] == "end");
-  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.00 ms, with the program");
+  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.0 ms, with the program");
   Json view = stage.last("loopsmith/tuning")["params"];
   CHECK(view["state"] == "comparing");
   CHECK(!view.contains("verified"));
   CHECK(!view.contains("schedule_text"));
   std::string why;
-  std::string told = stage.worker.back().body;
-  Json job = parse_json(told, why).value_or(Json())["params"];
+  std::string sent = stage.worker.back().body;
+  Json job = parse_json(sent, why).value_or(Json())["params"];
   CHECK(job["state"] == "comparing");
   CHECK(!job.contains("schedule_text"));
   // It takes as long as it takes.
@@ -793,7 +794,7 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
     stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
     stage.front.on_job_end(1, ExitStatus{}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["verified"] == "3 inputs");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms; \"Insert best schedule\" writes it");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.0 ms; \"Insert best schedule\" writes it");
   }
   SECTION("stopped once more, it is not") {
     stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
@@ -801,7 +802,7 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
     stage.front.on_job_line(1, R"({"event":"error","message":"the best was not compared"})");
     stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "failed");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; what was measured is kept");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; its measurements are kept");
     CHECK(stage.last("window/showMessage")["params"]["type"] == 3);
   }
   SECTION("what is wrong is not") {
@@ -920,7 +921,7 @@ TEST_CASE("an editor with views hears of every trial of a search, and how it end
   CHECK(last["schedule_text"] == "@ls.schedule(f)");
 }
 
-TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
+TEST_CASE("a tuner that does not stop is killed; one that fails is reported with its reason") {
   Stage stage;
   stage.initialize();
   stage.open("a", "x");

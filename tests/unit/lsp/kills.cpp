@@ -1,6 +1,6 @@
 // Programs of the server killed at random moments while somebody edits, asks and tunes: the analysis worker, the tuner, a worker that
 // measures, the front itself. The editor goes on: every request is answered, soon; texts are what was typed; a search that lost a
-// measuring worker goes on, one that was killed says so; no measurement that was told of is lost; nothing stays behind.
+// measuring worker goes on, one that was killed is reported; no measurement that was reported is lost; no process or file stays behind.
 //
 //   LOOPSMITH_SECONDS=S kills for S seconds (5; 60 in a soak, which also asserts how soon the server is back), LOOPSMITH_SEED=S seeds the choices
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ class Editor {
     job = answer["result"]["job"];
     is_tuning = true;
   }
-  /// Waits for a message about the search; the trials it tells of are noted.
+  /// Waits for a message about the search, and notes its trials.
   auto news(std::chrono::seconds patience) -> Json {
     // Those that came while something else was waited for count as well.
     for (Deadline end = in(patience); looked_at_ < session_->received.size() || session_->next(end);) {
@@ -104,7 +104,7 @@ class Editor {
     }
     return nullptr;
   }
-  /// Seconds until both documents that are edited are known again.
+  /// Seconds until requests about both edited documents are answered again.
   auto recovery() -> double {
     auto begun = Clock::now();
     for (size_t i = 1; i < documents.size(); ++i) {
@@ -118,7 +118,7 @@ class Editor {
   std::vector<Document> documents;
   bool is_tuning = false;
   int64_t job = 0;
-  int trials = 0;              // that this search told of
+  int trials = 0;              // the highest number that this search reported
 
  private:
   std::string folder_;
@@ -138,7 +138,7 @@ auto committed(const std::string& folder) -> int64_t {
 
 }  // namespace
 
-TEST_CASE("whatever is killed, the editor goes on and nothing that was told is lost", "[soak]") {
+TEST_CASE("whatever is killed, the editor goes on and no reported measurement is lost", "[soak]") {
   auto number = [](const char* name, uint64_t otherwise) {
     const char* text = std::getenv(name);
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -162,10 +162,10 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
         editor.trials = 0;
         editor.tune();
         while (editor.trials < 4) {
-          Json told = editor.news(60s);
-          REQUIRE(told.is_object());
-          // Its predecessor's end may be told only now.
-          if (told["job"] == editor.job) { REQUIRE(told["state"] == "running"); }
+          Json report = editor.news(60s);
+          REQUIRE(report.is_object());
+          // The end of its predecessor may arrive only now.
+          if (report["job"] == editor.job) { REQUIRE(report["state"] == "running"); }
         }
       }
       for (size_t i = 0; i < random.below(6); ++i) { editor.edit(random); }
@@ -183,7 +183,7 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
         CHECK(others.size() >= 2);
         ::kill(front, SIGKILL);
         CHECK(editor.session().process().wait(in(10s)).has_value());
-        // What it started ends with it.
+        // The processes that it started end with it.
         auto is_alive = [](int pid) {
           std::ifstream file(fmt::format("/proc/{}/stat", pid));
           std::string text;
@@ -201,20 +201,20 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
       }
       recoveries.push_back(editor.recovery());
       if (kind == 2) {
-        // It says that it ended; the editor may start it again.
-        Json told;
-        do { told = editor.news(60s); } while (told.is_object() && told["state"] == "running");
-        REQUIRE(told.is_object());
-        CHECK(told["state"] == "failed");
-        CHECK_FALSE(told["message"].get<std::string>().empty());
+        // The end of the search is reported; the editor may start it again.
+        Json report;
+        do { report = editor.news(60s); } while (report.is_object() && report["state"] == "running");
+        REQUIRE(report.is_object());
+        CHECK(report["state"] == "failed");
+        CHECK_FALSE(report["message"].get<std::string>().empty());
         editor.is_tuning = false;
       } else if (kind != 3) {
         // The search goes on.
         Deadline patience = in(60s);
         while (editor.trials <= before && Clock::now() < patience) {
-          Json told = editor.news(60s);
-          REQUIRE(told.is_object());
-          REQUIRE(told["state"] == "running");
+          Json report = editor.news(60s);
+          REQUIRE(report.is_object());
+          REQUIRE(report["state"] == "running");
         }
         CHECK(editor.trials > before);
       }
@@ -223,7 +223,7 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
       CHECK(now >= editor.trials);
       least = now;
     }
-    // What is on the screen is what a fresh server says of it.
+    // The editor shows the diagnostics that a fresh server finds.
     for (const Document& document : editor.documents) {
       (void)editor.session().wait_for(document.uri, document.version);
       Session fresh({tests::loopsmith_program(), "lsp"});
@@ -237,10 +237,10 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
     CHECK(committed(folder) >= least);
   }
   std::sort(recoveries.begin(), recoveries.end());
-  std::string told;
-  for (const auto& [word, count] : kills) { told += fmt::format("{} {} times, ", word, count); }
-  INFO("killed " << told << "answers about all files after " << recoveries[recoveries.size() / 2] << " s (median), " << recoveries.back() << " s (longest)");
-  if (std::getenv("LOOPSMITH_SECONDS") != nullptr) { fmt::print("killed {}answers about all files after {:.3f} s (median), {:.3f} s (longest)\n", told, recoveries[recoveries.size() / 2], recoveries.back()); }
+  std::string report;
+  for (const auto& [word, count] : kills) { report += fmt::format("{} {} times, ", word, count); }
+  INFO("killed " << report << "answers about all files after " << recoveries[recoveries.size() / 2] << " s (median), " << recoveries.back() << " s (longest)");
+  if (std::getenv("LOOPSMITH_SECONDS") != nullptr) { fmt::print("killed {}answers about all files after {:.3f} s (median), {:.3f} s (longest)\n", report, recoveries[recoveries.size() / 2], recoveries.back()); }
   if (tests::is_soak()) { CHECK(recoveries[recoveries.size() / 2] < 1); }
   std::filesystem::remove_all(folder);
 }

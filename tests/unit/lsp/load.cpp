@@ -74,14 +74,14 @@ TEST_CASE("many documents at once, and memory once they are closed", "[soak]") {
   };
   auto leave = [&](int from, int to, uint64_t at_most) {
     for (int i = from; i < to; ++i) { close(session, name_of(i)); }
-    // An answer comes when all of it was read; memory goes back in the quiet after that, which is late where a machine is busy.
+    // The answer comes once all closes were read. Memory is given back after a quiet tenth of a second, later on a busy machine.
     (void)session.call("workspace/symbol", {{"query", ""}});
     if (!tests::is_soak()) { return memory_of(session); }
     std::this_thread::sleep_for(500ms);
     for (Deadline until = in(10s); memory_of(session) > at_most && Clock::now() < until;) { std::this_thread::sleep_for(100ms); }
     return memory_of(session);
   };
-  // What a session that had files open keeps anyway.
+  // The memory that a session keeps once it had files open.
   visit(0, 20);
   const uint64_t before = leave(0, 20, UINT64_MAX);
   visit(0, count);
@@ -104,7 +104,7 @@ TEST_CASE("documents opened, edited and closed over and over leave no memory and
   std::vector<double> memory;
   size_t descriptors = 0;
   for (size_t cycle = 0; cycle < cycles; ++cycle) {
-    // The same texts over and over: what is kept of each is kept once.
+    // The same texts over and over: the server keeps facts about a text once.
     Document document{name_of(static_cast<int>(cycle % 97)), 1, lines_of(texts[cycle % std::min<size_t>(texts.size(), 60)])};
     if (document.lines.empty()) { continue; }
     session.open(document.uri, document.text());
@@ -148,7 +148,7 @@ TEST_CASE("a long file, edited as fast as messages go", "[soak]") {
   Random random{1};
   std::vector<int> asked;
   for (int key = 0; key < 120; ++key) {
-    // Numbers and names in programs and schedules; every tenth is whatever happens.
+    // Numbers in programs and schedules; every tenth edit is random.
     Json change;
     if (key % 10 == 0) {
       change = random_change(document, random);

@@ -13,7 +13,7 @@
 #include "ir/script_diff.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/names.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "schedule/moves.h"
 #include "tests/support/effort.h"
 #include "tests/support/paths.h"
@@ -171,12 +171,12 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
       for (size_t i = 0; i < schedule.run->steps.size(); i += tests::stride(3)) {
         auto span = snapshot->resolve(schedule.run->steps[i].where);
         REQUIRE(span);
-        auto stand = stand_at(*snapshot, span->begin);
-        if (!stand || stand->func() == nullptr) { continue; }
-        const schedule::FuncState& func = *stand->func();
+        auto point = point_at(*snapshot, span->begin);
+        if (!point || point->func() == nullptr) { continue; }
+        const schedule::FuncState& func = *point->func();
         for (const schedule::Place& place : func.places()) {
           std::set<std::string> legal;
-          for (const schedule::JudgedMove& judged : schedule::moves_at(stand->schedule.state(), func, place)) {
+          for (const schedule::JudgedMove& judged : schedule::moves_at(point->schedule.state(), func, place)) {
             if (judged.is_legal()) { legal.insert(std::string(judged.move.primitive->name)); }
           }
           // What it is already.
@@ -191,7 +191,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
             gain = move.gain;
             if (move.primitive != "tile") { CHECK(listed.insert(std::string(move.primitive)).second); }
           }
-          INFO(name << ": " << place.name().view() << " after " << stand->title);
+          INFO(name << ": " << place.name().view() << " after " << point->title);
           CHECK(listed == legal);
           most = std::max(most, listed.size());
           ++places;

@@ -1,4 +1,4 @@
-// What random sessions are made of: texts that change as people and accidents change them, the same change as the protocol writes it, and
+// The parts of random sessions: texts that change as people and accidents change them, the same changes as the protocol writes them, and
 // requests of every kind at random places. A seed repeats all of it.
 #pragma once
 
@@ -89,7 +89,7 @@ inline auto random_step(Random& random) -> std::string {
   return "    " + random.one_of(steps);
 }
 
-/// Changes our copy, and says the same as the protocol does. Whole lines, parts of lines, tokens doubled, steps of schedules.
+/// Changes the copy in the test, and returns the same change as the protocol writes it: whole lines, parts of lines, doubled tokens, steps of schedules.
 inline auto random_change(Document& document, Random& random) -> Json {
   static const std::vector<std::string> additions = {"    sch.", "    sch.parallel(", "x = 1", "    # 😀 comment", ")", "    i, j = sch.get_loops(\"C\")", "    for q in range(4):", "\"\"\"", "@T.prim_func", "",
                                                      "\tvi = T.axis.spatial(", "@ls.schedule(matmul)", "def s(sch: tir.Schedule):", "            A[vi, vj] = A[vi,", "        with T.block(\"C\"):", "class M:", "e\xCC\x81 = 1"};

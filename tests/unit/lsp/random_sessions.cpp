@@ -186,7 +186,7 @@ void play(uint64_t seed) {
   }
   for (auto [id, count] : times) { CHECK(count == 1); }
   for (const Json& message : session.received) {
-    // The front says where a worker has died.
+    // The front reports a worker that died.
     INFO(message.dump());
     CHECK((message.value("method", "") != "window/logMessage" || message["params"]["message"].get<std::string>().find("worker") == std::string::npos));
   }

@@ -9,7 +9,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "lsp/features/decisions.h"
-#include "lsp/features/decomposed.h"
+#include "lsp/features/reduction_repairs.h"
 #include "lsp/features/idle_steps.h"
 #include "lsp/features/inlining.h"
 #include "lsp/features/rewrites.h"
@@ -45,7 +45,7 @@ auto errors_of(const workspace::Snapshot& snapshot) -> std::vector<std::string> 
   return out;
 }
 
-/// What the last schedule of a text makes; none: it stops.
+/// The program that the last schedule of a text makes; none: the schedule stops.
 auto result_of(const std::string& text) -> IRModule {
   auto snapshot = snapshot_of(text);
   const auto& schedules = snapshot->schedules();
@@ -121,7 +121,7 @@ TEST_CASE("a helper is inlined with its names kept apart") {
     return last_body(after);
   };
   const std::string tile = "def tile(s, x, y, by=8):\n    \"\"\"Both loops.\"\"\"\n    # outer, inner\n    i, ii = s.split(x, factors=[None, by])\n    j, jj = s.split(y, factors=[None, by])  # the same\n    s.reorder(i, j, ii, jj)\n    return i, jj\n";
-  // What it gives back gets the caller's names; the others are called as nothing else is.
+  // The variables that it returns get the caller's names; the others get names that are not in use.
   CHECK(inlined(tile, "    i, j = sch.get_loops(\"B\")\n    o, v = tile(sch, i, j)\n    sch.parallel(o)\n    sch.vectorize(v)\n", "tile(") ==
         "    i, j = sch.get_loops(\"B\")\n    # outer, inner\n    o, ii = sch.split(i, factors=[None, 8])\n    j_2, v = sch.split(j, factors=[None, 8])  # the same\n    sch.reorder(o, j_2, ii, v)\n"
         "    sch.parallel(o)\n    sch.vectorize(v)\n");
@@ -174,7 +174,7 @@ TEST_CASE("what was drawn stands as constants or as decisions, and the program i
         std::string drawing = text.substr(0, end) + steps + text.substr(end);
         auto there = snapshot_of(drawing);
         const script::FileSchedule& now = there->schedules().back();
-        // What follows may not fit the loops that were split: up to there it runs.
+        // Later statements may not fit the loops that were split; the schedule runs up to them.
         if (!now.run->is_complete) {
           size_t past = end + steps.size() + 1;
           drawing = drawing.substr(0, past);
@@ -258,7 +258,7 @@ TEST_CASE("a step on a half of a reduction: each repair that is offered works, a
     auto there = snapshot_of(text);
     std::vector<std::string> bodies;
     for (const workspace::Finding& finding : there->findings()) {
-      for (const TextRewrite& repair : repairs_of_decomposed(*there, finding, {})) {
+      for (const TextRewrite& repair : reduction_repairs(*there, finding, {})) {
         std::string after = with_edits(text, repair.edits);
         INFO(repair.title << "\n" << after);
         CHECK(result_of(after));

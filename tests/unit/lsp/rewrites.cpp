@@ -42,7 +42,7 @@ auto errors_of(const workspace::Snapshot& snapshot) -> size_t {
   return static_cast<size_t>(std::count_if(findings.begin(), findings.end(), [](const auto& f) { return f.severity == Severity::Error; }));
 }
 
-/// What the last schedule of a text makes; none: it stops.
+/// The program that the last schedule of a text makes; none: the schedule stops.
 auto result_of(const std::string& text) -> IRModule {
   auto document = workspace::analyse("file:///a.tir", text);
   const auto& schedules = document->snapshot()->schedules();
@@ -134,7 +134,7 @@ TEST_CASE("another schedule takes the place of a function, or of statements behi
   std::string other = "@ls.schedule(f)\ndef f_tuned(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n";
   after = applied(test, replace_schedule(*python->snapshot(), python->snapshot()->schedules().back(), other).edits);
   CHECK(after.ends_with("def test_f():\n    s = tvm.tir.Schedule(f)\n    x, = s.get_loops(\"B\")\n    s.unroll(x)\n"));
-  // What stays must not need what goes.
+  // Statements that stay must not need any that go.
   auto needs = workspace::analyse("file:///c.py", test + "    print(i)\n");
   TextRewrite refused = replace_schedule(*needs->snapshot(), needs->snapshot()->schedules().back(), other);
   CHECK(refused.edits.empty());

@@ -78,7 +78,7 @@ TEST_CASE("start to initialize, diagnostics, shutdown") {
 
 namespace {
 
-/// What a command writes to standard output.
+/// The standard output of a command.
 auto output_of(const std::string& command) -> std::string {
   std::string out;
   std::FILE* pipe = ::popen(command.c_str(), "r");
@@ -239,7 +239,7 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
   std::string undefined_case = contents(told["path"].get<std::string>() + "/case.tir");
   CHECK(undefined_case.find("def program1(") != std::string::npos);
   CHECK(undefined_case.find("planted") == std::string::npos);
-  // What it takes of files that it imports from is in it.
+  // Declarations that it imports from other files are in it.
   std::ofstream(state.path + "/planted_kernels.tir") << program << rest.substr(0, rest.find("@ls.schedule"));
   const std::string importing = "from planted_kernels import planted_mm, planted_helper as planted_split\n\n\n@ls.schedule(planted_mm)\ndef planted_schedule(sch: tir.Schedule) -> None:\n    b = sch.get_block(\"planted_block\")\n"
                                 "    i, planted_loop = sch.get_loops(b)\n    i, planted_inner = planted_split(sch, i)\n    sch.parallel(planted_loop)\n";
@@ -476,7 +476,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   CHECK(progress("begin")["params"]["value"]["cancellable"] == true);
   CHECK_FALSE(progress("report").is_null());
   auto work = [&](const char* query) { return session.call("workspace/symbol", {{"query", query}})["result"]; };
-  // It is a symbol of the workspace, at its program. The worker is told twice a second how far it is.
+  // The search is a symbol of the workspace, at its program. The worker gets its progress twice a second.
   Json running = work("tuning f");
   REQUIRE(running.size() == 1);
   CHECK(running[0]["name"].get<std::string>().starts_with("tuning f: "));
@@ -486,10 +486,10 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   ::kill(worker_of(session), SIGKILL);
   CHECK_FALSE(progress("report").is_null());
   session.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
-  CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.000 ms (3 inputs)");
   Json tuned = work("tuned");
   REQUIRE(tuned.size() == 1);
-  CHECK(tuned[0]["name"] == "tuned f: 1.00 ms");
+  CHECK(tuned[0]["name"] == "tuned f: 1.000 ms");
 
   // Edited meanwhile: the place is found anew.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
@@ -578,13 +578,13 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
   Json argument = {{"uri", uri}, {"function", "f"}, {"schedule", "s"}};
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {argument}}})["result"]["job"] == 1);
   Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
-  CHECK(said["params"]["message"] == "s: 1.00 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
-  CHECK(has("1.00 ms, 4.00x: bench again"));
+  CHECK(said["params"]["message"] == "s: 1.000 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
+  CHECK(has("1.000 ms, 4.00x: bench again"));
   // Another place in the file is another matter; the schedule is not.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 19}}}, {"end", {{"line", 11}, {"character", 19}}}}}, {"text", "  # fast"}}}}});
   (void)session.wait_for(uri, 2);
-  CHECK(has("1.00 ms, 4.00x before it was changed: bench again"));
+  CHECK(has("1.000 ms, 4.00x before it was changed: bench again"));
   // A schedule that is inserted is none of a measurement's.
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
   CHECK(session.goodbye() == 0);
@@ -654,7 +654,7 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   ::unlink(verify.c_str());
 }
 
-TEST_CASE("what is tuned beside the editor is told to it, when it is of a program that is open") {
+TEST_CASE("a search beside the editor is reported to it, where its program is open") {
   std::string folder = "/tmp/loopsmith-beside-" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   Session session({server, "lsp"}, {{"XDG_DATA_HOME", folder}});
@@ -665,7 +665,7 @@ TEST_CASE("what is tuned beside the editor is told to it, when it is of a progra
   (void)session.wait_for(uri, 1);
   auto best = [&] {
     Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
-    return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 0.7 us"); });
+    return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 700.0 ns"); });
   };
   CHECK_FALSE(best());
   std::string records = file("tests/golden/lsp/recorded.jsonl");
@@ -678,7 +678,7 @@ TEST_CASE("what is tuned beside the editor is told to it, when it is of a progra
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a program is run by a lens, with a program that is played: what came out is said") {
+TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
   {
     std::ofstream script(runner);
@@ -703,7 +703,7 @@ TEST_CASE("a program is run by a lens, with a program that is played: what came 
   Json failed = run({{"uri", uri}, {"function", "f"}, {"schedule", "s"}});
   CHECK(failed["type"] == 1);
   CHECK(failed["message"] == "run of f failed: no such thing");
-  // What ran leaves no lens behind.
+  // A run that ended leaves no lens behind.
   Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
   CHECK(lenses[1]["command"]["title"] == "run");
   CHECK(session.goodbye() == 0);
@@ -793,7 +793,7 @@ TEST_CASE("links lead to pages that are there, and to what was measured") {
   CHECK(session.goodbye() == 0);
 }
 
-TEST_CASE("memory is told file by file: what is counted is no more than what the processes have, and goes with the file") {
+TEST_CASE("memory is counted file by file: the sum is no more than the processes have, and a closed file is not in it") {
   Session session = start();
   session.initialize();
   std::string text = "@T.prim_func\ndef f(A: T.Buffer((64, 64), \"float32\"), B: T.Buffer((64, 64), \"float32\")):\n    for i, j in T.grid(64, 64):\n        with T.block(\"B\"):\n"
@@ -856,7 +856,7 @@ TEST_CASE("what is counted of files is what they take of the process's memory, w
     double freed = worker["children"][1]["bytes"].get<double>();
     return {worker["bytes"].get<double>() - freed, worker["children"][0]["bytes"].get<double>()};
   };
-  // What is touched of the program itself is no file's.
+  // Memory of the server itself belongs to no file.
   for (int n = 0; n < 4; ++n) {
     std::string uri = fmt::format("file:///warm{}.tir", n);
     session.open(uri, text(n, 12));
@@ -983,21 +983,21 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   CHECK(offers(at, "Tune this place in the background"));
   CHECK(session.call("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}})["result"]["job"] == 1);
   Json told = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
-  CHECK(told["params"]["message"] == "mine tuned: best 1.00 ms; \"Fill in the best steps\" writes them");
-  CHECK(lens(at)["title"] == "fill in the best steps: 1.00 ms");
+  CHECK(told["params"]["message"] == "mine tuned: best 1.000 ms; \"Fill in the best steps\" writes them");
+  CHECK(lens(at)["title"] == "fill in the best steps: 1.000 ms");
   CHECK(offers(at, "Fill in the best steps"));
   // It is no schedule of its own.
   CHECK(!offers(1, "Insert best schedule"));
 
   // Another split before it: what was found is for another program.
   edit(2, 11, 12, "    i0, i1 = sch.split(i, factors=[None, 4])\n");
-  CHECK(lens(at)["title"] == "tune this again: the program here is another one now");
+  CHECK(lens(at)["title"] == "tune this again: the program was changed");
   Json refused = session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
-  CHECK(refused["error"]["message"] == "the program before the search is another one now, and the steps found are not for it; tune again");
+  CHECK(refused["error"]["message"] == "the program was changed since the search began, and the steps found are not for it; tune again");
   // As it was, with a line more above: it is for this one.
   edit(3, 11, 12, "    # eight at a time\n    i0, i1 = sch.split(i, factors=[None, 8])\n");
   command = lens(at + 1);
-  CHECK(command["title"] == "fill in the best steps: 1.00 ms");
+  CHECK(command["title"] == "fill in the best steps: 1.000 ms");
   int run = session.request("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}});
   Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
   Json change = apply["params"]["edit"]["documentChanges"][0];
@@ -1013,7 +1013,7 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   CHECK(session.diagnostics(uri).empty());
   CHECK(!offers(13, "Fill in the best steps"));
   CHECK(!offers(13, "Tune this place in the background"));
-  // What is no length of time is said.
+  // A text that is no duration is reported.
   edit(5, 14, 15, "    sch.tune(budget=\"soon\")\n");
   REQUIRE(session.diagnostics(uri).size() == 1);
   CHECK(session.diagnostics(uri)[0]["code"] == "argument-kind");
@@ -1021,7 +1021,7 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   ::unlink(tuner.c_str());
 }
 
-TEST_CASE("peaks of the machine are told as soon as they were measured, whoever measured them") {
+TEST_CASE("peaks of the machine are shown as soon as any program has measured them") {
   char folder[] = "/tmp/loopsmith-peaks-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const char* before = std::getenv("XDG_CACHE_HOME");
@@ -1058,11 +1058,11 @@ TEST_CASE("peaks of the machine are told as soon as they were measured, whoever 
   // Measured again.
   target::keep_peaks({.fma_f32_one = 150, .fma_f32_all = 300, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 150"));
-  // What the options say of peaks leaves this machine's caches as they are, and the other way around.
-  bool has_caches = said().find("what one run touches fits L1") != std::string::npos;
+  // Peaks in the settings leave this machine's caches as they are, and caches its peaks.
+  bool has_caches = said().find("the data of one run fits L1") != std::string::npos;
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", {{"gflops", 77}, {"gbytes", 20}}}}}}}});
   CHECK(until("one core reaches 77"));
-  CHECK((said().find("what one run touches fits L1") != std::string::npos) == has_caches);
+  CHECK((said().find("the data of one run fits L1") != std::string::npos) == has_caches);
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"caches", {1000}}}}}}});
   CHECK(until("fits L1 (1000 B)"));
   CHECK(said().find("one core reaches 150") != std::string::npos);
@@ -1106,13 +1106,13 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   CHECK(comes({}) == Codes{});
   write("kernels.tir", kernel("D"));
   CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
-  // Where it is called; the place in the other file is told beside it.
+  // At the call; the place in the other file is related information.
   Json diagnostic = session.diagnostics(uri)[0];
   CHECK(diagnostic["range"]["start"]["line"] == 6);
   REQUIRE(diagnostic["relatedInformation"].size() == 1);
   CHECK(diagnostic["relatedInformation"][0]["location"]["uri"] == "file://" + folder + "/tiles.tir");
   CHECK(diagnostic["relatedInformation"][0]["location"]["range"]["start"]["line"] == 1);
-  // What the editor has counts, be it not saved, and not what is written.
+  // The editor's text counts, saved or not, and not the file.
   const std::string other = "file://" + folder + "/kernels.tir";
   session.open(other, kernel("B"));
   CHECK(comes({}) == Codes{});
@@ -1120,7 +1120,7 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
   session.replace(other, kernel("B"), 3);
   CHECK(comes({}) == Codes{});
-  // What runs in the background is the program of the other file as well, as it is written.
+  // The background job, too, gets the program of the other file.
   write("kernels.tir", kernel("B"));
   Json job = session.call("workspace/executeCommand", {{"command", "loopsmith.verify"}, {"arguments", {{{"uri", uri}, {"function", "f"}, {"schedule", "s"}}}}});
   CHECK(job["result"].contains("job"));

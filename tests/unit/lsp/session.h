@@ -1,4 +1,4 @@
-// An editor that a test plays against the real `loopsmith lsp`: messages out, messages in, with deadlines.
+// A session of an editor, played by a test, with the real `loopsmith lsp`: messages out, messages in, with deadlines.
 #pragma once
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 namespace loopsmith::lsp {
 
-/// A folder for a server's data, gone with it: what the person at this machine has tuned is no part of a test.
+/// A folder for a server's data, removed with it: a test must not see what the person at this machine has tuned.
 struct DataFolder {
   DataFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "loopsmith-data-XXXXXX").string();
@@ -34,7 +34,7 @@ struct DataFolder {
 
 class Session {
  public:
-  /// Time that any single answer may take; far beyond what is ever needed, so that a slow machine fails no test.
+  /// The time that any single answer may take: far more than it ever needs, so that a slow machine fails no test.
   static constexpr auto patience = std::chrono::seconds(tests::is_sanitized ? 120 : 30);
 
   Session(std::vector<std::string> argv, std::vector<std::pair<std::string, std::string>> environment = {}) {
@@ -43,7 +43,7 @@ class Session {
     if (!has_data) { environment.emplace_back("XDG_DATA_HOME", data.path); }
     bool has_state = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_STATE_HOME"; });
     if (!has_state) { environment.emplace_back("XDG_STATE_HOME", state_.path); }
-    // A worker that sanitizers slow down is at work where another one would hang.
+    // Sanitizers slow a worker down so much that it would be taken for one that hangs.
     if (tests::is_sanitized && std::find(argv.begin(), argv.end(), "--hang-limit") == argv.end()) { argv.insert(argv.end(), {"--hang-limit", "20s"}); }
     auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
     if (process.ok()) { process_.emplace(std::move(process).value()); }
@@ -108,7 +108,7 @@ class Session {
   [[nodiscard]] auto wait_for(const std::string& uri, int version) -> Json {
     return call("loopsmith/waitForState", {{"uri", uri}, {"version", version}});
   }
-  /// What was published last about a document; null where nothing was.
+  /// The diagnostics that were published last for a document; null where none were.
   [[nodiscard]] auto diagnostics(const std::string& uri) const -> Json {
     for (auto message = received.rbegin(); message != received.rend(); ++message) {
       if (message->value("method", "") == "textDocument/publishDiagnostics" && (*message)["params"]["uri"] == uri) {
@@ -128,7 +128,7 @@ class Session {
   std::vector<Json> received;
 
  private:
-  DataFolder state_;   // what one session leaves is no other's
+  DataFolder state_;   // each session has its own
   std::optional<Process> process_;
   FrameReader reader_;
   int next_id_ = 1;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "tests/unit/catch.h"
 
 namespace loopsmith::lsp {

@@ -1,4 +1,4 @@
-// What the VS Code extension says of itself: its page names every setting that its package has, and no other; names of semantic tokens that
+// The page of the VS Code extension names every setting that its package has, and no other; names of semantic tokens that
 // are ours are declared there.
 #include <algorithm>
 #include <fstream>
@@ -43,7 +43,7 @@ TEST_CASE("the table of settings has each setting of the package, and no other")
   const Json contributes = package();
   std::set<std::string> settings;
   for (const auto& [name, about] : member(member(contributes, "configuration"), "properties").items()) { settings.insert(name); }
-  std::set<std::string> told;
+  std::set<std::string> documented;
   std::istringstream page(extension_file("README.md"));
   bool is_table = false;
   for (std::string line; std::getline(page, line);) {
@@ -51,11 +51,11 @@ TEST_CASE("the table of settings has each setting of the package, and no other")
     std::string cell = is_table ? line.substr(0, line.find(" |")) : std::string();
     for (size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', at)) {
       size_t end = cell.find('`', at + 1);
-      told.insert(cell.substr(at + 1, end - at - 1));
+      documented.insert(cell.substr(at + 1, end - at - 1));
       at = end + 1;
     }
   }
-  CHECK(told == settings);
+  CHECK(documented == settings);
 }
 
 TEST_CASE("tokens and modifiers that are not the protocol's are declared to VS Code") {

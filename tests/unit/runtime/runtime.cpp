@@ -78,7 +78,7 @@ TEST_CASE("a difference is told where blocks in turns show one, and nowhere else
   CHECK(found >= 950);
   CHECK(compare(noisy(1e-3, 15), noisy(0.5e-3, 15)).verdict == Speeds::Verdict::Faster);
   CHECK(std::abs(compare(noisy(1e-3, 15), noisy(0.5e-3, 15)).ratio - 0.5) < 0.05);
-  // Too few blocks, one block that others disturbed, and threads that meet.
+  // Too few blocks; a disturbed block; synchronization of threads.
   CHECK(compare(noisy(1, 6), noisy(2, 6)).verdict == Speeds::Verdict::Same);
   std::vector<double> once(15, 1.0);
   once[3] = 40;
@@ -120,7 +120,7 @@ TEST_CASE("types that NumPy has no name for are bytes in .npy files, and come ba
     auto b = read_npy(folder.file("a.npy"), t);
     REQUIRE(b.ok());
     CHECK(compare(a, *b, 0, 0).agrees());
-    // Nothing is guessed: bytes are of no type by themselves, nor of one of another size or with a name of its own.
+    // Bytes have no type by themselves, and cannot become a type of another size or one that NumPy has a name for.
     for (DataType other : {DataType(), DataType::uint(8), t.bits == 8 ? DataType::bfloat16() : e4m3}) {
       auto refused = read_npy(folder.file("a.npy"), other);
       REQUIRE_FALSE(refused.ok());
@@ -258,7 +258,7 @@ TEST_CASE("loops shorter than a thread takes to wake up: many more threads than 
     }, nullptr, 0, extent);
     REQUIRE(code == 0);
     expected += extent * (extent + 1) / 2;
-    // Nobody is still at work when a loop has returned.
+    // No thread works any more when a loop has returned.
     REQUIRE(sum.load() == expected);
   }
 }
@@ -319,7 +319,7 @@ TEST_CASE("what the process was stopped in is timed again") {
     if (++calls != 2 && calls != 4) { return; }
     pid_t child = ::fork();
     if (child == 0) {
-      // Behind the stop, whenever that comes.
+      // Waits until the process was stopped and continued.
       for (int i = 0; i < 100; ++i) {
         ::usleep(300'000);
         ::kill(::getppid(), SIGCONT);
@@ -386,9 +386,9 @@ TEST_CASE("what is counted: by the system everywhere, by the processor where it 
   };
   CHECK(value(first, "page faults") >= 1);
   CHECK(value(first, "switches") >= 0);
-  // Those of the processor, or why not; never neither.
+  // Either the processor's counts or the reason for their absence is there.
   CHECK((value(first, "cycles") > 0) == first.missing.empty());
-  // Not counted between the end and the next beginning.
+  // Events between `stop` and the next `start` do not count.
   CHECK(touch());
   CHECK(value(counters.read(), "page faults") == value(first, "page faults"));
   counters.start();
@@ -397,7 +397,7 @@ TEST_CASE("what is counted: by the system everywhere, by the processor where it 
   CHECK(value(counters.read(), "page faults") > value(first, "page faults"));
 
 #if defined(__linux__)
-  // Events of the system's own, which virtual machines have too, in every thread.
+  // Events of the system, which virtual machines have, too; in every thread.
   const Event clock[] = {{"time", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}};
   std::atomic<bool> begin = false, done = false;
   std::thread other([&] {
@@ -413,7 +413,7 @@ TEST_CASE("what is counted: by the system everywhere, by the processor where it 
   both.stop();
   other.join();
   EventCounts counted = both.read();
-  // Nanoseconds, of the thread that worked; a system that allows nothing says so.
+  // Nanoseconds of the working thread; a system that forbids counters is named.
   if (counted.missing.empty()) { CHECK(value(counted, "time") > 5e6); } else { CHECK(counted.missing.find("system") != std::string::npos); }
   const Event unknown[] = {{"nothing", 0xffff, 0}};
   EventCounts none = Counters(unknown).read();

@@ -79,7 +79,7 @@ def s(sch: tir.Schedule):
             "`sch.split(i, [2, None], preserve_unit_iter=True)`: `split` has no parameter `preserve_unit_iter`; did you mean `preserve_unit_iters`?; split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops",
             "`sch.split(i)`: `split` needs an argument for `factors`; split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops",
             "`sch.bind(i, \"threadIdx.x\", 1)`: `bind` takes at most 2 positional arguments, 3 given",
-            "`sch.bind(i, loop=j)`: `bind` is given `loop` twice",
+            "`sch.bind(i, loop=j)`: `bind` gets argument `loop` twice",
             "`q`: `q` is not defined",
             "`k2`: `k2` is not defined",
             "`kk`: `kk` is not defined"});

@@ -1,4 +1,4 @@
-// Child programs: streams, deadlines, limits, ends of every kind, and that nothing stays behind.
+// Child programs: streams, deadlines, limits, every kind of end; no process remains afterwards.
 #include "support/process.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ auto started(const ProcessOptions& options) -> Process {
   return std::move(process).value();
 }
 
-/// Gone, or dead and waiting for a parent that is not us (in containers, often for ever).
+/// True for processes that ended, also if their parent, which is not this process, has not reaped them (in containers often forever).
 auto is_gone(int pid) -> bool {
   for (int i = 0; i < 100; ++i) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -216,7 +216,7 @@ TEST_CASE("start a child and die", "[.start-and-die]") {
   ::kill(::getpid(), SIGKILL);
 }
 
-// Run by the next case, by a copy of this program: what it starts is itself, though its file is gone.
+// The next case runs this in a copy of this program, which starts itself although its file was removed.
 TEST_CASE("start again", "[.start-again]") { CHECK(true); }
 TEST_CASE("remove the file and start again", "[.remove-and-start-again]") {
   REQUIRE(::unlink(current_program().c_str()) == 0);

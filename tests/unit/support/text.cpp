@@ -64,7 +64,7 @@ TEST_CASE("a duration has four significant digits and the unit that fits") {
   CHECK(duration_text(2) == "2.000 s");
   CHECK(duration_text(3605.2) == "3605 s");
   CHECK(duration_text(-0.5) == "-500.0 ms");
-  // What rounds to a thousand is one of the next unit.
+  // A number that rounds to 1000 is 1 of the next unit.
   CHECK(duration_text(9.9996e-4) == "1.000 ms");
   CHECK(duration_text(0.99994) == "999.9 ms");
 }

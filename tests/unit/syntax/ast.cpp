@@ -1,4 +1,4 @@
-// Text to syntax tree: what each construct becomes, and where it says it is.
+// Text to syntax tree: the node of each construct, and its span.
 #include <algorithm>
 #include <string>
 
@@ -57,7 +57,7 @@ TEST_CASE("expressions") {
   CHECK(value("3j") == "(opaque complex number)");
 }
 
-TEST_CASE("subscripts keep what Python's tuples of indices mean") {
+TEST_CASE("subscripts keep the meaning of Python's tuples of indices") {
   CHECK(value("A[i]") == "(subscript (name A) (name i))");
   CHECK(value("A[i, j]") == "(subscript (name A) tuple (name i) (name j))");
   CHECK(value("A[i,]") == "(subscript (name A) tuple (name i))");
@@ -204,7 +204,7 @@ TEST_CASE("comments are kept with their item") {
   CHECK(document.items()[4].item->comments[0].text == "# after");
 }
 
-TEST_CASE("walk visits parents first and can leave out what is below") {
+TEST_CASE("walk visits parents first and can leave out the nodes below") {
   Document document("f(a + b)[c]\n");
   std::string kinds;
   walk(*document.items()[0].item->statements[0], [&](const Node& node) {

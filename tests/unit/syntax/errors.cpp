@@ -1,4 +1,4 @@
-// What is wrong with a text is said where it is wrong, once, and harms nothing else.
+// A mistake in a text is reported at its place, once, and harms no other line.
 #include <string>
 #include <vector>
 
@@ -47,7 +47,7 @@ auto tree(const std::string& text) -> std::string {
 TEST_CASE("brackets") {
   CHECK(errors("x = f(1\ny = 2\n") == Errors{"1:6-7: `(` is never closed [unclosed-bracket]"});
   CHECK(errors("x = (1, 2]\n") == Errors{"1:10-11: `]` does not close `(` [mismatched-bracket]"});
-  CHECK(errors("x = 1)\n") == Errors{"1:6-7: `)` closes nothing [unmatched-bracket]"});
+  CHECK(errors("x = 1)\n") == Errors{"1:6-7: `)` has no opening bracket [unmatched-bracket]"});
   CHECK(tree("x = f(1\ny = 2\n") == "(broken-stmt! (name x) (name f) (int 1)) (assign target:(name y) (int 2))");
   // Valid, however it is laid out.
   CHECK(errors("x = f(\n1,\n# c\n2\n)\ny = [\n]\n").empty());
@@ -66,27 +66,27 @@ TEST_CASE("an unclosed bracket in a function leaves its neighbours alone") {
 TEST_CASE("strings") {
   CHECK(errors("x = 'abc\ny = 1\n") == Errors{"1:5-6: this string is never closed [unclosed-string]"});
   CHECK(names("x = 'abc\ny = 1\n") == "! y ");
-  // A lost quote of three harms what is before the next declaration.
+  // A lost triple quote harms the text up to the next declaration.
   std::string text = "def f():\n    \"\"\"doc\n    return 1\n\ndef g():\n    \"\"\"doc\"\"\"\n    return 2\n\ndef h():\n    pass\n";
   CHECK(errors(text) == Errors{"2:5-8: this string is never closed [unclosed-string]"});
   CHECK(names(text) == "f! g h ");
 }
 
-TEST_CASE("what is missing is named") {
+TEST_CASE("a diagnostic names the missing token") {
   CHECK(errors("for i in range(3)\n    pass\n") == Errors{"1:17-18: expected `:` at the end of the `for` line [missing-colon]"});
   CHECK(errors("x = a +\ny = 1\n") == Errors{"1:7-8: expected an expression after `+`, found the end of the line [expected-token]"});
   CHECK(errors("x =\n") == Errors{"1:3-4: expected an expression after `=`, found the end of the line [expected-token]"});
   CHECK(errors("a.\nb\n") == Errors{"1:2-3: expected a name after `.`, found the end of the line [expected-token]"});
   CHECK(errors("f(a, , b)\n") == Errors{"1:6-7: expected an expression after `,`, found `,` [expected-token]"});
   CHECK(errors("f(a b)\n") == Errors{"1:5-6: unexpected `b` after `a` [unexpected-token]"});
-  CHECK(errors("if a = 3: pass\n") == Errors{"1:6-7: `=` assigns, and `if` wants a condition [assign-in-condition]"});
+  CHECK(errors("if a = 3: pass\n") == Errors{"1:6-7: `=` assigns, but `if` needs a condition [assign-in-condition]"});
   CHECK(errors("x = a && b\n") == Errors{"1:7-9: unexpected `&&` [unexpected-token]"});
-  CHECK(errors("if !a:\n    pass\n") == Errors{"1:4-5: `!` cannot stand here [bad-character]"});
+  CHECK(errors("if !a:\n    pass\n") == Errors{"1:4-5: unexpected character: `!` [bad-character]"});
   CHECK(errors("a[i]++\n") == Errors{"1:5-7: unexpected `++` [unexpected-token]"});
   CHECK(errors("x = a--\n") == Errors{"1:6-8: unexpected `--` [unexpected-token]"});
   CHECK(errors("for (int i = 0; i < 3; i++) {\n") == Errors{"1:29-30: `{` is never closed [unclosed-bracket]"});
   CHECK(errors("for (i = 0; i < 3; i = i + 1):\n    a\n") == Errors{"1:11-12: unexpected `;` [unexpected-token]"});
-  CHECK(errors("x = a $ b\n") == Errors{"1:7-8: `$` cannot stand here [bad-character]"});
+  CHECK(errors("x = a $ b\n") == Errors{"1:7-8: unexpected character: `$` [bad-character]"});
   CHECK(errors("from x\nimport y\n").size() == 1);
   CHECK(errors("x = for\n").size() == 1);
   CHECK(errors("x = a + not b\n") == Errors{"1:9-12: unexpected `not` after an operator [unexpected-token]"});
@@ -95,7 +95,7 @@ TEST_CASE("what is missing is named") {
 TEST_CASE("layout") {
   CHECK(errors("def f():\nx = 1\n") == Errors{"1:8-9: expected an indented block after the `def` line [missing-block]"});
   CHECK(errors("def f():\n    a\n      b\n") == Errors{"3:1-7: unexpected indent: no block begins here [unexpected-indent]"});
-  CHECK(errors("def f():\n    if a:\n        b\n      c\n") == Errors{"4:1-7: this line is indented like no block around it [bad-dedent]"});
+  CHECK(errors("def f():\n    if a:\n        b\n      c\n") == Errors{"4:1-7: the indentation of this line matches no enclosing block [bad-dedent]"});
   CHECK(errors("else:\n    a\n") == Errors{"1:1-5: `else` without a matching `if`, `for` or `while` [clause-without-head]"});
   CHECK(errors("@a\nx = 1\n") == Errors{"1:1-3: expected `def` or `class` after this decorator [decorator-without-definition]"});
   CHECK(errors("if a:\n    b\n\n# c\n\nelse:\n    d\n").empty());
@@ -126,9 +126,9 @@ TEST_CASE("a broken decorator or head keeps the function or its block") {
 }
 
 TEST_CASE("bytes that are no text") {
-  CHECK(errors(std::string("x = 1\0\n", 7)) == Errors{"1:6-7: a byte of value 0 cannot stand here [bad-character]"});
-  CHECK(errors(std::string(100, '\0')) == Errors{"1:1-2: this is not a text: it holds bytes of value 0 [binary-text]"});
-  CHECK(errors("x = '\xff'\n") == Errors{"1:6-7: this is not UTF-8: byte 0xff [invalid-utf8]"});
+  CHECK(errors(std::string("x = 1\0\n", 7)) == Errors{"1:6-7: unexpected character: a byte of value 0 [bad-character]"});
+  CHECK(errors(std::string(100, '\0')) == Errors{"1:1-2: this is a binary file, not a text: it contains bytes of value 0 [binary-text]"});
+  CHECK(errors("x = '\xff'\n") == Errors{"1:6-7: this text is not valid UTF-8: byte 0xff [invalid-utf8]"});
   CHECK(errors("y = 1  # \xc3\x28\n").size() == 1);
   CHECK(errors("\xEF\xBB\xBFx = 1\n").empty());
   CHECK(names("\xEF\xBB\xBFx = 1\n") == "x ");

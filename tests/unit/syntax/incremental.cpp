@@ -1,4 +1,4 @@
-// Edits: what did not change stays the same objects, and the result is that of a fresh parse.
+// Edits: unchanged declarations stay the same objects, and the result is that of a fresh parse.
 #include <random>
 #include <string>
 
@@ -53,7 +53,7 @@ def blocked(sch: tir.Schedule) -> None:
     sch.split(i, factors=[None, 32])
 )";
 
-// Everything a document says, without ids.
+// The contents of a document, without ids.
 auto describe(const Document& document) -> std::string {
   std::string out;
   for (const PlacedItem& placed : document.items()) {
@@ -122,7 +122,7 @@ TEST_CASE("equal texts are two declarations") {
   CHECK(document.items()[0].item->decl != document.items()[2].item->decl);
 }
 
-TEST_CASE("what was indented because it was the first is parsed again behind another") {
+TEST_CASE("a first declaration that is indented is parsed again behind another") {
   Document document("     if a:\n        b = 1\n");
   document.edit(Span{5, 5}, "try:\n");
   CHECK(describe(document) == describe(Document(document.text())));
@@ -144,7 +144,7 @@ TEST_CASE("a schedule at the top of a file is one declaration, as far as somethi
   CHECK(document.items()[0].item->statements.size() == 5);
 }
 
-TEST_CASE("edits give what a fresh parse gives") {
+TEST_CASE("edits give the result of a fresh parse") {
   const std::string pieces[] = {"(", ")", "[", "]", "\"", "\"\"\"", "'", "\n", "\n    ", "    ", " ", "#", ":", "x", "def f():\n", "class C:\n",
                                 "@d\n", "else:\n", "if a:\n", "pass\n", "= ", "\\\n", "f\"{", "}", ",", ".", "\t", "\r\n", "match x:\n", "for ", "1", "+", ";", "{"};
   auto seed = static_cast<uint32_t>(GENERATE(1, 2, 3, 4, 5, 6));
@@ -153,7 +153,7 @@ TEST_CASE("edits give what a fresh parse gives") {
   auto below = [&](size_t n) { return n == 0 ? 0 : static_cast<uint32_t>(random() % n); };
   Document document(kProgram);
   for (int step = 0; step < 150; ++step) {
-    // Back to what is mostly right, every so often.
+    // From time to time back to a text that is mostly right.
     if (step % 25 == 24) { document.set_text(kProgram); }
     auto size = document.text().size();
     Span span{below(size + 1), 0};
@@ -172,7 +172,7 @@ TEST_CASE("edits give what a fresh parse gives") {
   }
 }
 
-TEST_CASE("typing a program key by key gives what a fresh parse gives") {
+TEST_CASE("typing a program key by key gives the result of a fresh parse") {
   Document document;
   for (uint32_t i = 0; i < kProgram.size(); ++i) {
     document.edit({i, i}, kProgram.substr(i, 1));

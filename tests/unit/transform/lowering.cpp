@@ -1,4 +1,4 @@
-// Lowering: every stage keeps what a program computes, and each gives the form it promises.
+// Lowering: every stage keeps the program's results and produces the form that it promises.
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"

@@ -1,5 +1,5 @@
--- Lenses and hints of a text are asked for again whenever it changes, from another window too, and lenses when the server says so. Neovim
--- 0.12 does all of this itself; earlier ones ask for hints of the current buffer only, and for lenses never.
+-- Requests lenses and hints again when a text changes, also from another window, and lenses when the server asks for it. Neovim 0.12 does
+-- this itself; earlier versions request hints for the current buffer only, and never request lenses.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -30,13 +30,13 @@ local function after_change(buffer, options)
     timers[buffer] = nil
     if not vim.api.nvim_buf_is_loaded(buffer) then return end
     local is_current = vim.api.nvim_get_current_buf() == buffer
-    -- Of the text that is typed into Neovim asks for hints itself.
+    -- Neovim itself requests hints for the text that is being typed into.
     if options.inlay_hints and not is_current and vim.lsp.inlay_hint.is_enabled({ bufnr = buffer }) then vim.lsp.inlay_hint.enable(true, { bufnr = buffer }) end
     if options.code_lens and not (is_current and vim.api.nvim_get_mode().mode:find('^i')) then lenses(buffer) end
   end, 150)
 end
 
---- A buffer is served from now on.
+--- Begins to serve a buffer.
 function M.attach(client, buffer, options)
   if options.inlay_hints then pcall(vim.lsp.inlay_hint.enable, true, { bufnr = buffer }) end
   if by_itself then
@@ -54,14 +54,14 @@ function M.attach(client, buffer, options)
   vim.api.nvim_buf_attach(buffer, false, {
     on_lines = function()
       local now = server.of(buffer)
-      -- Another client has attached its own.
+      -- Another client has attached its own handler.
       if now and now.id ~= client.id then return true end
       after_change(buffer, options)
     end,
   })
 end
 
---- What the client can, and what it does with what the server asks.
+--- The capabilities of the client, and its handlers for requests of the server.
 function M.configure(capabilities, handlers)
   if by_itself then return end
   capabilities.workspace.codeLens = { refreshSupport = true }

@@ -1,4 +1,4 @@
--- `:checkhealth loopsmith`: what is there of Neovim, the server, the parser and the client, and what to do about what is not.
+-- `:checkhealth loopsmith`: checks Neovim, the server, the parser and the client, and gives advice on what is missing.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -20,10 +20,10 @@ end
 local function check_parser()
   local path = server.options.parser or vim.api.nvim_get_runtime_file('parser/tirscript.so', false)[1]
   local build = { 'editors/neovim/build-parser builds it, into this plugin\'s folder' }
-  if not path then return vim.health.warn('there is no tree-sitter parser: files are shown without its colours', build) end
+  if not path then return vim.health.warn('the tree-sitter parser is missing: files are shown without its colours', build) end
   local ok, why = pcall(vim.treesitter.language.add, 'tirscript', { path = path })
   if not ok then return vim.health.error(('the parser %s cannot be loaded: %s'):format(path, why), build) end
-  if #vim.api.nvim_get_runtime_file('queries/tirscript/highlights.scm', false) == 0 then return vim.health.warn('the parser is there, its queries are not', build) end
+  if #vim.api.nvim_get_runtime_file('queries/tirscript/highlights.scm', false) == 0 then return vim.health.warn('the parser is installed, but its queries are missing', build) end
   vim.health.ok('parser: ' .. path)
 end
 

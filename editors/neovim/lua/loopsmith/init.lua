@@ -1,5 +1,5 @@
--- Loopsmith in Neovim: options, tree-sitter highlighting and commands, of which the larger ones have files of their own: the IR beside a
--- schedule (ir.lua, keys.lua), loops (loops.lua), searches (tuning.lua). The server is started by server.lua.
+-- Loopsmith in Neovim: options, tree-sitter highlighting and commands. The larger commands have their own files: the IR beside a
+-- schedule (ir.lua, keys.lua), loops (loops.lua), searches (tuning.lua). server.lua starts the server.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -38,7 +38,7 @@ local function highlight(options)
   if not path then return end
   local ok = pcall(vim.treesitter.language.add, 'tirscript', { path = path })
   if not ok then return end
-  -- Queries stand beside this file's plugin folder: queries/tirscript/.
+  -- The queries are in this plugin's folder: queries/tirscript/.
   vim.api.nvim_create_autocmd('FileType', {
     group = vim.api.nvim_create_augroup('loopsmith_highlight', { clear = true }),
     pattern = 'tirscript',
@@ -49,7 +49,7 @@ end
 --- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm'.
 function M.show_ir(stage) require('loopsmith.ir').show(stage) end
 
--- States by their addresses, side by side in a new tab.
+-- Shows states, given by their addresses, side by side in a new tab.
 local function show_states(client, buffer, addresses)
   local texts, count = {}, 0
   for i, address in ipairs(addresses) do
@@ -72,14 +72,14 @@ local function show_states(client, buffer, addresses)
   end
 end
 
---- Two states of the schedule at the cursor as a diff in a new tab: after the statement at the cursor, and after another one (the one before).
+--- Shows two states of the schedule at the cursor as a diff in a new tab: after the statement at the cursor, and after another one (by default the one before).
 function M.compare_steps(other)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
   if not client then return end
   server.request(client, 'loopsmith/ir', vim.lsp.util.make_position_params(0, client.offset_encoding), function(_, here)
     local text, schedule, at = ((here or {}).uri or ''):match('^(.*)#(.*)@(%d+)$')
-    if not at then return server.warn('the cursor is on no statement of a schedule') end
+    if not at then return server.warn('the cursor is not on a statement of a schedule') end
     local total, step = tonumber(here.title:match('after %d+ of (%d+) statements')), tonumber(other)
     if other and not (step and step >= 0 and step <= total and step == math.floor(step)) then
       return server.warn(('`%s` is no statement of %s, which has %d: 0 is the program as written'):format(other, schedule, total))
@@ -91,13 +91,13 @@ function M.compare_steps(other)
   end, buffer)
 end
 
--- A document of an address (`loopsmith-ir:/a.tir#tiled@3`), as definitions and implementations name it: read by whoever opens it, and
--- again when the server says that it is another one now.
+-- Documents with an address (`loopsmith-ir:/a.tir#tiled@3`), to which definitions and implementations lead. Their text is read when they are
+-- opened, and again when the server reports a change.
 local function read_content(buffer, address)
   vim.bo[buffer].buftype, vim.bo[buffer].swapfile = 'nofile', false
   local why = 'no server runs'
   for _, client in ipairs(vim.lsp.get_clients({ name = 'loopsmith' })) do
-    -- At once: a jump lands in what is there when the buffer is shown.
+    -- Not deferred: a jump needs the text when the buffer is shown.
     local answer = server.request_sync(client, 'workspace/textDocumentContent', { uri = address }, 5000, 0)
     if answer and answer.result then
       vim.bo[buffer].modifiable = true
@@ -111,12 +111,12 @@ local function read_content(buffer, address)
     why = answer and answer.err and answer.err.message or 'the server did not answer'
   end
   vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
-  -- What is shown already stays.
+  -- A text that is already shown stays.
   if vim.api.nvim_buf_line_count(buffer) > 1 then return end
   server.warn(('`%s` cannot be shown: %s'):format(address, why))
 end
 
--- The code action whose title matches, at the cursor, without a menu.
+-- Applies the code action at the cursor whose title matches, without a menu.
 local function act(pattern)
   if not server.need(vim.api.nvim_get_current_buf()) then return end
   vim.lsp.buf.code_action({
@@ -125,7 +125,7 @@ local function act(pattern)
   })
 end
 
---- A REPL in a terminal that sees the buffer as it is, saved or not.
+--- Opens a REPL in a terminal that sees the buffer as it is, saved or not.
 function M.repl()
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -139,7 +139,7 @@ function M.repl()
   end, buffer)
 end
 
--- Why a file cannot be moved to such a place, whose folder is made where there is none; nil: it can.
+-- Returns the reason why a file cannot be moved to a path, or nil. Makes the folder if it does not exist.
 local function cannot_move(from, target)
   local uv, folder = vim.uv or vim.loop, vim.fs.dirname(target)
   local here = uv.fs_stat(from)
@@ -151,7 +151,7 @@ local function cannot_move(from, target)
   if uv.fs_stat(folder).dev ~= here.dev then return folder .. ' is on another file system: copy the file' end
 end
 
---- The file of this buffer gets another name or place: imports of other files follow, in buffers that are not written yet.
+--- Renames or moves the file of this buffer, and updates imports in other files, in buffers that are not written yet.
 function M.rename_file(to)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -170,7 +170,7 @@ function M.rename_file(to)
   end, buffer)
 end
 
--- A command that the server carries out for the place of the cursor, or what a lens is about; `then_` gets its answer.
+-- Has the server carry out a command for the place of the cursor, or for the subject of a lens; `then_` receives the answer.
 local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -189,11 +189,11 @@ local function split_beside(action)
   vim.api.nvim_set_current_win(here)
 end
 
---- The search of this buffer stands still, goes on, or ends with the best so far.
+--- Pauses, resumes or stops the search of this buffer; a stopped search keeps its best result.
 function M.pause() command('loopsmith.tune.pause') end
 function M.resume() command('loopsmith.tune.resume') end
 function M.stop() command('loopsmith.tune.stop') end
---- Runs the schedule to the statement at the cursor and shows the program as it is there.
+--- Runs the schedule to the statement at the cursor and shows the program there.
 function M.replay_to()
   command('loopsmith.replay.to', function(view) split_beside(function() vim.cmd('edit ' .. vim.fn.fnameescape(view.uri)) end) end)
 end
@@ -206,21 +206,21 @@ local function show_text(answer)
     vim.bo[buffer].modifiable = false
   end)
 end
---- Which records are used for the program at the cursor, and why others are not.
+--- Shows the records that are used for the program at the cursor, and why others are not.
 function M.explain_records() command('loopsmith.db.explain', show_text) end
---- What searches for the program at the cursor found, one after the other.
+--- Shows the results of the searches for the program at the cursor, one after the other.
 function M.history(about) command('loopsmith.db.history', show_text, about) end
---- Two schedules statement by statement at once; how fast each is comes as a message, and into the lens. `about`: { uri, schedule, other, function }.
+--- Compares two schedules statement by statement at once; their times follow in a message and in the lens. `about`: { uri, schedule, other, function }.
 function M.compare(about)
   command('loopsmith.schedules.compare', show_text, about)
   command('loopsmith.bench', nil, about)
 end
---- Hints that say why loops are not vectorized: on, or off again.
+--- Switches the hints that give reasons why loops are not vectorized.
 function M.hints()
   command('loopsmith.hints.toggle', function(answer) vim.notify('loopsmith: hints about loops are ' .. (answer.shown and 'shown' or 'hidden')) end)
 end
 
--- How the server says it is, for 'statusline': "loopsmith", with a mark while it works or where something is wrong.
+-- The state of the server for 'statusline': "loopsmith", with a mark while it works or if something is wrong.
 local server_status = { health = 'ok', quiescent = true, message = '' }
 function M.status()
   if #vim.lsp.get_clients({ name = 'loopsmith' }) == 0 then return '' end
@@ -228,7 +228,7 @@ function M.status()
   return 'loopsmith' .. mark .. (server_status.message ~= '' and ': ' .. server_status.message:gsub('\n', '; ') or '')
 end
 
---- What the server takes of memory, file by file, in a buffer beside.
+--- Shows the memory of the server, file by file, in a buffer beside.
 function M.memory()
   local client = vim.lsp.get_clients({ name = 'loopsmith' })[1]
   if not client then return server.need(vim.api.nvim_get_current_buf()) end
@@ -242,7 +242,7 @@ function M.memory()
   end)
 end
 
---- Writes what a report of a fault at the cursor needs, without names and texts of the file, and shows what is in it.
+--- Writes a report of the fault at the cursor, without names and texts of the file, and shows its contents.
 function M.report()
   command('loopsmith.report.bundle', function(answer)
     vim.notify('loopsmith: a report is in ' .. answer.path)
@@ -252,7 +252,7 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
--- A command whose questions are asked first; what is wrong with an answer is said, and asked again. Then it is carried out.
+-- Carries out a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
 local function with_answers(client, buffer, asked)
   local resolve
   local function ask(form, i, answers)
@@ -276,7 +276,7 @@ local function with_answers(client, buffer, asked)
   end
   resolve({ command = asked.command, arguments = asked.arguments })
 end
--- The action at the cursor that has such a command, with its questions.
+-- Finds the code action at the cursor with this command, and asks its questions.
 local function act_with_answers(name, missing)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -290,14 +290,14 @@ local function act_with_answers(name, missing)
     with_answers(client, buffer, found)
   end, buffer)
 end
---- The same, once it was asked how many trials, how long and for which target.
+--- The same, after asking for the number of trials, the time and the target.
 function M.tune_with() act_with_answers('loopsmith.tune', 'there is no program at the cursor that could be tuned') end
---- Split the loop at the cursor by factors that are asked for.
+--- Asks for factors and splits the loop at the cursor.
 function M.split() act_with_answers('loopsmith.split', 'there is no loop at the cursor that could be split') end
 --- Insert the best schedule found for the program under the cursor.
 function M.insert_best() act('^Insert best schedule') end
 
--- `:help loopsmith` finds its page by the tags beside it, which are made where they are missing or older.
+-- `:help loopsmith` needs the tags file beside its page; it is made if it is missing or older than the page.
 local function make_help_tags()
   local page = vim.api.nvim_get_runtime_file('doc/loopsmith.txt', false)[1]
   if not page then return end
@@ -333,7 +333,7 @@ function M.setup(user)
   end
   vim.api.nvim_create_autocmd('BufReadCmd', {
     group = vim.api.nvim_create_augroup('loopsmith_content', { clear = true }),
-    -- An address without `//` is a file's name to Neovim, so a folder may stand before it; that of a buffer without a name has no `/`.
+    -- Neovim takes an address without `//` for a file name and may put a folder before it; the address of a buffer without a name has no `/`.
     pattern = { '*loopsmith-ir:/*', 'loopsmith-ir:*' },
     callback = function(event) read_content(event.buf, event.match:match('loopsmith%-ir:.*$')) end,
   })
@@ -353,29 +353,29 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
     complete = function() return { 'lowered', 'llvm', 'asm' } end,
-    desc = 'Show the IR at the cursor beside, and follow; lowered, as LLVM IR or as assembly where asked',
+    desc = 'Show the IR at the cursor beside, and follow the cursor; also lowered, as LLVM IR or as assembly',
   })
   vim.api.nvim_create_user_command('LoopsmithDiff', function(call) M.compare_steps(call.args ~= '' and call.args or nil) end, {
     nargs = '?',
     desc = 'Compare the state after the statement at the cursor with the one before, or after statement N',
   })
-  vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
-  vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
-  vim.api.nvim_create_user_command('LoopsmithRepl', M.repl, { desc = 'A REPL beside that sees the buffer as it is, saved or not' })
-  vim.api.nvim_create_user_command('LoopsmithRename', function(call) M.rename_file(call.args) end, { nargs = 1, complete = 'file', desc = 'Rename the file of this buffer; imports of other files follow' })
+  vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose a primitive for one' })
+  vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the running search, or the last one' })
+  vim.api.nvim_create_user_command('LoopsmithRepl', M.repl, { desc = 'Open a REPL that sees the buffer as it is, saved or not' })
+  vim.api.nvim_create_user_command('LoopsmithRename', function(call) M.rename_file(call.args) end, { nargs = 1, complete = 'file', desc = 'Rename the file of this buffer, and update imports' })
   vim.api.nvim_create_user_command('LoopsmithPause', M.pause, { desc = 'Pause the search of this buffer' })
-  vim.api.nvim_create_user_command('LoopsmithResume', M.resume, { desc = 'Let a paused search go on' })
+  vim.api.nvim_create_user_command('LoopsmithResume', M.resume, { desc = 'Resume the paused search of this buffer' })
   vim.api.nvim_create_user_command('LoopsmithStop', M.stop, { desc = 'Stop the search of this buffer and keep the best' })
   vim.api.nvim_create_user_command('LoopsmithReplay', M.replay_to, { desc = 'Run the schedule to the statement at the cursor and show the program there' })
-  vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Which records are used for the program at the cursor, and why others are not' })
-  vim.api.nvim_create_user_command('LoopsmithHistory', function() M.history() end, { desc = 'What searches for the program at the cursor found' })
-  vim.api.nvim_create_user_command('LoopsmithSplit', M.split, { desc = 'Split the loop at the cursor by factors that are asked for' })
-  vim.api.nvim_create_user_command('LoopsmithHints', M.hints, { desc = 'Hints that say why loops are not vectorized: on, or off again' })
-  vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
+  vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Show the records used for the program at the cursor, and why others are not' })
+  vim.api.nvim_create_user_command('LoopsmithHistory', function() M.history() end, { desc = 'Show the results of searches for the program at the cursor' })
+  vim.api.nvim_create_user_command('LoopsmithSplit', M.split, { desc = 'Split the loop at the cursor, asking for the factors' })
+  vim.api.nvim_create_user_command('LoopsmithHints', M.hints, { desc = 'Switch the hints that give reasons why loops are not vectorized' })
+  vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'Show the memory of the server, file by file' })
   vim.api.nvim_create_user_command('LoopsmithRestart', server.restart, { desc = 'End the language server and start another one' })
   vim.api.nvim_create_user_command('LoopsmithReport', M.report, { desc = 'Write a report of the fault at the cursor, without names and texts of the file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
-  vim.api.nvim_create_user_command('LoopsmithTuneWith', M.tune_with, { desc = 'Tune the program under the cursor, with trials, time and target asked for' })
+  vim.api.nvim_create_user_command('LoopsmithTuneWith', M.tune_with, { desc = 'Tune the program under the cursor, asking for trials, time and target' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end
 

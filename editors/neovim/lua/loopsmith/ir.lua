@@ -1,5 +1,5 @@
--- The IR beside a schedule: one scratch buffer per text and stage with the program as it is after the statement at the cursor, lines it
--- changed marked; or with that lowered, as LLVM IR, as assembly. A line of the text and the lines that came of it are shown together, from either side.
+-- The IR beside a schedule: one scratch buffer per text and stage, with the program after the statement at the cursor and its changed lines
+-- marked, or with the lowered program, its LLVM IR or assembly. A line of the text and the lines that came from it are marked on both sides.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -36,7 +36,7 @@ local function cursors(view)
   return out
 end
 
--- Cursors go to what was changed; the one that is in the view only where it stands as in `jumps`.
+-- Cursors move to the change; the cursor in the view moves only if it is where `jumps` remembers it.
 local function paint(view, stage, answer, source_line, jumps)
   local before = cursors(view)
   local lines = vim.split(stages[stage].comment .. ' ' .. answer.title .. '\n' .. answer.text, '\n')
@@ -58,7 +58,7 @@ local function paint(view, stage, answer, source_line, jumps)
   end
 end
 
--- Which text it is; nil: it is closed.
+-- Returns the identifier of the text, or nil if it is closed.
 local function tick_of(buffer) return vim.api.nvim_buf_is_valid(buffer) and vim.api.nvim_buf_get_changedtick(buffer) or nil end
 
 local function update(buffer, stage, jumps)
@@ -68,7 +68,7 @@ local function update(buffer, stage, jumps)
   local tick = tick_of(buffer)
   params.stage = stage
   return server.request(client, 'loopsmith/ir', params, function(_, answer)
-    -- An answer about a text that has changed meanwhile is an error; the change asks again.
+    -- An answer about an outdated text is an error; the change of the text requests the view again.
     if not answer or not vim.api.nvim_buf_is_valid(view.buffer) then return end
     if tick ~= tick_of(buffer) then jumps = nil end
     view.answer, view.params, view.tick = answer, params, tick
@@ -77,8 +77,8 @@ local function update(buffer, stage, jumps)
   end, buffer)
 end
 
--- Shows the text as it is now, then calls `then_`: with false where that cannot be, since its window or the server is gone. Where it was
--- written from the view the cursor there goes to what was made, if nobody moves it or writes something else meanwhile.
+-- Shows the current text, then calls `then_`, with false if the window or the server is gone. After an edit from the view, the cursor in the
+-- view moves to the result, unless it was moved or the text was changed meanwhile.
 local function follow(buffer, stage, view, is_written, then_)
   local patience = 100
   local jumps, tick = is_written and cursors(view.buffer) or nil, tick_of(buffer)
@@ -103,7 +103,7 @@ local function follow(buffer, stage, view, is_written, then_)
   ask()
 end
 
--- The cursor is in a view: the line of the text that made the one it is on.
+-- For a cursor in a view: marks the line of the text that its line came from.
 local function show_source(buffer, stage)
   local view = (views[buffer] or {})[stage]
   if not (view and view.answer) then return end
@@ -123,14 +123,14 @@ local function show_source(buffer, stage)
   end
 end
 
--- From a line of a view to the program's line and the statements of the schedule that made it: to the first, all of them in the location list.
+-- Goes from a line of a view to the line of the program and the statements of the schedule that made it: to the first, with all of them in the location list.
 local function go_to_origin(buffer, stage)
   local view, client = (views[buffer] or {})[stage], server.need(buffer)
   if not (view and view.answer and client) then return end
   local row, column = unpack(vim.api.nvim_win_get_cursor(0))
   if row == 1 then return end
   server.request(client, 'textDocument/definition', { textDocument = { uri = view.answer.uri }, position = { line = row - 2, character = column } }, function(problem, found)
-    if problem or not found or not found[1] then return server.warn(problem and problem.message or 'this line came from nowhere in the text') end
+    if problem or not found or not found[1] then return server.warn(problem and problem.message or 'this line has no origin in the text') end
     local window = windows.of(buffer)
     if window then vim.api.nvim_set_current_win(window) end
     vim.fn.setloclist(0, {}, ' ', { title = 'Where it came from', items = vim.lsp.util.locations_to_items(found, client.offset_encoding) })
@@ -167,8 +167,8 @@ function M.show(stage)
       end,
     })
     vim.api.nvim_create_autocmd('CursorMoved', { group = group, buffer = view.buffer, callback = function() show_source(buffer, stage) end })
-    vim.keymap.set('n', 'gd', function() go_to_origin(buffer, stage) end, { buffer = view.buffer, desc = 'Loopsmith: where this line came from' })
-    -- Lowered views show what no primitive is about.
+    vim.keymap.set('n', 'gd', function() go_to_origin(buffer, stage) end, { buffer = view.buffer, desc = 'Loopsmith: go to the origin of this line' })
+    -- Primitives do not apply to lowered programs.
     if stage == '' then
       require('loopsmith.keys').attach(view, buffer, function(is_written, then_) follow(buffer, stage, view, is_written, then_) end)
     end

@@ -1,5 +1,5 @@
--- Keys in the IR view: one key on a loop or block writes a primitive into the schedule, behind the statement that is viewed, and the view
--- follows. Where there is a choice it is asked for; what is refused says why. `K` tells what is known of what is under the cursor.
+-- Keys in the IR view: one key on a loop or block writes a primitive into the schedule, after the statement that is viewed, and the view
+-- follows. Several possibilities are listed; a rejected primitive shows the reason. `K` shows the hover of the thing under the cursor.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -17,7 +17,7 @@ local keys = {
   { 'f', 'fuse', 'Fuse loops' },
 }
 
--- The title is the view's first line; what follows is the program. None above it.
+-- The first line of the view is a title, the program follows. Returns nil on the title.
 local function cursor_in(window, view)
   if not (vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == view) then return nil end
   local at = vim.api.nvim_win_get_cursor(window)
@@ -34,11 +34,11 @@ local function show_legal(buffer, moves)
   end
 end
 
---- Maps the keys in a view of a text: `view` holds its buffer and what is shown (`params`, and the `tick` of the text); `follow` shows the
---- text as it is, written from here or not, and calls what it is given, with false where it cannot.
+--- Maps the keys in a view of a text. `view` holds its buffer and the shown state (`params`, and the `tick` of the text). `follow` shows the
+--- current text, changed from here or not, and calls its argument, with false if it cannot.
 function M.attach(view, buffer, follow)
   vim.api.nvim_set_hl(0, 'LoopsmithLegal', { default = true, link = 'IncSearch' })
-  -- A key is about what the one before it made, so it waits until that is shown. One that is refused takes those behind it along.
+  -- A key applies to the result of the key before it, so it waits until that result is shown. A rejected key discards those after it.
   local turn, waiting = nil, {}      -- { action, window, client, is_asking }: the key that is carried out, and those behind it
   local next_turn
   local function done(mine)
@@ -63,7 +63,7 @@ function M.attach(view, buffer, follow)
   local function press(action)
     local client = server.need(buffer)
     if not client then return end
-    -- A question that was left open is dropped; a server that has ended answers no more.
+    -- An open question is dropped; a server that has ended sends no answer.
     if turn and (turn.is_asking or turn.client ~= client) then turn, waiting = nil, {} end
     local mine = { action = action, window = vim.api.nvim_get_current_win(), client = client }
     if turn then table.insert(waiting, mine) else next_turn(mine) end
@@ -84,7 +84,7 @@ function M.attach(view, buffer, follow)
     require('loopsmith.loops').write(buffer, mine.client, move)
     follow(true, function() done(mine) end)
   end
-  -- What is typed or chosen counts only while nothing else is done.
+  -- An answer or choice counts only if nothing else happened meanwhile.
   local function answered(mine, answer, then_)
     if turn ~= mine then return end
     mine.is_asking = false
@@ -123,7 +123,7 @@ function M.attach(view, buffer, follow)
       done(mine)
     end)
   end
-  vim.keymap.set('n', 'K', function() press(tell) end, { buffer = view.buffer, desc = 'What is known of this loop, block or buffer' })
+  vim.keymap.set('n', 'K', function() press(tell) end, { buffer = view.buffer, desc = 'Show the facts about this loop, block or buffer' })
   for _, one in ipairs(keys) do
     local key, primitive, desc = unpack(one)
     vim.keymap.set('n', key, function()

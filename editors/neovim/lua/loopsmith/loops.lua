@@ -1,5 +1,5 @@
--- The loop view: the loops and blocks of the program as it is at the cursor, a line each, in a window beside that follows the cursor.
--- <CR> on a line lists what can be done to it and writes the choice into the schedule; `o` goes to where it came of.
+-- The loop view: the loops and blocks of the program at the cursor, one line each, in a window beside that follows the cursor. <CR> on a line
+-- lists the primitives that apply and writes the choice into the schedule; `o` goes to its origin.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -36,7 +36,7 @@ local function update(buffer)
   local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
   local tick = vim.api.nvim_buf_get_changedtick(buffer)
   server.request(client, 'loopsmith/loops', params, function(problem, loops)
-    -- An answer about a text that has changed meanwhile is an error; the change asks again.
+    -- An answer about an outdated text is an error; the change of the text requests the loops again.
     if problem or not vim.api.nvim_buf_is_valid(shown.view) then return end
     shown.params, shown.tick = params, tick
     paint(shown, loops ~= vim.NIL and loops or nil)
@@ -48,7 +48,7 @@ local function later(buffer)
   pending = vim.defer_fn(function() update(buffer) end, 60)
 end
 
---- Writes a move into the text, and goes to the end of its statement there: the next choice is about what it left. A text that is in no window is shown.
+--- Writes a move into the text, and goes to the end of its statement, since the next choice applies to its result. Opens a window if the text has none.
 function M.write(buffer, client, move)
   local window = windows.show(buffer)
   if not window then return server.warn('the text is closed: nothing is written') end
@@ -66,11 +66,11 @@ local function choose(buffer)
   local shown, client = views[buffer], server.of(buffer)
   local node = shown and shown.nodes[vim.api.nvim_win_get_cursor(0)[1] - 1]
   if not (node and client and shown.params) then return end
-  -- What is shown is of an earlier text, whose loops may be others.
+  -- The view shows an earlier text, whose loops may differ.
   if shown.tick ~= vim.api.nvim_buf_get_changedtick(buffer) then return update(buffer) end
   server.request(client, 'loopsmith/moves', vim.tbl_extend('force', shown.params, { place = node.place }), function(problem, moves)
     if problem or not moves or #moves == 0 then
-      return vim.notify(('loopsmith: nothing can be done to `%s` here'):format(node.text))
+      return vim.notify(('loopsmith: no primitive applies to `%s` here'):format(node.text))
     end
     vim.ui.select(moves, {
       prompt = node.text,
@@ -105,7 +105,7 @@ function M.show()
     vim.bo[view].bufhidden = 'wipe'
     windows.name(view, 'loopsmith-loops:' .. vim.api.nvim_buf_get_name(buffer))
     vim.keymap.set('n', '<CR>', function() choose(buffer) end, { buffer = view, desc = 'Choose a primitive for this loop or block' })
-    vim.keymap.set('n', 'o', function() go(buffer) end, { buffer = view, desc = 'Go to where this came of' })
+    vim.keymap.set('n', 'o', function() go(buffer) end, { buffer = view, desc = 'Go to the origin of this loop or block' })
     local group = vim.api.nvim_create_augroup('loopsmith_loops_' .. buffer, { clear = true })
     vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI' }, {
       group = group, buffer = buffer, callback = function() later(buffer) end,

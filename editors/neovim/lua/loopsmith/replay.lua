@@ -1,5 +1,5 @@
--- How far schedules are run, as signs beside their lines: statements that were not run as they are, the one that runs, the one that failed.
--- The server says so by `loopsmith/replayProgress`, when a replay takes long and when one has ended.
+-- Signs beside the lines of schedules: statements that were not run since they changed, the one that runs, the one that failed. The server sends
+-- them in `loopsmith/replayProgress`, during a long replay and at its end.
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('loopsmith_replay')
@@ -12,7 +12,7 @@ local signs = {
 function M.on_progress(_, progress)
   local buffer = vim.uri_to_bufnr(progress.uri)
   if not vim.api.nvim_buf_is_loaded(buffer) then return end
-  -- What is about an earlier text is not shown in this one; news of it follows.
+  -- A message about an earlier text is ignored; another one follows.
   if progress.version < (vim.lsp.util.buf_versions[buffer] or 0) then return end
   vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
   local last = vim.api.nvim_buf_line_count(buffer) - 1
@@ -25,7 +25,7 @@ function M.on_progress(_, progress)
   end
 end
 
---- "25: failed", a line each.
+--- The signs as text, one line each: "25: failed".
 function M.marks(buffer)
   local out = {}
   for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, namespace, 0, -1, { details = true })) do

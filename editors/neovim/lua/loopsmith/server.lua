@@ -1,5 +1,5 @@
--- The client of the language server: who serves a buffer, how it is asked (0.10 has functions where later ones have methods), what is said
--- where none does, and a new one in the place of one that has ended.
+-- The client of the language server: finds the client of a buffer, sends requests (Neovim 0.10 has functions, later versions have methods), reports
+-- a missing server, and restarts one that has ended.
 local M = {
   options = {},                      -- those of setup
 }
@@ -10,7 +10,7 @@ local is_stopping = false
 
 function M.of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end
 
---- False where the server takes none any more.
+--- Returns false if the server accepts no more requests.
 function M.request(client, ...)
   if is_older then return client.request(...) end
   return client:request(...)
@@ -28,14 +28,14 @@ end
 
 function M.warn(what) vim.notify('loopsmith: ' .. what, vim.log.levels.WARN) end
 
---- What hinders the server from being started; nil: nothing that is known.
+--- Returns the reason why the server cannot be started, if it is known, or nil.
 function M.hindrance()
   local cmd = M.options.cmd
   if type(cmd) ~= 'table' or vim.fn.executable(cmd[1]) == 1 then return nil end
   return ('`%s` is not on PATH: `./bootstrap build` makes it, or set `cmd`'):format(cmd[1])
 end
 
---- The client of a buffer; without one it is said why.
+--- Returns the client of a buffer; reports the reason if there is none.
 function M.need(buffer)
   local client = M.of(buffer)
   if client then return client end
@@ -51,7 +51,7 @@ local function start()
   end
 end
 
---- Ends the server, where one runs, by force if it does not answer, and starts another one for the buffers there are.
+--- Ends the running server, by force if it does not answer, and starts another one for the open buffers.
 function M.restart()
   local why = M.hindrance()
   if why then return M.warn(why) end
@@ -70,7 +70,7 @@ function M.restart()
 end
 
 local function on_exit(code, signal)
-  -- 15 is what Neovim itself ends a server with.
+  -- Neovim itself ends a server with signal 15.
   if is_stopping or vim.v.exiting ~= vim.NIL or code == 0 and (signal == 0 or signal == 15) then return end
   ended = true
   vim.schedule(function() M.warn(('the server has ended (%s); :LoopsmithRestart starts it again'):format(signal ~= 0 and 'signal ' .. signal or 'status ' .. code)) end)
@@ -81,7 +81,7 @@ function M.setup(options, config)
   M.options = options
   config = vim.tbl_extend('force', config, { name = 'loopsmith', cmd = options.cmd, filetypes = options.filetypes, root_markers = options.root_markers, on_exit = on_exit })
   local group = vim.api.nvim_create_augroup('loopsmith', { clear = true })
-  -- A buffer without a name has no address that edits and views could mean: it is served from when it gets one.
+  -- Edits and views need an address, so a buffer without a name is served once it gets one.
   local function root_of(buffer)
     local name = vim.api.nvim_buf_get_name(buffer)
     return name ~= '' and (vim.fs.root(buffer, options.root_markers) or vim.fs.dirname(name)) or nil

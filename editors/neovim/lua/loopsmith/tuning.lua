@@ -1,5 +1,5 @@
--- The tuning view: a search as text, redrawn while it runs: the best so far as a curve, what it is to be measured by, and the best
--- schedule. Fed by `loopsmith/tuning`.
+-- The tuning view: a search as text, redrawn while it runs: the best time so far as a curve, the roofline, and the best schedule. Its data
+-- comes from `loopsmith/tuning`.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -13,7 +13,7 @@ local function duration(seconds)
   return ('%.2f s'):format(seconds)
 end
 
--- The best so far, one bar for so many trials; by logarithm, since good schedules are many times as fast as bad ones.
+-- The best time so far, one bar per several trials, on a logarithmic scale: good schedules are many times as fast as bad ones.
 local function curve(measured)
   local best, line = nil, {}
   for _, seconds in ipairs(measured) do
@@ -55,7 +55,7 @@ local function lines_of(s)
   return lines
 end
 
--- `instead`: what is shown where no search has run.
+-- `instead`: the text if no search has run.
 local function paint(instead)
   local search = latest and searches[latest]
   if not (view and vim.api.nvim_buf_is_valid(view)) then return end
@@ -64,7 +64,7 @@ local function paint(instead)
   vim.bo[view].modifiable = false
 end
 
--- A search of an earlier session stands still, and nothing is said of it: its lens has how far it came.
+-- A paused search of an earlier session is not announced: its lens shows its progress.
 local function look_for_earlier(buffer)
   local client = server.of(buffer)
   if not client then return end
@@ -76,7 +76,7 @@ local function look_for_earlier(buffer)
   end, buffer)
 end
 
---- What the server says of a search; another server counts its searches anew.
+--- Stores a message of the server about a search; each server numbers its searches anew.
 function M.note(news, client)
   local key = client .. ':' .. news.job
   local before = searches[key]
@@ -87,7 +87,7 @@ function M.note(news, client)
   paint()
 end
 
---- Shows the last search in a window below, redrawn while it runs.
+--- Shows the last search in a window below, and redraws it while it runs.
 function M.show()
   local text = vim.api.nvim_get_current_buf()
   if not (view and vim.api.nvim_buf_is_valid(view)) then
@@ -103,7 +103,7 @@ function M.show()
     vim.wo.wrap = false
     vim.api.nvim_set_current_win(here)
   end
-  -- One that its server did not bring to an end may go on in another.
+  -- A search that its server did not finish may continue in another server.
   local search = latest and searches[latest]
   if search and search.state ~= 'done' and search.state ~= 'failed' and not vim.lsp.get_client_by_id(search.client) then latest = nil end
   paint('# no search has run yet: :LoopsmithTune starts one')

@@ -1,5 +1,4 @@
--- Which window of a text is meant: the one the cursor is in, or was in last. What is shown beside a text follows that one, and what is
--- written moves its cursor.
+-- Finds the window of a text: the one the cursor is in, or was in last. Views beside the text follow that window, and edits move its cursor.
 local M = {}
 
 local last = {}                      -- buffer -> window
@@ -8,7 +7,7 @@ local function shows(window, buffer)
   return window and vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == buffer
 end
 
---- Of this tab page; nil: the text is in none.
+--- The window in this tab page, or nil.
 function M.of(buffer)
   local here = vim.api.nvim_get_current_win()
   if shows(here, buffer) then return here end
@@ -18,7 +17,7 @@ function M.of(buffer)
   return any ~= -1 and any or nil
 end
 
---- The same; a text that is in none is shown in a new one. Nil: it is closed.
+--- The same, but opens a window if there is none. Returns nil if the text is closed.
 function M.show(buffer)
   local window = M.of(buffer)
   if window or not vim.api.nvim_buf_is_loaded(buffer) then return window end
@@ -30,7 +29,7 @@ function M.show(buffer)
   return window
 end
 
---- Gives a buffer a name, or one like it where that is taken.
+--- Names a buffer, with a similar name if the name is taken.
 function M.name(buffer, name)
   for n = 1, 99 do
     if pcall(vim.api.nvim_buf_set_name, buffer, n == 1 and name or ('%s (%d)'):format(name, n)) then return end

@@ -1,0 +1,313 @@
+// Names: assignments to variables, buffers and memory. A fresh variable or buffer takes the first name that the text gives it.
+#include "frontend/lowerer.h"
+
+#include "ir/ops.h"
+#include "support/codes.h"
+
+namespace loopsmith::frontend {
+
+using eval::make_object;
+using namespace syntax;
+using IrExpr = loopsmith::Expr;
+using IrStmt = loopsmith::Stmt;
+
+auto Lowerer::name_var(const Var& var, Name name, Origin where) -> bool {
+  if (!var->name.empty()) { return false; }
+  // The node is not shared with anything finished yet: naming it is the last step of making it.
+  auto& fields = const_cast<VarNode&>(*var);
+  fields.name = name;
+  if (where.is_known()) { fields.origin = where; }
+  return true;
+}
+auto Lowerer::name_buffer(const Buffer& buffer, Name name, Origin where) -> bool {
+  if (!buffer->name.empty()) { return false; }
+  auto& fields = const_cast<BufferNode&>(*buffer);
+  fields.name = name;
+  if (where.is_known()) { fields.origin = where; }
+  (void)name_var(buffer->data, name, where);
+  static const Name elem_offset("_elem_offset");
+  if (const auto* offset = buffer->elem_offset ? buffer->elem_offset.as<VarNode>() : nullptr; offset && offset->name.empty()) {
+    const_cast<VarNode*>(offset)->name = Name(name.str() + "_elem_offset");
+  }
+  return true;
+}
+
+auto Lowerer::bind_var(const VarNode* var) -> bool {
+  if (!bound_.insert(var).second) { return false; }
+  if (parts_) { bound_in_order_.emplace_back(var); }
+  return true;
+}
+
+auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
+  if (!is_within_limits(evaluator_, value, where)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Let;
+  f.origin = where;
+  f.var = make<VarNode>(name, value.dtype(), where);
+  if (const auto* v = value.as<VarNode>()) {
+    const_cast<VarNode&>(*f.var).pointer = v->pointer;
+  } else if (const auto* load = value.as<Call>(); load && load->dtype.is_handle()) {
+    static const Name access_ptr("tvm_access_ptr");
+    if (load->op == access_ptr && !load->args.empty()) {
+      const auto* data = load->args.size() > 1 ? load->args[1].as<VarNode>() : nullptr;
+      const_cast<VarNode&>(*f.var).pointer = PointerType{load->args[0].dtype(), data && data->pointer ? data->pointer->scope : Name()};
+    }
+  }
+  f.a = std::move(value);
+  (void)bind_var(f.var.get());
+  Value out = make_object<ExprObject>(IrExpr(f.var));
+  frames_.push_back(std::move(f));
+  return out;
+}
+
+auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin where) -> Value {
+  const Value& v = value.value;
+  if (v.is_unknown() || v.is_none()) { return v; }
+  if (const auto* meta = v.as<MetaObject>()) { return meta->value; }
+  if (const auto* e = v.as<ExprObject>()) {
+    if (const auto* var = e->expr.as<VarNode>()) {
+      // A variable that has no name in the text yet gets this one; of others, an assignment makes a copy.
+      if (bind_var(var) || how == Binding::Target) {
+        (void)name_var(Var(var), name, where);
+        return v;
+      }
+    }
+    if (how == Binding::Target) { return v; }
+    // The first name of such memory is the buffer's.
+    if (Buffer memory = cell(v); memory && name_buffer(memory, name, where)) { return v; }
+    return let(name, e->expr, where);
+  }
+  if (const auto* b = v.as<BufferObject>()) {
+    (void)name_buffer(b->buffer, name, where);
+    return v;
+  }
+  if (const auto* i = v.as<IterVarObject>()) {
+    (void)name_var(i->iter.var, name, where);
+    (void)bind_var(i->iter.var.get());
+    if (how == Binding::Assign) { return v; }
+    return make_object<ExprObject>(IrExpr(i->iter.var));
+  }
+  if (const auto* f = v.as<FrameObject>()) {
+    if (how == Binding::Target || f->entered) { return v; }
+    if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop) {
+      return evaluator_.report(error(Code::NeedsBody, value.where).arg("what", f->what));
+    }
+    Value entered = enter(*f, value.where);
+    return bind_name(name, {entered, value.where, {}}, Binding::Target, where);
+  }
+  if (const auto* items = v.items()) {
+    for (size_t i = 0; i < items->size(); ++i) {
+      const Value& item = (*items)[i];
+      const auto* e = item.as<ExprObject>();
+      bool fresh = (e && e->expr.as<VarNode>()) || item.as<BufferObject>() || item.as<IterVarObject>();
+      if (fresh) { (void)bind_name(Name(name.str() + "_" + std::to_string(i)), {item, value.where, {}}, Binding::Target, where); }
+    }
+    return v;
+  }
+  if (how == Binding::Target) { return v; }
+  if (v.as<RegionObject>() || v.is_int() || v.is_bool() || v.is_float()) {
+    IrExpr e = to_expr(evaluator_, value);
+    return e ? let(name, std::move(e), where) : Value::error();
+  }
+  return v;
+}
+
+void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding how, const eval::ScopeRef& scope) {
+  if (const auto* name = target.as<NameExpr>()) {
+    bool is_value = !value.value.is_unknown() && !value.value.as<FrameObject>() && !value.value.as<BufferObject>();
+    if (Buffer memory = how == Binding::Assign && is_value ? cell(target, scope) : Buffer()) {
+      return store(memory, {Argument{Value(0), target.origin(), {}}}, value, target.origin());
+    }
+    scope->set(name->name, bind_name(name->name, value, how, name->origin()));
+    return;
+  }
+  const syntax::List<ExprPtr>* targets = nullptr;
+  if (const auto* tuple = target.as<TupleExpr>()) { targets = &tuple->elements; }
+  if (const auto* list = target.as<ListExpr>()) { targets = &list->elements; }
+  if (const auto* meta = targets ? value.value.as<MetaObject>() : nullptr) {
+    return bind(target, {meta->value, value.where, {}}, Binding::Target, scope);
+  }
+  if (targets) {
+    bool has_star = false;
+    for (ExprPtr t : *targets) { has_star |= t->kind == Kind::Starred; }
+    std::optional<std::vector<Value>> items;
+    if (!value.value.is_unknown()) {
+      Argument source = value;
+      if (const auto* f = value.value.as<FrameObject>(); f && how == Binding::Assign) { source.value = enter(*f, value.where); }
+      if (source.value.as<ExprObject>()) {
+        items = std::vector<Value>{source.value};
+      } else {
+        items = evaluator_.iterate(source);
+      }
+    }
+    if (items && !has_star && items->size() != targets->size()) {
+      evaluator_.report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(targets->size())).arg("values", static_cast<int64_t>(items->size())));
+      // The names that have a value still get it.
+      items->resize(targets->size(), Value::error());
+    }
+    if (!items) { items = std::vector<Value>(targets->size(), value.value.is_opaque() ? Value::opaque() : Value::error()); }
+    size_t next = 0;
+    for (size_t i = 0; i < targets->size(); ++i) {
+      const syntax::Expr& t = *(*targets)[i];
+      if (const auto* star = t.as<StarredExpr>()) {
+        size_t after = targets->size() - i - 1;
+        std::vector<Value> rest;
+        while (next + after < items->size()) { rest.push_back((*items)[next++]); }
+        bind(*star->value, {Value::list(std::move(rest)), value.where, {}}, how, scope);
+        continue;
+      }
+      bind(t, {next < items->size() ? (*items)[next] : Value::error(), value.where, {}}, how, scope);
+      ++next;
+    }
+    return;
+  }
+  if (value.value.is_opaque()) { is_opaque_ = true; return; }
+  if (value.value.is_error()) {
+    // The target may have mistakes of its own.
+    if (const auto* subscript = target.as<SubscriptExpr>()) {
+      Value ignored = evaluator_.eval(*subscript, scope);
+      is_opaque_ |= ignored.is_opaque();
+    }
+    return;
+  }
+  (void)evaluator_.assign(target, value, scope);
+}
+
+void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
+  Argument value = evaluator_.eval_argument(*s.value, scope);
+  is_opaque_ |= value.value.is_opaque();
+  for (ExprPtr target : s.targets) {
+    if (Buffer memory = value.value.is_unknown() ? Buffer() : cell(*target, scope); memory && !value.value.as<FrameObject>() && !value.value.as<BufferObject>()) {
+      store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());
+      continue;
+    }
+    // A value with a mistake has its own report.
+    if (!value.value.is_error()) { check_new(*target, scope); }
+    bind(*target, value, Binding::Assign, scope);
+  }
+}
+
+namespace {
+
+auto is_of_program(const Value& v) -> bool { return v.as<ExprObject>() || v.as<BufferObject>() || v.as<IterVarObject>(); }
+
+}  // namespace
+
+void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes) {
+  const syntax::List<ExprPtr>* parts = nullptr;
+  if (const auto* tuple = target.as<TupleExpr>()) { parts = &tuple->elements; }
+  if (const auto* list = target.as<ListExpr>()) { parts = &list->elements; }
+  for (size_t i = 0; parts && i < parts->size(); ++i) { check_new(*(*parts)[i], scope); }
+  const auto* name = target.as<NameExpr>();
+  if (!name) { return; }
+  auto& known = assigned_[scope.get()];
+  known.first = scope;
+  auto [at, is_new] = known.second.emplace(name->name, name->origin());
+  if (is_new) { return; }
+  const Value* before = scope->find_here(name->name);
+  if (rebinds_names_ || (before && !is_of_program(*before))) { return; }
+  if (changes) {
+    evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
+                          .note(at->second, "it is given its meaning here")
+                          .remedy("keep the changing value in memory: `" + name->name.str() + " = T.alloc_buffer((1,), \"float32\")`, then `" + name->name.str() + "[0] += ...`"));
+    return;
+  }
+  evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
+                        .note(at->second, "it is given its meaning here")
+                        .remedy("use another name: a program names each variable and buffer once"));
+}
+
+void Lowerer::has_named(const syntax::Expr& target, const eval::ScopeRef& scope) {
+  auto& known = assigned_[scope.get()];
+  known.first = scope;
+  walk(target, [&](const Node& n) {
+    if (const auto* name = n.as<NameExpr>()) { known.second.emplace(name->name, name->origin()); }
+    return true;
+  });
+}
+
+void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope) {
+  Argument annotation = evaluator_.eval_argument(*s.annotation, scope);
+  Argument value = s.value ? evaluator_.eval_argument(*s.value, scope) : Argument{};
+  const auto* name = s.target->as<NameExpr>();
+  is_opaque_ |= value.value.is_opaque() || annotation.value.is_opaque();
+  if (annotation.value.is_unknown() || value.value.is_unknown()) {
+    if (name) { scope->set(name->name, annotation.value.is_error() || value.value.is_error() ? Value::error() : Value::opaque()); }
+    return;
+  }
+  if (!name) {
+    evaluator_.report(error(Code::WrongType, s.target->origin()).arg("expected", "a name").arg("found", "another target"));
+    return;
+  }
+  Var var;
+  if (const auto* t = annotation.value.as<DtypeObject>(); t && t->declares_cell && !t->dtype.is_handle()) {
+    Value made = make_object<ExprObject>(make_cell(t->dtype, Name("local"), name->origin()));
+    Buffer memory = cell(made);
+    (void)name_buffer(memory, name->name, name->origin());
+    if (s.value) { store(memory, {Argument{Value(0), name->origin(), {}}}, value, s.origin()); }
+    scope->set(name->name, std::move(made));
+    return;
+  }
+  if (const auto* b = annotation.value.as<BufferObject>(); b && !s.value && s.annotation->kind == Kind::Subscript) {
+    static const Name local("local");
+    if (b->buffer->scope() == local) {
+      (void)name_buffer(b->buffer, name->name, name->origin());
+      add_alloc(b->buffer);
+      scope->set(name->name, annotation.value);
+      return;
+    }
+  }
+  if (const auto* t = annotation.value.as<DtypeObject>()) {
+    var = make<VarNode>(name->name, t->dtype, name->origin());
+  } else if (const auto* e = annotation.value.as<ExprObject>(); e && e->expr.as<VarNode>() && e->expr.as<VarNode>()->name.empty()) {
+    var = Var(e->expr.as<VarNode>());
+    (void)name_var(var, name->name, name->origin());
+  } else if (annotation.value.as<BufferObject>() || annotation.value.as<MetaObject>() || annotation.value.as<eval::Builtin>() || is_let_annotation(annotation.value)) {
+    // `A: T.Buffer(...) = ...`, `x: T.meta_var = ...` and `x: T.let = ...`: the annotation adds nothing to the value.
+    bool makes_variable = annotation.value.as<BufferObject>() || is_let_annotation(annotation.value);
+    if (s.value) { scope->set(name->name, bind_name(name->name, value, makes_variable ? Binding::Assign : Binding::Target, name->origin())); }
+    return;
+  } else {
+    evaluator_.report(error(Code::WrongType, annotation.where).arg("expected", "a data type").arg("found", describe(annotation.value)));
+    scope->set(name->name, Value::error());
+    return;
+  }
+  if (!s.value) {
+    // `x: T.int32` declares a variable, as `x = T.int32()` does.
+    (void)bind_var(var.get());
+    scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
+    return;
+  }
+  IrExpr e = to_expr_like(evaluator_, value, var->dtype);
+  if (e && !(e.dtype() == var->dtype) && !(e.dtype().is_handle() && var->dtype.is_handle())) {
+    if (e.as<IntImm>() || e.as<FloatImm>()) {
+      e = cast(var->dtype, e, value.where);
+    } else {
+      evaluator_.report(error(Code::TypeMismatch, value.where).arg("op", "=").arg("left", var->dtype.str()).arg("right", e.dtype().str())
+                            .note(annotation.where, "the annotation is `" + var->dtype.str() + "`"));
+    }
+  }
+  (void)bind_var(var.get());
+  scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
+  if (!e || !is_within_limits(evaluator_, e, value.where)) { return; }
+  BuildFrame f;
+  f.kind = FrameKind::Let;
+  f.origin = s.origin();
+  f.var = std::move(var);
+  f.a = std::move(e);
+  frames_.push_back(std::move(f));
+}
+
+void Lowerer::on_aug_assign(const AugAssignStmt& s, const eval::ScopeRef& scope) {
+  Argument old = evaluator_.eval_argument(*s.target, scope);
+  Argument right = evaluator_.eval_argument(*s.value, scope);
+  is_opaque_ |= old.value.is_opaque() || right.value.is_opaque();
+  if (old.value.is_unknown() || right.value.is_unknown()) { return; }
+  Value value = evaluator_.binary(s.op, old, right, s.origin());
+  if (value.is_unknown()) { return; }
+  if (Buffer memory = cell(*s.target, scope)) { return store(memory, {Argument{Value(0), s.target->origin(), {}}}, {value, s.origin(), {}}, s.origin()); }
+  check_new(*s.target, scope, true);
+  bind(*s.target, {std::move(value), s.origin(), {}}, Binding::Assign, scope);
+}
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,105 @@
+// Operations of tensor expressions and the tensors that they compute, as values of scripts. Private to compiler/frontend/te.
+//
+// A tensor is an output of an operation; reading one, `A[i, k]`, is a load from a buffer that stands for the tensor and that
+// programs replace by their own. Operations are found by that buffer: each enters itself in a table of the thread for as long as it lives.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/functions/arguments.h"
+
+namespace loopsmith::frontend::te {
+
+class Operation final : public eval::Object {
+ public:
+  enum class Kind : uint8_t { Placeholder, Compute, Extern, Scan };
+  static const eval::TypeTag type_tag;
+  const Kind kind;
+  const Name name;
+  const std::vector<Buffer> outputs;
+  const Origin where;
+  std::vector<Ref<Operation>> inputs;                    // operations that it reads, in the order of first use
+  // Compute
+  std::vector<IterVar> axis, reduce_axis;
+  std::vector<Expr> body;
+  std::vector<std::pair<Name, Value>> attrs;
+  // Extern: buffers that `statement` uses for inputs and outputs
+  std::vector<std::pair<Buffer, Buffer>> in_buffers;     // the tensor's buffer, and the statement's
+  std::vector<Buffer> out_buffers;
+  Stmt statement;
+  // Scan
+  std::vector<Ref<Operation>> init, update;
+  std::vector<Buffer> state;
+  uint32_t depth = 1;                                    // of the longest chain of operations that it ends
+
+  Operation(Kind k, Name n, std::vector<Buffer> o, Origin at);
+  ~Operation() override;
+  Operation(const Operation&) = delete;
+  auto operator=(const Operation&) -> Operation& = delete;
+
+  auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const char* n : {"name", "axis", "reduce_axis", "output", "num_outputs", "body"}) { out.emplace_back(n); }
+  }
+  auto repr() const -> std::string override { return "<te operation " + name.str() + ">"; }
+};
+
+class TensorObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Ref<Operation> op;
+  const size_t index;
+  TensorObject(Ref<Operation> o, size_t i) : Object(&type_tag), op(std::move(o)), index(i) {}
+  [[nodiscard]] auto buffer() const -> const Buffer& { return op->outputs[index]; }
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return load(e, a.all, a.call); }
+  auto get_item(Evaluator& e, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<Value> override {
+    return load(e, indices, where);
+  }
+  auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const char* n : {"shape", "dtype", "name", "op", "ndim", "value_index"}) { out.emplace_back(n); }
+  }
+  auto equals(const Object& other) const -> bool override {
+    const auto* o = other.as<TensorObject>();
+    return o && o->buffer() == buffer();
+  }
+  auto repr() const -> std::string override { return "<te tensor " + buffer()->name.str() + ">"; }
+  auto load(Evaluator& e, std::vector<Argument> indices, Origin where) const -> Value;
+};
+
+/// The operations that are alive on this thread, by the buffers of their outputs.
+[[nodiscard]] auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>&;
+/// The tensors of an operation: one, or a tuple of them.
+[[nodiscard]] auto tensors_of(const Ref<Operation>& op) -> Value;
+/// Adds the operations that `exprs` read, in the order in which TVM finds them: operands before the expressions made of them.
+void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>& out);
+/// True when every expression is small enough to be walked. False: reported.
+[[nodiscard]] auto are_within_limits(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool;
+/// Sets the depth of an operation from its inputs. False: the chain is too long, which is reported.
+[[nodiscard]] auto set_depth(Evaluator& e, Operation& op) -> bool;
+/// A shape: integer extents. False: reported.
+[[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
+/// A diagnostic: `function` needs another number of things.
+[[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
+/// A string argument, or `otherwise` where none is given.
+[[nodiscard]] auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string;
+
+// The functions of `te`, by file.
+auto placeholder(Evaluator& e, const Arguments& a) -> Value;      // compute.cpp
+auto variable(Evaluator& e, const Arguments& a) -> Value;
+auto reduce_axis(Evaluator& e, const Arguments& a) -> Value;
+auto compute(Evaluator& e, const Arguments& a) -> Value;
+auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cpp
+auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
+auto scan(Evaluator& e, const Arguments& a) -> Value;
+auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
+
+/// `te.sum`, `te.prod`, `te.min`, `te.max`, each with its name (reducers.cpp).
+[[nodiscard]] auto named_reducers() -> std::vector<std::pair<const char*, Value>>;
+/// The program with every index in 64 bits, as `index_dtype_override="int64"` asks for (widen.cpp).
+[[nodiscard]] auto with_wide_indices(const PrimFunc& func) -> PrimFunc;
+
+}  // namespace loopsmith::frontend::te

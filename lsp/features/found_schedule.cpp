@@ -1,0 +1,60 @@
+// Edits that write a found schedule: see found_schedule.h.
+#include "lsp/features/found_schedule.h"
+
+#include <fmt/format.h>
+
+#include "lsp/features/rewrites.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+auto refused(std::string why) -> TextRewrite { return {{}, {}, std::move(why)}; }
+
+auto schedule_named(const Snapshot& snapshot, std::string_view name) -> const script::FileSchedule* {
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.name.view() == name) { return &schedule; }
+  }
+  return nullptr;
+}
+
+auto fill_hole(const Snapshot& snapshot, const JobFacts& job) -> TextRewrite {
+  const script::FileSchedule* schedule = schedule_named(snapshot, job.schedule);
+  if (schedule == nullptr) { return refused(fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)); }
+  auto hole = hole_of(snapshot, *schedule);
+  if (!hole) {
+    return refused(schedule->is_settled ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
+                                        : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule));
+  }
+  if (hole->state != job.hole_state) { return refused("the program was changed since the search began, and the steps found are not for it; tune again"); }
+  return {"Fill in the best steps", {{hole->span, filled(snapshot, *hole, job.schedule_text)}}, {}};
+}
+
+}  // namespace
+
+auto write_found(const Snapshot& snapshot, const FoundSchedule& found, std::string_view replaced) -> TextRewrite {
+  if (!replaced.empty()) {
+    const script::FileSchedule* schedule = schedule_named(snapshot, replaced);
+    if (schedule == nullptr) { return refused(fmt::format("`{}` is not in the file any more", replaced)); }
+    TextRewrite rewrite = replace_schedule(snapshot, *schedule, found.text);
+    if (rewrite.edits.empty()) { rewrite.why_not = fmt::format("`{}` is not replaced: {}", replaced, rewrite.why_not); }
+    return rewrite;
+  }
+  ScheduleInFile written = in_form_of(snapshot, found.text);
+  std::optional<Insertion> insertion = found.insert && written.text == found.text ? found.insert : insertion_after(snapshot, found.function, written.text);
+  if (!insertion) { return refused(fmt::format("`{}` is not in the file any more; the schedule was not inserted", found.function)); }
+  TextRewrite rewrite{insert_title, {}, {}};
+  if (written.imports) { rewrite.edits.push_back(*written.imports); }
+  rewrite.edits.push_back({{insertion->offset, insertion->offset}, insertion->text});
+  return rewrite;
+}
+
+auto write_result(const Snapshot& snapshot, const JobFacts& job, std::string_view replaced) -> TextRewrite {
+  if (job.fills()) { return fill_hole(snapshot, job); }
+  FoundSchedule found{job.function, job.schedule_text};
+  if (job.insert && job.version == snapshot.version() && job.insert->first <= snapshot.text().size()) { found.insert = Insertion{job.insert->first, job.insert->second}; }
+  return write_found(snapshot, found, replaced);
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,17 @@
+// Repairs of a step that comes after `decompose_reduction`, which no longer lets the block move. The step moves in front of the decomposition, or the
+// decomposition behind the step, or it decomposes at the loop where the init was to go.
+#pragma once
+
+#include <vector>
+
+#include "lsp/features/lines.h"
+#include "support/cancel.h"
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+/// For a step that was refused because its block, or a block in its loop, is half of a decomposed reduction. Each repair was tried: all statements up to the step run with it. At most two.
+/// Empty: the step was refused for another reason, or no such repair helps.
+[[nodiscard]] auto reduction_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
+
+}  // namespace loopsmith::lsp

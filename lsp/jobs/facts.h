@@ -1,0 +1,70 @@
+// Background jobs as data: the facts that the front sends to the worker about each job that it runs (a search, a measurement, a comparison, a
+// run), and that lenses, code actions and hovers are made from. Numbers and enumerators only; wording.h makes sentences of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace loopsmith::lsp {
+
+/// Tune: a search, for a program or for the hole of a schedule. Interpret: a run by the interpreter with every access checked.
+enum class JobKind : uint8_t { Tune, Bench, Verify, Run, Interpret };
+
+/// Kept, Paused, Stopping, Comparing and ComparingStopped are phases of searches only.
+enum class JobPhase : uint8_t {
+  Running,
+  Paused,
+  Kept,              // left by an earlier session: nothing runs until the search is resumed
+  Stopping,          // asked to stop, still measuring
+  Comparing,         // at its end: the best is compared with the program
+  ComparingStopped,  // the same after a stop: another stop gives the comparison up
+  Done,
+  Gone,              // over without a result, or its result was taken: the job is forgotten
+};
+
+/// The progress of a search. None: not known (yet).
+struct SearchProgress {
+  std::optional<int64_t> trial;
+  std::optional<int64_t> trials;          // that are to be measured
+  std::optional<double> best_seconds;
+  std::optional<double> floor_seconds;    // no schedule is faster on this machine
+  std::optional<double> elapsed;          // seconds
+  std::optional<std::pair<double, double>> left;   // seconds, at least and at most; equal where a limit of time ends the search
+  [[nodiscard]] auto has_begun() const -> bool { return trial || best_seconds || elapsed; }
+};
+
+/// A background job, as far as a request may need it.
+struct JobFacts {
+  uint64_t job = 0;
+  JobKind kind{};
+  JobPhase phase{};
+  std::string uri;
+  std::string function;
+  int64_t version = 0;        // of the text it was started with
+  std::string schedule;       // that is timed, compared or run; empty: the program as written. Of a search: whose hole it fills; empty: none
+  std::string other;          // another schedule, timed in turns with `schedule`: `plain_seconds` is the schedule's then, `seconds` the other's
+  SearchProgress progress;    // of a search
+  double seconds = 0;         // of a search its best; of a measurement the schedule, or the program where there is none
+  double plain_seconds = 0;   // of a measurement: the program as written
+  double share = 0;           // of a search: its best as a share of the roofline; 0: not known
+  bool is_equal = false;      // of a comparison: the results are the same
+  std::string extent;         // of a comparison, how much was compared and how close it is: "2 inputs, max 1 ulp, seed 8"
+  std::string difference;     // of a comparison: the first result that differs
+  std::string hole_state;     // of a search for a hole: the program there, as `Hole::state` names it
+  std::string schedule_text;  // of a search: the schedule that it found
+  std::optional<std::pair<uint32_t, std::string>> insert;   // place and text of it, in the text the search was started with
+  uint64_t text_hash = 0;     // of the declarations it was about (`hash_of_declarations`); the worker's own, never sent
+
+  [[nodiscard]] auto is_done() const -> bool { return phase == JobPhase::Done; }
+  [[nodiscard]] auto is_paused() const -> bool { return phase == JobPhase::Paused || phase == JobPhase::Kept; }
+  /// A search for a schedule of its own.
+  [[nodiscard]] auto tunes() const -> bool { return kind == JobKind::Tune && schedule.empty(); }
+  /// A search for the statements that take the place of `sch.tune()` in `schedule`.
+  [[nodiscard]] auto fills() const -> bool { return kind == JobKind::Tune && !schedule.empty(); }
+  /// A run, compiled or interpreted.
+  [[nodiscard]] auto executes() const -> bool { return kind == JobKind::Run || kind == JobKind::Interpret; }
+};
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,22 @@
+// `loopsmith/job`: how the front sends the facts of a background job to the worker, and how the worker reads them.
+#pragma once
+
+#include <optional>
+
+#include "lsp/jobs/facts.h"
+#include "lsp/protocol/json.h"
+
+namespace loopsmith::lsp {
+
+inline constexpr const char* job_method = "loopsmith/job";
+
+/// The parameters of `loopsmith/job`. Members without a value are left out.
+[[nodiscard]] auto to_json(const JobFacts& job) -> Json;
+
+/// None: the kind or the phase is missing or unknown.
+[[nodiscard]] auto job_from(const Json& params) -> std::optional<JobFacts>;
+
+/// A number that a JSON object has under a name; none: it has no such member, or the member is no number.
+[[nodiscard]] auto number_in(const Json& json, const char* name) -> std::optional<double>;
+
+}  // namespace loopsmith::lsp

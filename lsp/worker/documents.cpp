@@ -1,0 +1,254 @@
+// Open documents: texts that change, their checks, runs of their schedules, and the messages about them. See worker.h.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "lsp/protocol/sync.h"
+#include "lsp/protocol/uri.h"
+#include "lsp/worker/faults.h"
+#include "lsp/worker/worker.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+/// A replay that takes longer than this is shown, and how often.
+constexpr auto progress_after = std::chrono::milliseconds(150);
+constexpr auto progress_gap = std::chrono::milliseconds(100);
+
+/// Schedules that take less than this are run before a completion is answered, so that their errors come with the key.
+constexpr auto brief = std::chrono::milliseconds(4);
+
+}  // namespace
+
+void Worker::open(const Frame& frame, const Json& params) {
+  auto open = std::make_unique<OpenDocument>();
+  const Json& item = member(params, "textDocument");
+  open->number = frame.number(header::document).value_or(0);
+  auto version = static_cast<int64_t>(frame.number(header::version).value_or(0));
+  std::string text = string_in(item, "text");
+  // The blame must be laid before the text is looked at.
+  write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, static_cast<uint64_t>(version)}}));
+  misbehave_if_text_asks(text);
+  std::string uri = string_in(item, "uri");
+  open->path = path_of(uri);
+  if (imports_ == nullptr) { imports_ = std::make_shared<workspace::Imports>(std::make_shared<EditorTexts>(*this), folders_); }
+  open->document = std::make_unique<workspace::Document>(std::move(uri), version, std::move(text), imports_->of(open->path));
+  write(framed("", {{header::working, 0}}));
+  open->waits_since = Clock::now();
+  std::string path = open->path;
+  documents_.push_back(std::move(open));
+  refresh_imports_of(path);
+}
+
+void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) {
+  std::vector<Json> messages = {params};
+  auto version = frame.number(header::version).value_or(0);
+  for (Frame& later : later_edits(open.number)) {
+    std::string why;
+    auto message = parse_json(later.body, why);
+    if (!message) { continue; }
+    misbehave_if_message_asks(member(*message, "params"));
+    version = later.number(header::version).value_or(version);
+    messages.push_back(member(*message, "params"));
+  }
+  write(framed("", {{header::working, 1}, {header::document, open.number}, {header::version, version}}));
+  std::vector<Json> changes;
+  for (const Json& one : messages) {
+    const Json& list = member(one, "contentChanges");
+    if (list.is_array()) { changes.insert(changes.end(), list.begin(), list.end()); }
+  }
+  if (changes.size() == 1) {
+    workspace::SnapshotPtr before = open.document->snapshot();
+    auto edit = edit_from(changes.front(), before->text(), before->lines(), encoding_);
+    before.reset();
+    if (edit) { open.document->edit(static_cast<int64_t>(version), edit->replaced, edit->text); }
+  } else if (!changes.empty()) {
+    for (const ByteEdit& edit : joined_edits(changes, SyncedText(open.document->snapshot()->text()), encoding_)) {
+      open.document->edit(static_cast<int64_t>(version), edit.replaced, edit.text);
+    }
+  }
+  open.document->set_version(static_cast<int64_t>(version));
+  open.needs_check = true;
+  if (!open.needs_replay) { open.waits_since = Clock::now(); }
+  open.needs_replay = true;
+  // An edit that is alone is analysed at once; the front's books are settled by what follows.
+  bool is_last = false;
+  {
+    std::lock_guard lock(mutex_);
+    is_last = arrived_.empty();
+  }
+  if (is_last) {
+    check(open);
+  } else {
+    write(framed("", {{header::working, 0}}));
+  }
+  refresh_imports_of(open.path);
+}
+
+/// Options without `loopHints` leave it as it is.
+void Worker::set_hints(const Json& options) {
+  if (!member(options, "loopHints").is_boolean() || std::exchange(loop_hints_, bool_in(options, "loopHints")) == bool_in(options, "loopHints")) { return; }
+  for (const auto& open : documents_) {
+    if (!open->needs_check && !open->needs_replay) { publish(*open); }
+  }
+}
+
+void Worker::set_folders(const Json& params) {
+  folders_.clear();
+  too_large_until_ = {};
+  for (const Json& uri : member(params, "folders")) {
+    std::string path = uri.is_string() ? path_of(uri.get<std::string>()) : std::string();
+    while (path.size() > 1 && path.ends_with('/')) { path.pop_back(); }
+    if (path.starts_with('/')) { folders_.push_back(std::move(path)); }
+  }
+  if (imports_ == nullptr) { return; }
+  imports_->set_roots(folders_);
+  for (const auto& open : documents_) {
+    if (!open->document->imports_have_changed()) { continue; }
+    open->needs_check = open->needs_replay = true;
+  }
+}
+
+/// Documents that import a file whose text changed are checked again.
+void Worker::refresh_imports() {
+  if (imports_ == nullptr || !imports_->refresh()) { return; }
+  for (const auto& open : documents_) {
+    if (open->needs_check || !open->document->imports_have_changed()) { continue; }
+    open->needs_check = true;
+    if (!open->needs_replay) { open->waits_since = Clock::now(); }
+    open->needs_replay = true;
+  }
+}
+void Worker::refresh_imports_of(const std::string& path) {
+  if (imports_ != nullptr && imports_->asked_for(path)) { refresh_imports(); }
+}
+
+/// A search outside of the editor may find better schedules: then lenses are asked for again.
+void Worker::refresh_records() {
+  int64_t written = records_.written();
+  if (!refreshes_lenses_ || documents_.empty() || std::exchange(records_seen_, written) == written) { return; }
+  std::map<uint64_t, double> bests;
+  for (const auto& open : documents_) {
+    for (const workspace::Program& program : open->document->snapshot()->programs()) {
+      auto best = program.module && !program.is_inside ? records_.best(program.module) : std::nullopt;
+      if (best) { bests[records_.hash_of(program.module)] = best->best.median_seconds; }
+    }
+  }
+  if (std::exchange(bests_, bests) != bests) { write(framed("", {{header::records, 1}})); }
+}
+
+void Worker::check(OpenDocument& open) {
+  Working working(*this, &open);
+  misbehave_if_text_asks(open.document->snapshot()->text());
+  open.document->check();
+  open.needs_check = false;
+  // Errors of a schedule that is edited would vanish, and come back with the replay a moment later. They stay while no other diagnostic changes.
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  std::string checked = to_text(diagnostics_message(*snapshot, encoding_)["params"]["diagnostics"]);
+  bool is_news = std::exchange(open.checked, checked) != checked;
+  if (is_news || !open.shows_schedules || open.document->has_schedule_findings() || (loop_hints_ && !open.needs_replay)) {
+    publish(open);
+  } else if (!pulls_) {
+    write(framed("", {{header::unchanged, 1}, {header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
+  }
+}
+
+/// Runs the schedules of one document. Frames that arrive stop the run, and it goes on later.
+auto Worker::replay_one() -> bool {
+  auto found = std::find_if(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_replay; });
+  if (found == documents_.end()) { return false; }
+  OpenDocument& open = **found;
+  CancelSource source;
+  Yielding yielding(*this, source);
+  if (yielding.is_refused) { return false; }
+  Working working(*this, &open);
+  // The editor shows how far a long replay is, a few times a second.
+  script::StepWatch watch;
+  std::vector<DeclId> finished;
+  const script::ScheduleRun* running = nullptr;
+  DeclId last = 0;
+  Clock::time_point told = open.waits_since + progress_after - progress_gap;
+  // Tests compare whole transcripts, on slow machines too.
+  static const bool is_patient = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
+  if (shows_progress(capabilities_) && !is_patient) {
+    watch = [&](const script::ScheduleRun& run, size_t step) {
+      if (running != &run && last != 0) { finished.push_back(last); }
+      running = &run;
+      last = run.decl;
+      if (Clock::now() - told < progress_gap) { return; }
+      told = Clock::now();
+      send_progress(open, replay_marks(*open.document->snapshot(), &run, step, finished));
+    };
+  }
+  if (open.document->replay(source.token(), watch)) { publish_replayed(open); }
+  return true;
+}
+
+/// The same before a completion is answered, where it takes no time that anybody notices.
+void Worker::replay_briefly(OpenDocument& open) {
+  using Seconds = std::chrono::duration<double>;
+  if (!open.needs_replay || seconds_to_replay(*open.document->snapshot()) > Seconds(brief).count()) { return; }
+  CancelSource source;
+  Yielding yielding(*this, source);
+  if (yielding.is_refused) { return; }
+  Working working(*this, &open);
+  Deadline until = in(brief);
+  auto watch = [&](const script::ScheduleRun&, size_t) {
+    if (Clock::now() > until) { source.cancel(); }
+  };
+  if (open.document->replay(source.token(), watch)) { publish_replayed(open); }
+}
+
+void Worker::publish_replayed(OpenDocument& open) {
+  open.needs_replay = false;
+  publish(open);
+  send_stale_views(open);
+  send_progress(open, replay_marks(*open.document->snapshot()));
+}
+
+/// Marks beside lines that show how far schedules are run, where they changed.
+void Worker::send_progress(OpenDocument& open, const std::vector<ReplayMark>& marks) {
+  if (!shows_progress(capabilities_)) { return; }
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  Json message = progress_message(*snapshot, encoding_, marks);
+  std::string now = to_text(message["params"]["marks"]);
+  if (now == open.marks) { return; }
+  open.marks = std::move(now);
+  // The frame has no version: the message names its text itself.
+  write(framed(to_text(message), {{header::document, open.number}}));
+}
+
+/// Reports the views of earlier versions that the editor may still show.
+void Worker::send_stale_views(OpenDocument& open) {
+  int64_t version = open.document->snapshot()->version();
+  Json stale = Json::array();
+  for (auto view = open.served.begin(); view != open.served.end();) {
+    if (view->second < version) {
+      stale.push_back(view->first);
+      view = open.served.erase(view);
+    } else {
+      ++view;
+    }
+  }
+  if (!stale.empty() && shows_views(capabilities_)) { write(framed(to_text(stale), {{header::views, 1}})); }
+}
+
+/// Sends the diagnostics as they are now, unless the same ones were sent of this version before.
+void Worker::publish(OpenDocument& open) {
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  Json json = diagnostics_message(*snapshot, encoding_, manual_, shows_views(capabilities_));
+  size_t before = json["params"]["diagnostics"].size();
+  if (loop_hints_ && !pulls_) { add_loop_hints(*snapshot, encoding_, json["params"]["diagnostics"]); }
+  RecordsOfPrograms recorded(records_, machine_.peaks);
+  if (!pulls_) { add_verdicts(*snapshot, encoding_, {jobs_, &recorded}, json["params"]["diagnostics"]); }
+  std::string message = to_text(json);
+  if (message == open.published) { return; }
+  open.published = message;
+  open.shows_schedules = open.document->has_schedule_findings() || json["params"]["diagnostics"].size() > before;
+  if (pulls_) { return; }
+  write(framed(message,
+               {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,24 @@
+// The machine that hovers and lenses compare with: the one that the editor's options `caches` and `peaks` describe, or this one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lsp/features/hover.h"
+#include "lsp/protocol/json.h"
+#include "target/peaks.h"
+
+namespace loopsmith::lsp {
+
+struct MachineFacts {
+  Machine machine;
+  std::optional<target::Peaks> peaks;   // of all cores; none: not measured
+};
+
+/// Properties that the options leave out are this machine's.
+[[nodiscard]] auto machine_facts(const Json& options) -> MachineFacts;
+
+/// The time when the file of measured peaks was written; 0: there is none.
+[[nodiscard]] auto peaks_file_written() -> int64_t;
+
+}  // namespace loopsmith::lsp
