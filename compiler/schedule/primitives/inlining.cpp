@@ -21,10 +21,10 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
-#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule {
 namespace primitives {
