@@ -183,15 +183,17 @@ auto is_decided_around(const Stmt& stmt, const std::vector<const VarNode*>& arou
   return found;
 }
 
-}  // namespace
+/// The ways to a loop that are followed.
+struct Paths {
+  std::vector<Path> all;
+  bool is_alike = true;          // every iteration of the loops around is the same, so one way is enough
+  bool has_parameters = false;   // the loop uses symbolic sizes, which have assumed values
+  int64_t extent = 0;            // the largest of the loop, over all ways
+};
 
-auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) -> std::optional<Carried> {
-  auto facts = loop_facts(function, wanted);
-  VarMap bindings;
-  add_bindings(function->body, bindings);
-  std::vector<Path> paths;
-  bool is_alike = true;                      // every iteration of the loops around is the same
-  bool has_parameters = false;
+/// None where the function lacks the loop, or the loop's bounds have no value.
+auto paths_to(const PrimFunc& function, NodeId wanted, const LoopFacts& facts, const VarMap& bindings) -> std::optional<Paths> {
+  Paths out;
   for (bool is_middle : {false, true}) {
     Path path{wanted, is_middle};
     for (const Var& param : function->params) {
@@ -204,49 +206,50 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
     }
     Valuation parameters = path.values;
     path.find(function->body);
-    if (path.loop == nullptr || !facts) { return std::nullopt; }
+    if (path.loop == nullptr) { return std::nullopt; }
     Stmt whole{Ref<StmtNode>(path.loop)};
     if (is_middle) {
-      is_alike = !is_decided_around(whole, path.loops, bindings) &&
-                 std::all_of(facts->touches.begin(), facts->touches.end(), [](const Touch& touch) { return touch.is_moved_as_one; });
-      if (is_alike) { break; }
+      out.is_alike = !is_decided_around(whole, path.loops, bindings) &&
+                     std::all_of(facts.touches.begin(), facts.touches.end(), [](const Touch& touch) { return touch.is_moved_as_one; });
+      if (out.is_alike) { break; }
     }
     post_order(whole, [](const Stmt&) {}, [&](const Expr& expr) {
-      has_parameters = has_parameters || std::any_of(parameters.begin(), parameters.end(), [&](const auto& one) { return one.first == expr.get(); });
+      out.has_parameters = out.has_parameters || std::any_of(parameters.begin(), parameters.end(), [&](const auto& one) { return one.first == expr.get(); });
     });
-    paths.push_back(std::move(path));
+    out.all.push_back(std::move(path));
   }
-  const For& loop = *paths.front().loop;
-  int64_t extent = 0;
-  for (const Path& path : paths) {
+  const For& loop = *out.all.front().loop;
+  for (const Path& path : out.all) {
     auto own = evaluate_integer(loop.extent, path.values);
     if (!own || !evaluate_integer(loop.min, path.values)) { return std::nullopt; }
-    extent = std::max(extent, *own);
+    out.extent = std::max(out.extent, *own);
   }
-  most_accesses /= static_cast<int64_t>(paths.size());
+  return out;
+}
 
-  // The budget may cover all iterations; otherwise some iterations, with inner loops cut as little as necessary.
-  Iterations run;
-  int64_t iterations = extent;
+/// The number of iterations that a budget of accesses allows for a loop, and the limit for loops inside. If the budget does not cover all
+/// iterations, some of them are followed, with inner loops cut as little as necessary.
+struct Limits { int64_t iterations = 0, inner = INT64_MAX; };
+auto limits_of(const For& loop, int64_t extent, int64_t most_accesses) -> Limits {
   auto budget = static_cast<double>(most_accesses);
-  if (accesses_in(loop.body, INT64_MAX) * static_cast<double>(iterations) > budget) {
-    struct Try { int64_t iterations, inner_from, inner_to; };
-    iterations = std::min<int64_t>(extent, 2);
-    run.most_inner = 2;
-    for (const Try& one : {Try{8, int64_t{1} << 20, 4}, Try{4, 4, 2}}) {
-      int64_t some = std::min(extent, one.iterations);
-      int64_t inner = one.inner_from;
-      while (inner > one.inner_to && accesses_in(loop.body, inner) * static_cast<double>(some) > budget) { inner /= 2; }
-      double each = accesses_in(loop.body, inner);
-      if (each * static_cast<double>(some) > budget) { continue; }
-      run.most_inner = inner;
-      iterations = std::clamp(static_cast<int64_t>(budget / std::max(each, 1.0)), some, std::min(extent, most_iterations));
-      break;
-    }
+  if (accesses_in(loop.body, INT64_MAX) * static_cast<double>(extent) <= budget) { return {extent, INT64_MAX}; }
+  struct Try { int64_t iterations, inner_from, inner_to; };
+  for (const Try& one : {Try{8, int64_t{1} << 20, 4}, Try{4, 4, 2}}) {
+    int64_t some = std::min(extent, one.iterations);
+    int64_t inner = one.inner_from;
+    while (inner > one.inner_to && accesses_in(loop.body, inner) * static_cast<double>(some) > budget) { inner /= 2; }
+    double each = accesses_in(loop.body, inner);
+    if (each * static_cast<double>(some) > budget) { continue; }
+    return {std::clamp(static_cast<int64_t>(budget / std::max(each, 1.0)), some, std::min(extent, most_iterations)), inner};
   }
-  Carried out;
+  return {std::min<int64_t>(extent, 2), 2};
+}
+
+/// Follows the loop's iterations on every path. False where a statement could not be followed, or the steps are used up.
+auto follow_all(const Paths& paths, int64_t iterations, int64_t most_accesses, Iterations& run, Carried& out) -> bool {
+  const For& loop = *paths.all.front().loop;
   bool is_followed = true;
-  for (const Path& path : paths) {
+  for (const Path& path : paths.all) {
     int64_t min = evaluate_integer(loop.min, path.values).value_or(0);
     int64_t end = std::min(iterations, evaluate_integer(loop.extent, path.values).value_or(0));
     run.forget();
@@ -258,20 +261,27 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
     }
     out.followed = std::max(out.followed, run.now);
   }
-  std::vector<Buffer> made;
-  add_made(loop.body, made);
-  auto is_made = [&](const Buffer& buffer) { return std::find(made.begin(), made.end(), buffer) != made.end(); };
+  return is_followed;
+}
+
+auto contains(const std::vector<Buffer>& buffers, const Buffer& buffer) -> bool { return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end(); }
+
+/// Buffers whose accesses are not all known: indices without a value, memory whose address is taken, memory with several buffers.
+auto unknown_buffers(const Iterations& run, const std::vector<Buffer>& made) -> std::vector<Buffer> {
+  std::vector<Buffer> out;
   for (const Buffer& buffer : run.unknown) {
-    if (!is_made(buffer)) { out.unknown.push_back(buffer); }
+    if (!contains(made, buffer)) { out.push_back(buffer); }
   }
-  // Accesses are incomplete or ambiguous for memory whose address is taken, and for memory with several buffers.
   for (const Buffer& buffer : run.touched) {
     bool has_other = std::any_of(run.touched.begin(), run.touched.end(), [&](const Buffer& other) { return !other.same_as(buffer) && other->data.same_as(buffer->data); });
-    if ((has_other || run.handed.contains(buffer->data.get())) && !is_made(buffer)) { out.unknown.push_back(buffer); }
+    if ((has_other || run.handed.contains(buffer->data.get())) && !contains(made, buffer)) { out.push_back(buffer); }
   }
-  auto is_unknown = [&](const Buffer& buffer) { return std::find(out.unknown.begin(), out.unknown.end(), buffer) != out.unknown.end(); };
-  out.is_whole = is_followed && is_alike && !run.is_cut && out.followed == extent && !has_parameters;
+  return out;
+}
 
+/// The dependences that were met, each pair of access texts once.
+auto dependences_of(const Iterations& run, const std::vector<Buffer>& made, const VarMap& bindings) -> std::vector<Dependence> {
+  std::vector<Dependence> out;
   arith::Analyzer analyzer;
   auto access_text = [&](const Buffer& buffer, const Array<Expr>& indices) {
     std::string text = buffer->name.str() + "[";
@@ -279,33 +289,59 @@ auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) 
     return text + "]";
   };
   for (const Iterations::Met& met : run.met) {
-    if (is_made(met.buffer)) { continue; }
+    if (contains(made, met.buffer)) { continue; }
     Dependence one{met.kind, met.buffer, access_text(met.buffer, *met.accesses.first), access_text(met.buffer, *met.accesses.second), met.least, met.most};
-    // Two accesses with the same text count as one.
-    auto same = std::find_if(out.dependences.begin(), out.dependences.end(), [&](const Dependence& d) { return d.kind == one.kind && d.first == one.first && d.second == one.second; });
-    if (same == out.dependences.end()) {
-      out.dependences.push_back(std::move(one));
+    auto same = std::find_if(out.begin(), out.end(), [&](const Dependence& d) { return d.kind == one.kind && d.first == one.first && d.second == one.second; });
+    if (same == out.end()) {
+      out.push_back(std::move(one));
     } else {
       same->least = std::min(same->least, one.least);
       same->most = std::max(same->most, one.most);
     }
   }
+  return out;
+}
 
-  bool is_apart = true;
+/// True when a block of the statement has another name for a part of a buffer (match_buffer).
+auto has_views(const Stmt& stmt) -> bool {
+  bool found = false;
+  post_order(stmt, [&](const Stmt& one) { found = found || (one->kind == NodeKind::Block && !one.as<Block>()->match_buffers.empty()); }, [](const Expr&) {});
+  return found;
+}
+
+}  // namespace
+
+auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) -> std::optional<Carried> {
+  auto facts = loop_facts(function, wanted);
+  if (!facts) { return std::nullopt; }
+  VarMap bindings;
+  add_bindings(function->body, bindings);
+  auto paths = paths_to(function, wanted, *facts, bindings);
+  if (!paths) { return std::nullopt; }
+  const For& loop = *paths->all.front().loop;
+  most_accesses /= static_cast<int64_t>(paths->all.size());
+  Limits limits = limits_of(loop, paths->extent, most_accesses);
+  Iterations run;
+  run.most_inner = limits.inner;
+  Carried out;
+  bool is_followed = follow_all(*paths, limits.iterations, most_accesses, run, out);
+  std::vector<Buffer> made;
+  add_made(loop.body, made);
+  out.unknown = unknown_buffers(run, made);
+  out.is_whole = is_followed && paths->is_alike && !run.is_cut && out.followed == paths->extent && !paths->has_parameters;
+  out.dependences = dependences_of(run, made, bindings);
+  bool is_apart = !has_views(loop.body);
   for (const Touch& touch : facts->touches) {
-    if (is_made(touch.buffer)) { continue; }
-    is_apart = is_apart && (!touch.is_written || (touch.is_apart && touch.is_moved_as_one && !is_unknown(touch.buffer)));
-    auto found = run.reuse.find(touch.buffer.get());
-    if (is_unknown(touch.buffer)) { continue; }
-    if (found != run.reuse.end()) {
+    if (contains(made, touch.buffer)) { continue; }
+    bool is_unknown = contains(out.unknown, touch.buffer);
+    is_apart = is_apart && (!touch.is_written || (touch.is_apart && touch.is_moved_as_one && !is_unknown));
+    if (is_unknown) { continue; }
+    if (auto found = run.reuse.find(touch.buffer.get()); found != run.reuse.end()) {
       out.reuses.push_back({touch.buffer, found->second, bytes_of_iterations(function, wanted, found->second)});
     } else if (out.is_whole || touch.is_apart) {
       out.reuses.push_back({touch.buffer});
     }
   }
-  bool has_views = false;                    // another name for a part of a buffer (match_buffer)
-  post_order(loop.body, [&](const Stmt& one) { has_views = has_views || (one->kind == NodeKind::Block && !one.as<Block>()->match_buffers.empty()); }, [](const Expr&) {});
-  is_apart = is_apart && !has_views;
   out.is_none_proved = out.dependences.empty() && ((out.is_whole && out.unknown.empty()) || is_apart);
   return out;
 }

@@ -10,6 +10,7 @@
 #include "ir/operations.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::cost {
 namespace {
@@ -221,14 +222,13 @@ class Collector {
       loops_around_ = nest_.loops.size();
       conditions_around_ = nest_.conditions.size();
     }
-    bool was_inside = std::exchange(inside_, inside_ || is_wanted);
+    ScopedValue in_wanted(inside_, inside_ || is_wanted);
     if (inside_) { inner.push_back(&node); }
     around_.push_back(&node);
     nest_.loops.push_back(nest_loop(node));
     Flops flops = walk(node.body);
     nest_.loops.pop_back();
     around_.pop_back();
-    inside_ = was_inside;
     if (is_wanted) { take(flops); }
     return flops;
   }
@@ -258,7 +258,7 @@ class Collector {
       loops_around_ = nest_.loops.size();
       conditions_around_ = nest_.conditions.size();
     }
-    bool was_inside = std::exchange(inside_, inside_ || is_wanted);
+    ScopedValue in_wanted(inside_, inside_ || is_wanted);
     Flops flops;
     if (block.init) {
       // `T.init()` runs in the first instances of a reduction.
@@ -268,7 +268,6 @@ class Collector {
       nest_.conditions.resize(around);
     }
     flops += walk(block.body);
-    inside_ = was_inside;
     nest_.conditions.resize(conditions);
     if (is_wanted) { take(flops); }
     return flops;

@@ -16,6 +16,7 @@
 #include "ir/calls.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -181,10 +182,11 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   AccessSite s;
   s.binding = binding(buffer.get());
   s.buffer = buffer.get();
-  bool outer = std::exchange(is_index_, true);
-  for (const Expr& i : indices) { s.indices.push_back(index(i)); }
-  if (predicate) { s.predicate = int_expr(predicate); }
-  is_index_ = outer;
+  {
+    ScopedValue in_index(is_index_, true);
+    for (const Expr& i : indices) { s.indices.push_back(index(i)); }
+    if (predicate) { s.predicate = int_expr(predicate); }
+  }
   for (size_t i = blocks_.size(); i-- > 0;) {
     BlockAround& around = blocks_[i];
     if (around.own.contains(buffer.get())) { break; }
@@ -659,11 +661,12 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
         out->declared.push_back(std::move(declared));
       }
     };
-    // Loads in the indices of a region are not checked against the block's regions.
-    std::vector<BlockAround> outer = std::exchange(blocks_, {});
-    declare(b.reads, around.reads);
-    declare(b.writes, around.writes);
-    blocks_ = std::move(outer);
+    {
+      // Loads in the indices of a region are not checked against the block's regions.
+      ScopedValue without_blocks(blocks_, std::vector<BlockAround>());
+      declare(b.reads, around.reads);
+      declare(b.writes, around.writes);
+    }
     blocks_.push_back(std::move(around));
   }
   Stmt described = options_.describe ? options_.describe(b) : Stmt();
@@ -703,7 +706,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
   out->slot = slot(n.var.get());
   out->counter = static_cast<uint32_t>(loops.size());
   loops.push_back({n.id, n.origin, n.var->name, loop_});
-  int outer = std::exchange(loop_, static_cast<int>(out->counter));
+  ScopedValue inside(loop_, static_cast<int>(out->counter));
   define(n.var.get());
   bool is_thread = n.for_kind == ForKind::ThreadBinding && n.thread && is_thread_axis(n.thread->thread_tag.view());
   if (is_thread) {
@@ -720,7 +723,6 @@ auto Compiler::loop(const For& n) -> const Statement* {
   } else {
     out->body = statement(n.body);
   }
-  loop_ = outer;
   return out;
 }
 
@@ -785,9 +787,8 @@ auto Compiler::pointer(const Expr& e) -> const PointerExpr* {
   if (const auto* c = e.as<Call>()) {
     if (c->op == "address_of" && c->args.size() == 1) {
       if (const auto* load = c->args[0].as<BufferLoad>()) {
-        std::vector<BlockAround> outer = std::exchange(blocks_, {});   // taking an address is no access
+        ScopedValue without_blocks(blocks_, std::vector<BlockAround>());   // taking an address is no access
         AccessSite place = site(load->buffer, load->indices, {}, load->origin, false);
-        blocks_ = std::move(outer);
         return make_pointer<AddressOf>(std::move(place)).p;
       }
     }
@@ -965,13 +966,13 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     return out;
   }
   calling_.push_back(name);
-  std::vector<BlockAround> outer = std::exchange(blocks_, {});
-  Returns around = std::exchange(returns_, {});
-  out->body = statement(func->body);
-  std::swap(around, returns_);
-  out->returns_ints = around.ints;
-  out->returns_reals = around.reals;
-  blocks_ = std::move(outer);
+  {
+    ScopedValue without_blocks(blocks_, std::vector<BlockAround>());
+    ScopedValue own_returns(returns_, Returns());
+    out->body = statement(func->body);
+    out->returns_ints = returns_.ints;
+    out->returns_reals = returns_.reals;
+  }
   calling_.pop_back();
   enclose(name, out->body);
   return out;
@@ -1070,18 +1071,15 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
           out->extent = int_expr(n.value);
           out->counter = static_cast<uint32_t>(loops.size());
           loops.push_back({0, {}, iter->var->name, loop_});
-          int outer = std::exchange(loop_, static_cast<int>(out->counter));
+          ScopedValue inside(loop_, static_cast<int>(out->counter));
           out->body = statement(n.body);
-          loop_ = outer;
           return out;
         }
       }
       if (n.key == "reduce_scope") {
         const auto* subject = std::get_if<Expr>(&n.node);
-        const Reduce* outer = std::exchange(reducer_, subject ? subject->as<Reduce>() : nullptr);
-        const Statement* out = statement(n.body);
-        reducer_ = outer;
-        return out;
+        ScopedValue inside(reducer_, subject ? subject->as<Reduce>() : nullptr);
+        return statement(n.body);
       }
       return statement(n.body);
     }

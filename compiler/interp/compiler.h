@@ -99,6 +99,7 @@ class Compiler {
   auto shuffle_between_threads(const Call& n) -> Code;
   /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null for other calls.
   auto tile_operation(const Call& n) -> const Statement*;
+  class TileForms;
   auto matrix_product_of_wavefront(const Call& n) -> std::optional<Code>;
   auto add_terms(Index& sum, const Expr& e, int64_t factor) -> bool;
   auto index(const Expr& e) -> Index;

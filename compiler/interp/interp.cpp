@@ -65,70 +65,70 @@ auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) ->
   return out;
 }
 
-}  // namespace
+auto misfit(const PrimFunc& func, size_t i, const std::string& why) -> Diagnostic {
+  return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("why", why);
+}
 
-auto interpret(const IRModule& given, Name function, std::span<const Argument> arguments, const Options& options) -> Result<Stats> {
-  IRModule module = in_plain_words(given);
-  PrimFunc func = module->find(function);
-  if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
-  if (arguments.size() != func->params.size()) {
-    return error(loopsmith::Code::InterpArgument, func->origin).arg("name", function.view())
-        .arg("why", "it takes " + std::to_string(func->params.size()) + " arguments and got " + std::to_string(arguments.size()));
+/// The parameters of a compiled function: bindings of buffers, values of shape variables, and sizes that must agree with the arguments.
+struct Parameters {
+  struct SetVar { uint32_t slot; int64_t value; };
+  struct Expectation { std::string buffer; const IntExpr* declared; int64_t given; };
+  std::vector<BindBuffer> binds;
+  std::vector<SetVar> sets;
+  std::vector<Expectation> expectations;
+};
+
+/// Matches a buffer's shape, strides and offset with a tensor's: the first use of a variable defines it, later ones must agree.
+auto match_buffer(Compiler& compiler, const PrimFunc& func, size_t i, const Buffer& buffer, const Argument& argument, Parameters& out) -> Status {
+  const auto* view = std::get_if<TensorView>(&argument);
+  if (!view) { return misfit(func, i, "it is a buffer and got a number"); }
+  if (!(view->dtype == buffer->dtype)) { return misfit(func, i, "its elements are " + buffer->dtype.str() + " and it got " + view->dtype.str()); }
+  if (view->shape.size() != buffer->shape.size()) {
+    return misfit(func, i, "it has " + std::to_string(buffer->shape.size()) + " dimensions and got shape " + shape_text(view->shape));
   }
-  Compiler compiler(module, options);
+  std::vector<int64_t> strides(view->shape.size());
+  int64_t stride = 1;
+  for (size_t d = view->shape.size(); d-- > 0;) { strides[d] = stride; stride *= view->shape[d]; }
+  auto match = [&](const Expr& e, int64_t value) {
+    if (const auto* v = e.as<VarNode>(); v && !compiler.is_defined(v)) {
+      compiler.define(v);
+      out.sets.push_back({compiler.slot(v), value});
+      return;
+    }
+    out.expectations.push_back({buffer->name.str(), compiler.int_expr(e), value});
+  };
+  for (size_t d = 0; d < view->shape.size(); ++d) { match(buffer->shape[d], view->shape[d]); }
+  for (size_t d = 0; is_strided(buffer) && d < buffer->strides.size(); ++d) {
+    if (view->shape[d] != 1 || buffer->strides[d].as<VarNode>()) { match(buffer->strides[d], strides[d]); }
+  }
+  if (buffer->elem_offset) { match(buffer->elem_offset, 0); }
+  return ok();
+}
+
+auto match_parameters(Compiler& compiler, const PrimFunc& func, std::span<const Argument> arguments) -> Result<Parameters> {
   compiler.find_implicit(*func);
-  // Parameters: memory for buffers, numbers for others; shape variables get their values from the arguments.
-  struct ParamBuffer { Buffer buffer; size_t index; };
-  std::vector<ParamBuffer> buffers;
+  std::vector<std::pair<Buffer, size_t>> buffers;
   for (size_t i = 0; i < func->params.size(); ++i) {
     (void)compiler.slot(func->params[i].get());
     compiler.define(func->params[i].get());
-    if (Buffer b = func->buffer_of(func->params[i])) { buffers.push_back({b, i}); }
+    if (Buffer b = func->buffer_of(func->params[i])) { buffers.emplace_back(b, i); }
   }
-  struct SetVar { uint32_t slot; int64_t value; };
-  std::vector<SetVar> sets;
-  std::vector<std::pair<const IntExpr*, int64_t>> expectations;
-  std::vector<std::string> expectation_names;
-  auto misfit = [&](size_t i, const std::string& why) {
-    return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("why", why);
-  };
-  for (const ParamBuffer& p : buffers) {
-    const auto* view = std::get_if<TensorView>(&arguments[p.index]);
-    if (!view) { return misfit(p.index, "it is a buffer and got a number"); }
-    if (!(view->dtype == p.buffer->dtype)) { return misfit(p.index, "its elements are " + p.buffer->dtype.str() + " and it got " + view->dtype.str()); }
-    if (view->shape.size() != p.buffer->shape.size()) {
-      return misfit(p.index, "it has " + std::to_string(p.buffer->shape.size()) + " dimensions and got shape " + shape_text(view->shape));
-    }
-    std::vector<int64_t> strides(view->shape.size());
-    int64_t stride = 1;
-    for (size_t d = view->shape.size(); d-- > 0;) { strides[d] = stride; stride *= view->shape[d]; }
-    auto match = [&](const Expr& e, int64_t value) {
-      if (const auto* v = e.as<VarNode>(); v && !compiler.is_defined(v)) {
-        compiler.define(v);
-        sets.push_back({compiler.slot(v), value});
-        return;
-      }
-      expectations.emplace_back(compiler.int_expr(e), value);
-      expectation_names.push_back(p.buffer->name.str());
-    };
-    for (size_t d = 0; d < view->shape.size(); ++d) { match(p.buffer->shape[d], view->shape[d]); }
-    for (size_t d = 0; is_strided(p.buffer) && d < p.buffer->strides.size(); ++d) {
-      if (view->shape[d] != 1 || p.buffer->strides[d].as<VarNode>()) { match(p.buffer->strides[d], strides[d]); }
-    }
-    if (p.buffer->elem_offset) { match(p.buffer->elem_offset, 0); }
+  Parameters out;
+  for (const auto& [buffer, i] : buffers) {
+    LOOPSMITH_CHECK(match_buffer(compiler, func, i, buffer, arguments[i], out));
   }
-  std::vector<BindBuffer> binds;
-  for (const ParamBuffer& p : buffers) {
-    binds.push_back(compiler.bind_buffer(p.buffer));
-    for (BindBuffer& b : compiler.implicit_of(p.buffer->data.get())) { binds.push_back(std::move(b)); }
+  for (const auto& [buffer, i] : buffers) {
+    out.binds.push_back(compiler.bind_buffer(buffer));
+    for (BindBuffer& b : compiler.implicit_of(buffer->data.get())) { out.binds.push_back(std::move(b)); }
   }
   for (const Var& param : func->params) {
-    for (BindBuffer& b : compiler.implicit_of(param.get())) { binds.push_back(std::move(b)); }
+    for (BindBuffer& b : compiler.implicit_of(param.get())) { out.binds.push_back(std::move(b)); }
   }
-  const Statement* body = compiler.statement(func->body);
-  if (!compiler.errors.empty()) { return std::move(compiler.errors); }
+  return out;
+}
 
-  Frame frame;
+/// A frame with room for everything that was compiled, and the limits of a run.
+void prepare(Frame& frame, const Compiler& compiler, const Options& options) {
   frame.options = &options;
   frame.slots.resize(compiler.slot_count);
   frame.pointers.resize(compiler.slot_count);
@@ -137,18 +137,15 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
   frame.counts.resize(compiler.pieces.size());
   frame.iterations.resize(compiler.loops.size());
   frame.regions.resize(compiler.region_count);
-  Watch watch;
-  // Programs without unordered loops have no races.
-  if (options.report_races && compiler.has_unordered) {
-    frame.watch = &watch;
-    frame.position = Watch::beginning;
-  }
   if (options.max_steps > 0) { frame.step_limit = options.max_steps; }
   if (options.max_seconds > 0) {
     frame.deadline = std::chrono::steady_clock::now() +
                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(options.max_seconds));
   }
-  std::deque<Memory> memories;
+}
+
+/// Puts the arguments into the frame: numbers into slots, tensors as memory.
+auto set_arguments(Frame& frame, Compiler& compiler, const PrimFunc& func, std::span<const Argument> arguments, std::deque<Memory>& memories) -> Status {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const VarNode* param = func->params[i].get();
     if (const auto* view = std::get_if<TensorView>(&arguments[i])) {
@@ -165,19 +162,47 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
       frame.slots[compiler.slot(param)].f = round_to(param->dtype, value);
     } else {
       const auto* integer = std::get_if<int64_t>(&arguments[i]);
-      if (!integer) { return misfit(i, "it is an integer and got a real number"); }
+      if (!integer) { return misfit(func, i, "it is an integer and got a real number"); }
       frame.slots[compiler.slot(param)].i = wrap_to(param->dtype, *integer);
     }
   }
-  for (const SetVar& s : sets) { frame.slots[s.slot].i = s.value; }
-  for (size_t i = 0; i < expectations.size(); ++i) {
-    int64_t wanted = expectations[i].first->eval(frame);
-    if (wanted != expectations[i].second) {
-      return error(loopsmith::Code::InterpArgument, func->origin).arg("name", expectation_names[i])
-          .arg("why", "an extent or stride is " + std::to_string(expectations[i].second) + " where " + std::to_string(wanted) + " is declared");
+  return ok();
+}
+
+}  // namespace
+
+auto interpret(const IRModule& given, Name function, std::span<const Argument> arguments, const Options& options) -> Result<Stats> {
+  IRModule module = in_plain_words(given);
+  PrimFunc func = module->find(function);
+  if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
+  if (arguments.size() != func->params.size()) {
+    return error(loopsmith::Code::InterpArgument, func->origin).arg("name", function.view())
+        .arg("why", "it takes " + std::to_string(func->params.size()) + " arguments and got " + std::to_string(arguments.size()));
+  }
+  Compiler compiler(module, options);
+  LOOPSMITH_TRY(parameters, match_parameters(compiler, func, arguments));
+  const Statement* body = compiler.statement(func->body);
+  if (!compiler.errors.empty()) { return std::move(compiler.errors); }
+
+  Frame frame;
+  prepare(frame, compiler, options);
+  Watch watch;
+  // Programs without unordered loops have no races.
+  if (options.report_races && compiler.has_unordered) {
+    frame.watch = &watch;
+    frame.position = Watch::beginning;
+  }
+  std::deque<Memory> memories;
+  LOOPSMITH_CHECK(set_arguments(frame, compiler, func, arguments, memories));
+  for (const Parameters::SetVar& s : parameters.sets) { frame.slots[s.slot].i = s.value; }
+  for (const Parameters::Expectation& e : parameters.expectations) {
+    int64_t declared = e.declared->eval(frame);
+    if (declared != e.given) {
+      return error(loopsmith::Code::InterpArgument, func->origin).arg("name", e.buffer)
+          .arg("why", "an extent or stride is " + std::to_string(e.given) + " where " + std::to_string(declared) + " is declared");
     }
   }
-  for (const BindBuffer& b : binds) { b.run(frame); }
+  for (const BindBuffer& b : parameters.binds) { b.run(frame); }
   body->run(frame);
   if (frame.failed) { return std::move(frame.errors); }
   frame.stats.loops = count_loops(compiler, frame, frame.stats.total);

@@ -489,203 +489,243 @@ auto Compiler::matrix_product_of_wavefront(const Call& n) -> std::optional<Code>
   return Code{make_int<WavefrontProductInt>(std::move(product)), nullptr, n.dtype};
 }
 
-auto Compiler::tile_operation(const Call& n) -> const Statement* {
-  using Kind = TileStatement::Kind;
-  std::string_view op = n.op.view();
-  auto text = [&](size_t i) -> std::string_view {
-    const auto* s = i < n.args.size() ? n.args[i].as<StringImm>() : nullptr;
-    return s ? std::string_view(s->value) : std::string_view();
-  };
-  auto number = [&](size_t i) { return i < n.args.size() ? as_int(n.args[i]).value_or(0) : 0; };
-  auto make = [&](Kind kind, std::string_view name) {
-    auto* out = make_stmt<TileStatement>();
-    out->kind = kind;
-    out->origin = n.origin;
-    out->name = Name(std::string(name));
-    out->in_kernel = in_kernel_;
-    return out;
-  };
-  auto refuse = [&](const std::string& what) -> const Statement* {
-    unsupported(n.origin, what);
-    return make_stmt<Nothing>();
-  };
-  auto operand = [&](size_t pointer_at, const IntExpr* offset) { return TileOperand{pointer(n.args[pointer_at]), offset, pointee(n.args[pointer_at])}; };
-  auto is_whole = [&](const TileStatement& s) {
-    return std::all_of(s.operands.begin(), s.operands.end(), [&](const TileOperand& o) {
-      // A bit takes a byte, as in other buffers.
-      bool is_bit = o.element.bits == 1 && (s.kind == Kind::FillFragment || s.kind == Kind::LoadFragment || s.kind == Kind::StoreFragment);
-      return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
-    });
-  };
-  auto checked = [&](TileStatement* s) -> const Statement* {
-    if (!is_whole(*s)) { return refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type"); }
-    return s;
-  };
+/// Reads one call of a matrix unit into a statement. Each function handles a family of calls; null: the call has another form.
+class Compiler::TileForms {
+ public:
+  TileForms(Compiler& compiler, const Call& call) : c_(compiler), n_(call), op_(call.op.view()) {}
 
-  bool is_fill = op == "tvm_fill_fragment", is_load = op == "tvm_load_matrix_sync", is_store = op == "tvm_store_matrix_sync";
-  if (is_fill || is_load || is_store) {
-    if (n.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
-    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op);
+  auto read() -> const Statement* {
+    if (op_ == "tvm_fill_fragment" || op_ == "tvm_load_matrix_sync" || op_ == "tvm_store_matrix_sync") { return wmma_fragment(); }
+    if (op_ == "tvm_mma_sync" || op_ == "tvm_bmma_sync") { return wmma_product(); }
+    if (op_.starts_with("make_filled_simdgroup") || op_.starts_with("simdgroup_")) { return simdgroup(); }
+    if (op_ == "ptx_ldmatrix" || op_ == "ptx_mma" || op_ == "ptx_mma_sp" || op_ == "mma_fill" || op_ == "mma_store") { return warp(); }
+    return op_ == "call_llvm_intrin" || op_ == "call_llvm_pure_intrin" ? amx() : nullptr;
+  }
+
+ private:
+  using Kind = TileStatement::Kind;
+
+  // ---- WMMA
+
+  auto wmma_fragment() -> const Statement* {
+    bool is_fill = op_ == "tvm_fill_fragment", is_load = op_ == "tvm_load_matrix_sync";
+    if (n_.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
+    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op_);
     int m = static_cast<int>(number(1)), columns = static_cast<int>(number(2)), k = static_cast<int>(number(3));
     if (m < 1 || columns < 1 || k < 1 || m > 64 || columns > 64 || k > 128) { return refuse("a fragment of this shape"); }
-    const auto* data = n.args[0].as<VarNode>();
+    const auto* data = n_.args[0].as<VarNode>();
     std::string_view scope = data && data->pointer ? data->pointer->scope.view() : std::string_view();
     out->rows = scope == "wmma.matrix_b" ? k : m;
     out->columns = scope == "wmma.matrix_a" ? k : columns;
-    out->operands.push_back(operand(0, int_expr(n.args[4])));
+    out->operands.push_back(operand(0, 4));
     if (is_fill) {
-      out->value = expr(n.args[5]);
+      out->value = c_.expr(n_.args[5]);
       return checked(out);
     }
-    out->operands.push_back(operand(5, nullptr));
-    out->stride = int_expr(n.args[6]);
+    out->operands.push_back(operand(5));
+    out->stride = c_.int_expr(n_.args[6]);
     out->is_column_major = text(7) == "col_major";
     return checked(out);
   }
-  // Metal's: (fragment, number, value, columns, rows), (fragment, number, memory, stride, columns, rows, is transposed), and the product
-  // of two of 8 x 8.
-  bool fills = op == "make_filled_simdgroup_matrix" && n.args.size() == 5;
-  bool loads = op == "simdgroup_load" && n.args.size() == 7;
-  if (fills || loads || (op == "simdgroup_store" && n.args.size() == 7)) {
-    auto* out = make(fills ? Kind::FillFragment : loads ? Kind::LoadFragment : Kind::StoreFragment, op);
-    out->columns = static_cast<int>(number(fills ? 3 : 4));
-    out->rows = static_cast<int>(number(fills ? 4 : 5));
-    if (out->rows < 1 || out->columns < 1 || out->rows > 64 || out->columns > 64) { return refuse("a fragment of this shape"); }
-    out->operands.push_back(operand(0, int_expr(n.args[1])));
-    if (fills) {
-      out->value = expr(n.args[2]);
+
+  /// (D, number, A, number, B, number, C, number). `tvm_bmma_sync` counts the differing bits between the 128 bits of a row and of a column.
+  auto wmma_product() -> const Statement* {
+    if (n_.args.size() != 8) { return nullptr; }
+    bool is_bits = op_ == "tvm_bmma_sync";
+    auto* out = make(is_bits ? Kind::CompareFragments : Kind::MultiplyFragments, op_);
+    // The shape of a product is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
+    out->m = out->n = is_bits ? 8 : 16;
+    out->k = is_bits ? 128 : 16;
+    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, i + 1)); }
+    if (!is_bits) { return checked(out); }
+    const std::vector<TileOperand>& all = out->operands;
+    bool is_known = all[1].element.bits == 1 && all[2].element.bits == 1 && all[0].element.is_int() && all[0].element == all[3].element;
+    return is_known ? out : refuse("`tvm_bmma_sync` of other types than bits with integer counts");
+  }
+
+  // ---- Metal
+
+  /// (fragment, number, value, columns, rows), (fragment, number, memory, stride, columns, rows, is transposed), and the product of two
+  /// matrices of 8 x 8.
+  auto simdgroup() -> const Statement* {
+    if (op_ == "simdgroup_multiply_accumulate" && n_.args.size() == 8) {
+      auto* out = make(Kind::MultiplyFragments, op_);
+      out->m = out->n = out->k = 8;
+      for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, i + 1)); }
       return checked(out);
     }
-    out->operands.push_back(operand(2, nullptr));
-    out->stride = int_expr(n.args[3]);
+    bool is_fill = op_ == "make_filled_simdgroup_matrix" && n_.args.size() == 5;
+    bool is_load = op_ == "simdgroup_load" && n_.args.size() == 7;
+    if (!is_fill && !is_load && !(op_ == "simdgroup_store" && n_.args.size() == 7)) { return nullptr; }
+    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op_);
+    out->columns = static_cast<int>(number(is_fill ? 3 : 4));
+    out->rows = static_cast<int>(number(is_fill ? 4 : 5));
+    if (out->rows < 1 || out->columns < 1 || out->rows > 64 || out->columns > 64) { return refuse("a fragment of this shape"); }
+    out->operands.push_back(operand(0, 1));
+    if (is_fill) {
+      out->value = c_.expr(n_.args[2]);
+      return checked(out);
+    }
+    out->operands.push_back(operand(2));
+    out->stride = c_.int_expr(n_.args[3]);
     out->is_column_major = number(6) != 0;
     return checked(out);
   }
-  if (op == "simdgroup_multiply_accumulate" && n.args.size() == 8) {
-    auto* out = make(Kind::MultiplyFragments, op);
-    out->m = out->n = out->k = 8;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+
+  // ---- PTX: registers of a warp
+
+  auto warp() -> const Statement* {
+    bool is_load = op_ == "ptx_ldmatrix";
+    size_t result_at = is_load ? 3 : 10;
+    Name result_scope = n_.args.size() > result_at ? scope_of_matrix(n_.args[result_at]) : Name();
+    bool has_whole_matrices = (is_load || op_ == "ptx_mma") && is_matrix_of_warp(result_scope);
+    if (!c_.in_kernel_ && !(has_whole_matrices && op_ == "ptx_mma")) { return refuse("`" + std::string(op_) + "` outside of a launch"); }
+    if (is_load) { return load_matrix(has_whole_matrices, result_scope); }
+    if (op_ == "ptx_mma") { return multiply(has_whole_matrices); }
+    return op_ == "ptx_mma_sp" ? multiply_sparse() : fill_or_store();
+  }
+
+  auto load_matrix(bool has_whole_matrices, Name result_scope) -> const Statement* {
+    if (n_.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse_form(); }
+    auto* out = make(Kind::LoadMatrix, op_);
+    out->is_transposed = number(0) != 0;
+    if (!has_whole_matrices) {
+      out->operands.push_back(operand(3, 4));
+    } else if (!add_part(*out, 3) || pointee(n_.args[3]).bits != 16 || result_scope != (out->is_transposed ? Name("m16n8k8.matrixB") : Name("m16n8k8.matrixA"))) {
+      return refuse_form();
+    }
+    out->operands.push_back(operand(5, 6));
     return checked(out);
   }
-  // (D, number, A, number, B, number, C, number): 8 x 8 counts of differing bits between the 128 bits of a row and of a column.
-  if (op == "tvm_bmma_sync") {
-    if (n.args.size() != 8) { return nullptr; }
-    auto* out = make(Kind::CompareFragments, op);
-    out->m = out->n = 8;
-    out->k = 128;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+
+  auto multiply(bool has_whole_matrices) -> const Statement* {
+    std::string_view shape = text(0);
+    if (n_.args.size() < 12 || (shape != "m16n8k8" && shape != "m16n8k16" && shape != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse_form(); }
+    auto* out = make(Kind::MultiplyWarp, op_);
+    out->k = shape == "m16n8k8" ? 8 : shape == "m16n8k16" ? 16 : 32;
+    if (has_whole_matrices) {
+      bool is_known = out->k == 8 && add_part(*out, 10) && add_part(*out, 6) && add_part(*out, 8) && out->scopes[0] == "m16n8k8.matrixC" &&
+                      out->scopes[1] == "m16n8k8.matrixA" && out->scopes[2] == "m16n8k8.matrixB";
+      return is_known ? checked(out) : refuse_form();
+    }
+    for (size_t at : {size_t{10}, size_t{6}, size_t{8}}) { out->operands.push_back(operand(at, at + 1)); }
+    int bits = out->k == 32 ? 8 : 16;
+    return out->operands[1].element.bits == bits && out->operands[2].element.bits == bits ? checked(out) : refuse_form();
+  }
+
+  /// (shape, layouts, types, A and its offset, B, C, the positions of A's elements and their offset, selector, saturates)
+  auto multiply_sparse() -> const Statement* {
+    if (n_.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse_form(); }
+    auto* out = make(Kind::MultiplyWarp, op_);
+    out->k = text(0) == "m16n8k16" ? 16 : 32;
+    for (size_t at : {size_t{10}, size_t{6}, size_t{8}, size_t{12}}) { out->operands.push_back(operand(at, at + 1)); }
+    out->selector = c_.int_expr(n_.args[14]);
     const std::vector<TileOperand>& all = out->operands;
-    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of other types than bits with integer counts"); }
-    return out;
+    bool is_known = all[1].element.is_real() && all[1].element.bits == 16 && all[2].element == all[1].element && all[3].element == DataType::uint(32);
+    return is_known ? checked(out) : refuse_form();
   }
-  if (op == "tvm_mma_sync") {
-    if (n.args.size() != 8) { return nullptr; }
-    auto* out = make(Kind::MultiplyFragments, op);
-    // The shape is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
-    out->m = out->n = out->k = 16;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
-    return checked(out);
-  }
-  if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "ptx_mma_sp" || op == "mma_fill" || op == "mma_store") {
-    size_t result_at = op == "ptx_ldmatrix" ? 3 : 10;
-    Name result_scope = n.args.size() > result_at ? scope_of_matrix(n.args[result_at]) : Name();
-    bool is_of_warp = (op == "ptx_ldmatrix" || op == "ptx_mma") && is_matrix_of_warp(result_scope);
-    if (!in_kernel_ && !(is_of_warp && op == "ptx_mma")) { return refuse("`" + std::string(op) + "` outside of a launch"); }
-    // An operand that is part of a whole matrix: the row stride comes from its buffer.
-    auto part = [&](TileStatement& s, size_t at) {
-      Name scope = scope_of_matrix(n.args[at]);
-      auto row = row_of_.find(n.args[at].as<VarNode>());
-      if (!is_matrix_of_warp(scope) || row == row_of_.end()) { return false; }
-      s.operands.push_back(operand(at, int_expr(n.args[at + 1])));
-      s.operands.back().row = int_expr(row->second);
-      s.scopes[s.operands.size() - 1] = scope;
-      return true;
-    };
-    if (op == "ptx_ldmatrix") {
-      if (n.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse("this form of `ptx_ldmatrix`"); }
-      if (is_of_warp) {
-        auto* out = make(Kind::LoadMatrix, op);
-        out->is_transposed = number(0) != 0;
-        bool is_known = part(*out, 3) && pointee(n.args[3]).bits == 16 && (out->is_transposed ? result_scope == "m16n8k8.matrixB" : result_scope == "m16n8k8.matrixA");
-        if (!is_known) { return refuse("this form of `ptx_ldmatrix`"); }
-        out->operands.push_back(operand(5, int_expr(n.args[6])));
-        return checked(out);
-      }
-      auto* out = make(Kind::LoadMatrix, op);
-      out->is_transposed = number(0) != 0;
-      out->operands.push_back(operand(3, int_expr(n.args[4])));
-      out->operands.push_back(operand(5, int_expr(n.args[6])));
-      return checked(out);
-    }
-    if (op == "ptx_mma") {
-      std::string_view shape = text(0);
-      if (n.args.size() < 12 || (shape != "m16n8k8" && shape != "m16n8k16" && shape != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma`"); }
-      auto* out = make(Kind::MultiplyWarp, op);
-      out->k = shape == "m16n8k8" ? 8 : shape == "m16n8k16" ? 16 : 32;
-      if (is_of_warp) {
-        bool is_known = out->k == 8 && part(*out, 10) && part(*out, 6) && part(*out, 8) && out->scopes[0] == "m16n8k8.matrixC" && out->scopes[1] == "m16n8k8.matrixA"
-            && out->scopes[2] == "m16n8k8.matrixB";
-        return is_known ? checked(out) : refuse("this form of `ptx_mma`");
-      }
-      out->operands.push_back(operand(10, int_expr(n.args[11])));
-      out->operands.push_back(operand(6, int_expr(n.args[7])));
-      out->operands.push_back(operand(8, int_expr(n.args[9])));
-      int bits = out->k == 32 ? 8 : 16;
-      if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
-      return checked(out);
-    }
-    // (shape, layouts, types, A and its offset, B, C, the positions of A's elements and their offset, selector, saturates)
-    if (op == "ptx_mma_sp") {
-      if (n.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma_sp`"); }
-      auto* out = make(Kind::MultiplyWarp, op);
-      out->k = text(0) == "m16n8k16" ? 16 : 32;
-      for (size_t at : {size_t{10}, size_t{6}, size_t{8}, size_t{12}}) { out->operands.push_back(operand(at, int_expr(n.args[at + 1]))); }
-      out->selector = int_expr(n.args[14]);
-      const std::vector<TileOperand>& all = out->operands;
-      bool is_known = all[1].element.is_real() && all[1].element.bits == 16 && all[2].element == all[1].element && all[3].element == DataType::uint(32);
-      return is_known ? checked(out) : refuse("this form of `ptx_mma_sp`");
-    }
-    auto* out = make(op == "mma_fill" ? Kind::FillWarp : Kind::StoreWarp, op);
-    if (op == "mma_fill") {
-      if (n.args.size() != 3) { return nullptr; }
+
+  auto fill_or_store() -> const Statement* {
+    if (op_ == "mma_fill") {
+      if (n_.args.size() != 3) { return nullptr; }
+      auto* out = make(Kind::FillWarp, op_);
       out->columns = static_cast<int>(number(0));
-      out->operands.push_back(operand(1, int_expr(n.args[2])));
+      out->operands.push_back(operand(1, 2));
       return checked(out);
     }
-    if (n.args.size() != 6 || number(0) != 16 || number(1) != 16) { return refuse("this form of `mma_store`"); }
+    if (n_.args.size() != 6 || number(0) != 16 || number(1) != 16) { return refuse_form(); }
+    auto* out = make(Kind::StoreWarp, op_);
     out->columns = 8;
-    out->operands.push_back(operand(3, int_expr(n.args[4])));
-    out->operands.push_back(operand(2, nullptr));
-    out->stride = int_expr(n.args[5]);
+    out->operands.push_back(operand(3, 4));
+    out->operands.push_back(operand(2));
+    out->stride = c_.int_expr(n_.args[5]);
     return checked(out);
   }
-  if (op == "call_llvm_intrin" || op == "call_llvm_pure_intrin") {
+
+  // ---- AMX
+
+  auto amx() -> const Statement* {
     std::string_view name = text(0);
-    if (!name.starts_with("llvm.x86.t")) { return nullptr; }
     auto tile = [&](size_t i) { return static_cast<int>(std::clamp<int64_t>(number(i), 0, 7)); };
-    if (name == "llvm.x86.tilezero" && n.args.size() == 3) {
+    if (name == "llvm.x86.tilezero" && n_.args.size() == 3) {
       auto* out = make(Kind::ZeroTile, name);
       out->tiles[0] = tile(2);
       return out;
     }
-    if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || name == "llvm.x86.tilestored64") && n.args.size() == 5) {
-      auto* out = make(name == "llvm.x86.tilestored64" ? Kind::StoreTile : Kind::LoadTile, name);
+    bool is_store = name == "llvm.x86.tilestored64";
+    if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || is_store) && n_.args.size() == 5) {
+      auto* out = make(is_store ? Kind::StoreTile : Kind::LoadTile, name);
       out->tiles[0] = tile(2);
-      out->operands.push_back(operand(3, nullptr));
-      out->stride = int_expr(n.args[4]);
+      out->operands.push_back(operand(3));
+      out->stride = c_.int_expr(n_.args[4]);
       return out;
     }
     bool is_bytes = name == "llvm.x86.tdpbssd" || name == "llvm.x86.tdpbsud" || name == "llvm.x86.tdpbusd" || name == "llvm.x86.tdpbuud";
-    if ((is_bytes || name == "llvm.x86.tdpbf16ps") && n.args.size() == 5) {
-      auto* out = make(Kind::MultiplyTiles, name);
-      for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
-      out->left_is_signed = !is_bytes || name[13] == 's';
-      out->right_is_signed = !is_bytes || name[14] == 's';
-      if (!is_bytes) { out->value.type = DataType::bfloat16(); }
-      return out;
-    }
+    if ((!is_bytes && name != "llvm.x86.tdpbf16ps") || n_.args.size() != 5) { return nullptr; }
+    auto* out = make(Kind::MultiplyTiles, name);
+    for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
+    out->left_is_signed = !is_bytes || name[13] == 's';
+    out->right_is_signed = !is_bytes || name[14] == 's';
+    if (!is_bytes) { out->value.type = DataType::bfloat16(); }
+    return out;
   }
-  return nullptr;
-}
+
+  // ---- arguments
+
+  [[nodiscard]] auto text(size_t i) const -> std::string_view {
+    const auto* s = i < n_.args.size() ? n_.args[i].as<StringImm>() : nullptr;
+    return s ? std::string_view(s->value) : std::string_view();
+  }
+  [[nodiscard]] auto number(size_t i) const -> int64_t { return i < n_.args.size() ? as_int(n_.args[i]).value_or(0) : 0; }
+
+  /// The operand behind a pointer argument, and its offset in another argument.
+  auto operand(size_t pointer_at) -> TileOperand { return {c_.pointer(n_.args[pointer_at]), nullptr, pointee(n_.args[pointer_at])}; }
+  auto operand(size_t pointer_at, size_t offset_at) -> TileOperand {
+    TileOperand out = operand(pointer_at);
+    out.offset = c_.int_expr(n_.args[offset_at]);
+    return out;
+  }
+  /// Adds an operand that is part of a whole matrix: the row stride comes from its buffer. False where it is none.
+  auto add_part(TileStatement& s, size_t at) -> bool {
+    Name scope = scope_of_matrix(n_.args[at]);
+    auto row = c_.row_of_.find(n_.args[at].as<VarNode>());
+    if (!is_matrix_of_warp(scope) || row == c_.row_of_.end()) { return false; }
+    s.operands.push_back(operand(at, at + 1));
+    s.operands.back().row = c_.int_expr(row->second);
+    s.scopes[s.operands.size() - 1] = scope;
+    return true;
+  }
+
+  // ---- results
+
+  auto make(Kind kind, std::string_view name) -> TileStatement* {
+    auto* out = c_.make_stmt<TileStatement>();
+    out->kind = kind;
+    out->origin = n_.origin;
+    out->name = Name(std::string(name));
+    out->in_kernel = c_.in_kernel_;
+    return out;
+  }
+  auto refuse(const std::string& what) -> const Statement* {
+    c_.unsupported(n_.origin, what);
+    return c_.make_stmt<Nothing>();
+  }
+  auto refuse_form() -> const Statement* { return refuse("this form of `" + std::string(op_) + "`"); }
+  /// The statement, if all elements of its operands are whole bytes.
+  auto checked(TileStatement* s) -> const Statement* {
+    bool is_whole = std::all_of(s->operands.begin(), s->operands.end(), [&](const TileOperand& o) {
+      // A bit takes a byte, as in other buffers.
+      bool is_bit = o.element.bits == 1 && (s->kind == Kind::FillFragment || s->kind == Kind::LoadFragment || s->kind == Kind::StoreFragment);
+      return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
+    });
+    return is_whole ? s : refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type");
+  }
+
+  Compiler& c_;
+  const Call& n_;
+  std::string_view op_;
+};
+
+auto Compiler::tile_operation(const Call& n) -> const Statement* { return TileForms(*this, n).read(); }
 
 }  // namespace loopsmith::interp

@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/fault.h"
+#include "support/scoped_value.h"
 #include "transform/affine.h"
 
 namespace loopsmith::transform {
@@ -39,9 +40,11 @@ class Blend : public Mutator {
   auto on(const BufferStore& n) -> Stmt override {
     if (!n.predicate || !is_whole(n.buffer, n.indices)) { return Mutator::on(n); }
     // The select discards the values of unmasked lanes, so loads of local memory in the value need no mask.
-    Expr outer = std::exchange(discarded_, n.predicate);
-    Expr value = mutate(n.value);
-    discarded_ = std::move(outer);
+    Expr value;
+    {
+      ScopedValue inside(discarded_, n.predicate);
+      value = mutate(n.value);
+    }
     Expr predicate = mutate(n.predicate);
     if (predicate.dtype().is_scalar() && value.dtype().is_vector()) { predicate = make<Broadcast>(predicate, int_imm(value.dtype().lanes), predicate.origin()); }
     Expr old = make<BufferLoad>(n.buffer, n.indices, n.origin);

@@ -6,6 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -28,9 +29,8 @@ class Lower : public Mutator {
     if (auto loop = as_thread_loop(self(n)); loop && is_thread_index(loop->tag)) { return within(self(n), *loop, [&] { return Mutator::on(n); }); }
     if (n.key == "reduce_scope") {
       const auto* subject = std::get_if<Expr>(&n.node);
-      const Reduce* outer = std::exchange(reducer_, subject ? subject->as<Reduce>() : nullptr);
+      ScopedValue inside(reducer_, subject ? subject->as<Reduce>() : nullptr);
       Stmt body = mutate(n.body);
-      reducer_ = outer;
       // The combiner's attribute goes together with its reductions.
       if (!has_reduction(body)) { return body; }
       return body.same_as(n.body) ? self(n) : make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);

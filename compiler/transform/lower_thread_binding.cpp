@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/scoped_value.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -323,10 +324,8 @@ class Lower : public Mutator {
 
   auto on(const For& n) -> Stmt override {
     if (n.for_kind == ForKind::ThreadBinding) { return thread_loop(self(n), n.annotations, n.id); }
-    bool outer = std::exchange(in_parallel_, in_parallel_ || n.for_kind == ForKind::Parallel);
-    Stmt out = Mutator::on(n);
-    in_parallel_ = outer;
-    return out;
+    ScopedValue inside(in_parallel_, in_parallel_ || n.for_kind == ForKind::Parallel);
+    return Mutator::on(n);
   }
   auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? thread_loop(self(n), {}, 0) : Mutator::on(n); }
 
@@ -342,9 +341,8 @@ class Lower : public Mutator {
       return out;
     }
     ForKind kind = is_block_axis(loop->tag.view()) && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;
-    bool outer = std::exchange(in_parallel_, in_parallel_ || kind == ForKind::Parallel);
+    ScopedValue inside(in_parallel_, in_parallel_ || kind == ForKind::Parallel);
     Stmt body = mutate(loop->alias ? substitute(loop->body, {{loop->alias.get(), Expr(loop->var)}}) : loop->body);
-    in_parallel_ = outer;
     const auto* n = stmt.as<For>();
     Expr min = n ? n->min : int_imm(0, loop->var->dtype);
     return make<For>(loop->var, min, cast(loop->var->dtype, loop->extent), kind, std::move(body), std::nullopt, std::move(annotations), stmt.origin(), id);

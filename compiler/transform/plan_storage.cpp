@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -58,9 +59,11 @@ class Plan : public Mutator {
     if (n.for_kind != ForKind::Parallel && n.for_kind != ForKind::ThreadBinding) { return Mutator::on(n); }
     // Iterations run on several threads, so each allocates its own memory.
     size_t mark = pending_.size();
-    int64_t outer_used = std::exchange(used_, 0);
-    Stmt out = Mutator::on(n);
-    used_ = outer_used;
+    Stmt out;
+    {
+      ScopedValue own(used_, int64_t{0});
+      out = Mutator::on(n);
+    }
     const For& loop = *out.as<For>();
     if (pending_.size() == mark) { return out; }
     Stmt body = wrap(loop.body, mark);

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 #include "transform/fold.h"
 #include "support/fault.h"
 
@@ -26,10 +27,8 @@ class Unroll : public Mutator {
     static const Name steps("pragma_auto_unroll_max_step");
     static const Name explicitly("pragma_unroll_explicit");
     if (n.key == steps) {
-      int64_t outer = std::exchange(max_steps_, as_int(n.value).value_or(0));
-      Stmt body = mutate(n.body);
-      max_steps_ = outer;
-      return body;
+      ScopedValue inside(max_steps_, as_int(n.value).value_or(0));
+      return mutate(n.body);
     }
     if (n.key == explicitly) { return mutate(n.body); }
     return Mutator::on(n);

@@ -6,6 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 #include "transform/fold.h"
 #include "support/fault.h"
 
@@ -412,23 +413,16 @@ class Vectorizer : public Mutator {
   }
   auto combine(const Expr& condition) const -> Expr { return mask_ ? Expr(make<And>(mask_, condition)) : condition; }
   auto under_value(const Expr& condition, const Expr& value) -> Expr {
-    Expr outer = std::exchange(mask_, combine(condition));
-    bool outer_first = std::exchange(first_lane_, false);
-    Expr out = mutate(value);
-    mask_ = std::move(outer);
-    first_lane_ = outer_first;
-    return out;
+    ScopedValue mask(mask_, combine(condition));
+    ScopedValue first(first_lane_, false);
+    return mutate(value);
   }
   // `first_lane`: the first lane is known to be active.
   auto under(const Expr& condition, bool first_lane, const Stmt& stmt) -> Stmt {
     first_lane = first_lane && (!mask_ || first_lane_);
-    Expr outer = std::exchange(mask_, combine(condition));
-    bool outer_first = std::exchange(first_lane_, first_lane);
-    Stmt out;
-    if (depends(stmt)) { out = statement(stmt); } else { out = fail(stmt); }
-    mask_ = std::move(outer);
-    first_lane_ = outer_first;
-    return out;
+    ScopedValue mask(mask_, combine(condition));
+    ScopedValue first(first_lane_, first_lane);
+    return depends(stmt) ? statement(stmt) : fail(stmt);
   }
   static auto writes_what(const Stmt& stmt, const Expr& condition) -> bool {
     std::unordered_set<const VarNode*> read;

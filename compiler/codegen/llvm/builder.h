@@ -21,6 +21,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "codegen/llvm/codegen.h"
@@ -74,6 +75,41 @@ class ModuleBuilder {
     bool streams = false;                          // some stores bypass the caches
   };
 
+  /// The variables that the body of a parallel loop uses from outside.
+  struct Captured {
+    std::vector<const VarNode*> vars;
+    std::vector<llvm::Value*> values;
+    std::vector<llvm::Type*> types;
+  };
+
+  /// While it lives, code goes into another function, with a new Frame and no mask. Its end restores the frame, the mask, the place to
+  /// insert and the source place.
+  class OtherFunction {
+   public:
+    explicit OtherFunction(ModuleBuilder& builder)
+        : builder_(builder), frame_(std::exchange(builder.frame_, {})), mask_(std::exchange(builder.mask_, nullptr)), scope_(builder.scope_),
+          at_(builder.ir_.saveIP()), place_(builder.ir_.getCurrentDebugLocation()) {}
+    OtherFunction(const OtherFunction&) = delete;
+    auto operator=(const OtherFunction&) -> OtherFunction& = delete;
+    ~OtherFunction() {
+      builder_.frame_ = std::move(frame_);
+      builder_.mask_ = mask_;
+      builder_.scope_ = scope_;
+      builder_.ir_.restoreIP(at_);
+      builder_.ir_.SetCurrentDebugLocation(place_);
+    }
+    /// The frame of the function around.
+    [[nodiscard]] auto outer() const -> const Frame& { return frame_; }
+
+   private:
+    ModuleBuilder& builder_;
+    Frame frame_;
+    llvm::Value* mask_;
+    llvm::DISubprogram* scope_;
+    llvm::IRBuilderBase::InsertPoint at_;
+    llvm::DebugLoc place_;
+  };
+
   // -- failing (builder.cpp)
   auto fail(std::string what, std::string why, Origin where) -> llvm::Value*;
   auto fail_not_flat(std::string what, Origin where) -> llvm::Value*;
@@ -100,6 +136,9 @@ class ModuleBuilder {
   void emit_counted(const Var& var, llvm::Value* begin, llvm::Value* end, bool runs_once_at_least, const Stmt& body);
   void emit_unrolled(const For& loop, int64_t min, int64_t extent);
   void emit_parallel(const For& loop);
+  auto emit_parallel_body(const For& loop, const Captured& captured, int number) -> llvm::Function*;
+  auto emit_share(const For& loop, const Captured& captured, llvm::Function* body, int number) -> llvm::Function*;
+  auto emit_launch(llvm::Function* share, llvm::Value* environment, llvm::Value* begin, llvm::Value* end) -> llvm::Value*;
   void emit_if(const IfThenElse& node);
   void emit_while(const While& node);
   void emit_assert(const AssertStmt& node);

@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/reals.h"
 #include "ir/visitor.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -380,13 +381,12 @@ auto ModuleBuilder::choose(const Expr& condition, const Expr& yes, const Expr& n
     return phi;
   }
   // A vector of conditions: both sides are computed, each with only its own lanes active.
-  llvm::Value* outer = mask_;
-  mask_ = outer != nullptr ? ir_.CreateAnd(outer, test) : test;
-  llvm::Value* a = widened(yes);
-  llvm::Value* inverse = ir_.CreateNot(test);
-  mask_ = outer != nullptr ? ir_.CreateAnd(outer, inverse) : inverse;
-  llvm::Value* b = failure_ ? nullptr : widened(no);
-  mask_ = outer;
+  auto under = [&](llvm::Value* lanes, const Expr& value) -> llvm::Value* {
+    ScopedValue mask(mask_, mask_ != nullptr ? ir_.CreateAnd(mask_, lanes) : lanes);
+    return widened(value);
+  };
+  llvm::Value* a = under(test, yes);
+  llvm::Value* b = failure_ ? nullptr : under(ir_.CreateNot(test), no);
   return failure_ ? nullptr : ir_.CreateSelect(test, a, b);
 }
 

@@ -203,49 +203,54 @@ void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) 
 void ModuleBuilder::emit_parallel(const For& loop) {
   Uses uses;
   uses.visit(loop.body);
-  std::vector<const VarNode*> captured;
-  std::vector<llvm::Value*> values;
-  std::vector<llvm::Type*> types;
+  Captured captured;
   for (const VarNode* v : uses.order) {
     if (!frame_.vars.contains(v)) { continue; }
-    captured.push_back(v);
-    values.push_back(variable(*v));
-    types.push_back(values.back()->getType());
+    captured.vars.push_back(v);
+    captured.values.push_back(variable(*v));
+    captured.types.push_back(captured.values.back()->getType());
   }
   llvm::Value* begin = eval_index(loop.min);
   llvm::Value* end = ir_.CreateNSWAdd(begin, eval_index(loop.extent));
   if (failure_) { return; }
-
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
-  llvm::Type* i64 = ir_.getInt64Ty();
-  llvm::Type* i32 = ir_.getInt32Ty();
   int number = bodies_++;
+  llvm::Function* share = emit_share(loop, captured, emit_parallel_body(loop, captured, number), number);
 
-  // The body.
-  std::vector<llvm::Type*> body_types = types;
-  body_types.insert(body_types.end(), {i64, i64});
-  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::InternalLinkage,
+  llvm::Value* environment = alloca_in_entry(llvm::StructType::get(context_, captured.types), 1, 16, "captured");
+  for (unsigned i = 0; i < captured.types.size(); ++i) {
+    ir_.CreateStore(captured.values[i], ir_.CreateStructGEP(llvm::StructType::get(context_, captured.types), environment, i));
+  }
+  llvm::Value* result = emit_launch(share, environment, begin, end);
+  auto* failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(result), failed, after);
+  ir_.SetInsertPoint(failed);
+  stop_with(result);
+  ir_.SetInsertPoint(after);
+}
+
+/// NAME.parallel.N: runs the iterations of a part of the range.
+auto ModuleBuilder::emit_parallel_body(const For& loop, const Captured& captured, int number) -> llvm::Function* {
+  std::vector<llvm::Type*> types = captured.types;
+  types.insert(types.end(), {ir_.getInt64Ty(), ir_.getInt64Ty()});
+  auto* body = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), types, false), llvm::Function::InternalLinkage,
                                       fmt::format("{}.parallel.{}", function_name_, number), module_);
   set_attributes(*body);
-  llvm::DebugLoc outer_place = ir_.getCurrentDebugLocation();
-  llvm::DISubprogram* outer_scope = scope_;
+  OtherFunction inside(*this);
   enter_function(*body, loop.origin);
-  Frame outer = std::move(frame_);
-  auto outer_at = ir_.saveIP();
-  llvm::Value* outer_mask = std::exchange(mask_, nullptr);
-  frame_ = Frame{};
   frame_.function = body;
   frame_.entry = llvm::BasicBlock::Create(context_, "entry", body);
   auto* first = llvm::BasicBlock::Create(context_, "begin", body);
-  for (size_t i = 0; i < captured.size(); ++i) {
+  for (size_t i = 0; i < captured.vars.size(); ++i) {
+    const VarNode* var = captured.vars[i];
     llvm::Argument* arg = body->getArg(static_cast<unsigned>(i));
-    arg->setName(captured[i]->name.str());
-    frame_.vars[captured[i]].value = arg;
-    if (outer.disjoint.contains(captured[i])) {
+    arg->setName(var->name.str());
+    frame_.vars[var].value = arg;
+    if (inside.outer().disjoint.contains(var)) {
       arg->addAttr(llvm::Attribute::NoAlias);
-      frame_.disjoint.insert(captured[i]);
+      frame_.disjoint.insert(var);
     }
-    if (outer.nonnegative.contains(captured[i])) { frame_.nonnegative.insert(captured[i]); }
+    if (inside.outer().nonnegative.contains(var)) { frame_.nonnegative.insert(var); }
   }
   ir_.SetInsertPoint(first);
   if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
@@ -253,61 +258,55 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   frame_.streams |= !streamed_.empty();
   ir_.CreateRet(ir_.getInt32(0));
   close_entry(first);
+  return body;
+}
 
-  // The function that the pool calls.
-  auto* environment_type = llvm::StructType::get(context_, types);
-  auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::InternalLinkage,
-                                       fmt::format("{}.share.{}", function_name_, number), module_);
+/// NAME.share.N: the function that the pool calls. It unpacks the captured values and calls the body.
+auto ModuleBuilder::emit_share(const For& loop, const Captured& captured, llvm::Function* body, int number) -> llvm::Function* {
+  llvm::Type* i64 = ir_.getInt64Ty();
+  auto* environment_type = llvm::StructType::get(context_, captured.types);
+  auto* share = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {llvm::PointerType::getUnqual(context_), i64, i64}, false),
+                                       llvm::Function::InternalLinkage, fmt::format("{}.share.{}", function_name_, number), module_);
   set_attributes(*share);
+  OtherFunction inside(*this);
   enter_function(*share, loop.origin);
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", share));
   std::vector<llvm::Value*> args;
-  for (unsigned i = 0; i < types.size(); ++i) {
-    args.push_back(ir_.CreateLoad(types[i], ir_.CreateStructGEP(environment_type, share->getArg(0), i)));
+  for (unsigned i = 0; i < captured.types.size(); ++i) {
+    args.push_back(ir_.CreateLoad(captured.types[i], ir_.CreateStructGEP(environment_type, share->getArg(0), i)));
   }
   args.push_back(share->getArg(1));
   args.push_back(share->getArg(2));
   ir_.CreateRet(ir_.CreateCall(body, args));
+  return share;
+}
 
-  // The call.
-  frame_ = std::move(outer);
-  mask_ = outer_mask;
-  ir_.restoreIP(outer_at);
-  scope_ = outer_scope;
-  ir_.SetCurrentDebugLocation(outer_place);
-  llvm::Value* environment = alloca_in_entry(environment_type, 1, 16, "captured");
-  for (unsigned i = 0; i < types.size(); ++i) { ir_.CreateStore(values[i], ir_.CreateStructGEP(environment_type, environment, i)); }
+/// Calls the thread pool; the result is 0, or the nonzero result of a share.
+auto ModuleBuilder::emit_launch(llvm::Function* share, llvm::Value* environment, llvm::Value* begin, llvm::Value* end) -> llvm::Value* {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i64 = ir_.getInt64Ty();
+  llvm::Type* i32 = ir_.getInt32Ty();
   llvm::FunctionCallee launch = declare("loopsmith_parallel", i32, {pointer, pointer, i64, i64});
-  std::vector<llvm::Value*> launch_args = {share, environment, begin, end};
-  llvm::Value* result = nullptr;
-  if (options_.hosted) {
-    result = ir_.CreateCall(launch, launch_args);
-  } else {
-    // In programs without a thread pool the weak symbol is null, and the loop runs here.
-    auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
-    callee->setLinkage(llvm::Function::ExternalWeakLinkage);
-    auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
-    auto* alone = llvm::BasicBlock::Create(context_, "alone", frame_.function);
-    auto* joined = llvm::BasicBlock::Create(context_, "joined", frame_.function);
-    ir_.CreateCondBr(ir_.CreateIsNotNull(callee), with_pool, alone);
-    ir_.SetInsertPoint(with_pool);
-    llvm::Value* pooled = ir_.CreateCall(launch, launch_args);
-    ir_.CreateBr(joined);
-    ir_.SetInsertPoint(alone);
-    llvm::Value* single = ir_.CreateCall(share, {environment, begin, end});
-    ir_.CreateBr(joined);
-    ir_.SetInsertPoint(joined);
-    llvm::PHINode* phi = ir_.CreatePHI(i32, 2);
-    phi->addIncoming(pooled, with_pool);
-    phi->addIncoming(single, alone);
-    result = phi;
-  }
-  auto* failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
-  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
-  ir_.CreateCondBr(ir_.CreateIsNotNull(result), failed, after);
-  ir_.SetInsertPoint(failed);
-  stop_with(result);
-  ir_.SetInsertPoint(after);
+  std::vector<llvm::Value*> arguments = {share, environment, begin, end};
+  if (options_.hosted) { return ir_.CreateCall(launch, arguments); }
+  // In programs without a thread pool the weak symbol is null, and the loop runs here.
+  auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
+  callee->setLinkage(llvm::Function::ExternalWeakLinkage);
+  auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
+  auto* alone = llvm::BasicBlock::Create(context_, "alone", frame_.function);
+  auto* joined = llvm::BasicBlock::Create(context_, "joined", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), with_pool, alone);
+  ir_.SetInsertPoint(with_pool);
+  llvm::Value* pooled = ir_.CreateCall(launch, arguments);
+  ir_.CreateBr(joined);
+  ir_.SetInsertPoint(alone);
+  llvm::Value* single = ir_.CreateCall(share, {environment, begin, end});
+  ir_.CreateBr(joined);
+  ir_.SetInsertPoint(joined);
+  llvm::PHINode* result = ir_.CreatePHI(i32, 2);
+  result->addIncoming(pooled, with_pool);
+  result->addIncoming(single, alone);
+  return result;
 }
 
 void ModuleBuilder::emit_while(const While& node) {
