@@ -10,6 +10,7 @@
 #include "repl/text.h"
 #include "script/objects.h"
 #include "syntax/document.h"
+#include "workspace/edits/placing.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -147,7 +148,7 @@ auto Session::body_of_steps(std::string& why) -> std::string {
 auto Session::as_function(const std::string& name, const std::string& program, std::string& why) -> std::string {
   std::string body = body_of_steps(why);
   if (!why.empty()) { return {}; }
-  return "@ls.schedule(" + program + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n" + (body.empty() ? "    pass\n" : body);
+  return workspace::schedule_function({.program = program, .name = name, .body = body}, /*is_indented=*/true);
 }
 
 }  // namespace loopsmith::repl

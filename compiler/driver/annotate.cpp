@@ -1,4 +1,4 @@
-// Notes of statements, put behind the first lines of what the printer made of them.
+// Notes of statements, behind the first lines that the printer made of them: see annotate.h.
 #include "driver/annotate.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -19,9 +20,7 @@ auto size_text(const Array<Expr>& shape, DataType dtype) -> std::string {
     const auto* imm = extent.as<IntImm>();
     if (imm == nullptr || __builtin_mul_overflow(bytes, imm->value, &bytes)) { return {}; }
   }
-  if (bytes >= 1 << 20 && bytes % (1 << 18) == 0) { return fmt::format(", {} MiB", static_cast<double>(bytes) / (1 << 20)); }
-  if (bytes >= 1 << 10 && bytes % (1 << 8) == 0) { return fmt::format(", {} KiB", static_cast<double>(bytes) / (1 << 10)); }
-  return fmt::format(", {} bytes", bytes);
+  return ", " + bytes_text(static_cast<double>(bytes));
 }
 
 auto type_note(const StmtNode& node) -> std::string {
@@ -34,7 +33,7 @@ auto type_note(const StmtNode& node) -> std::string {
   return {};
 }
 
-/// Every buffer that is mentioned below.
+/// All buffers in a statement.
 auto buffers_in(const Stmt& root) -> std::vector<Buffer> {
   struct Collect : Visitor {
     std::vector<Buffer> found;
@@ -84,8 +83,7 @@ auto print_annotated(const IRModule& module, PrintOptions options, NoteKind kind
   std::vector<PrintedRange> ranges;
   options.ranges = &ranges;
   std::string text = print_script(module, options);
-  // By the end of the line that they go behind; loops of one `T.grid` share a line: their types one by one, of their
-  // regions the outermost's.
+  // Notes by the end of the line that they go behind. Loops of one `T.grid` share a line: all their types stand there, and the regions of the outermost.
   std::map<size_t, std::string> notes;
   for (const PrintedRange& range : ranges) {
     if (range.node == nullptr) { continue; }

@@ -59,7 +59,7 @@ void print_usage(const Usage& usage) {
 }  // namespace
 
 auto usage_error(const std::string& command, const std::string& message) -> int {
-  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` says how it is called\n", command, message, command);
+  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` explains its arguments\n", command, message, command);
   return exit_usage;
 }
 
@@ -151,23 +151,6 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
     return usage_error(command, fmt::format("one argument too many: `{}`", out.positional_[usage.most]));
   }
   return out;
-}
-
-auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    if (wanted.size() >= 3 && candidate.size() > wanted.size() && candidate.substr(0, wanted.size()) == wanted && best.empty()) {
-      best = candidate;
-      continue;
-    }
-    size_t distance = edit_distance(wanted, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long> {

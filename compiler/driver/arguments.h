@@ -1,7 +1,7 @@
-// The arguments of a subcommand: declared once, read, checked and explained (`COMMAND --help`) from that.
+// The arguments of a subcommand. One declaration serves reading, checking and the help text (`COMMAND --help`).
 //
 // Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones where declared (`-o F`, `-oF`). `--` ends options.
-// `-` is a positional argument. `--help` and, where the command has it, `--color WHEN` are known everywhere.
+// `-` is a positional argument. All commands know `--help`, and those with colours `--color WHEN`.
 #pragma once
 
 #include <map>
@@ -35,12 +35,12 @@ struct Usage {
 class Arguments {
  public:
   [[nodiscard]] auto has(std::string_view option) const -> bool { return options_.count(std::string(option)) != 0; }
-  /// The last value given.
+  /// The last value of an option.
   [[nodiscard]] auto get(std::string_view option) const -> std::optional<std::string>;
   [[nodiscard]] auto get(std::string_view option, std::string_view otherwise) const -> std::string;
   [[nodiscard]] auto all(std::string_view option) const -> std::vector<std::string>;
   [[nodiscard]] auto positional() const -> const std::vector<std::string>& { return positional_; }
-  /// Colours on that stream: as `--color always|never|auto` says; auto asks whether it is a terminal, and NO_COLOR.
+  /// True when the stream gets colours: by `--color always|never|auto`; `auto` means a terminal without NO_COLOR.
   [[nodiscard]] auto color(int file_descriptor) const -> bool;
   [[nodiscard]] auto json() const -> bool { return has("--json"); }
 
@@ -50,15 +50,12 @@ class Arguments {
   std::vector<std::string> positional_;
 };
 
-/// The arguments, or the exit status where there is nothing more to do (help was shown, or a mistake reported).
+/// The arguments, or the exit status where the command is finished (help was shown, or a mistake reported).
 [[nodiscard]] auto read_arguments(const Usage& usage, const std::vector<std::string>& args) -> std::variant<Arguments, int>;
-
-/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
-[[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
 
 /// A whole number within bounds; none otherwise.
 [[nodiscard]] auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long>;
-/// "30", "30s", "2min", "1.5m", "500ms": seconds; none where it is nothing of the kind or not positive.
+/// Seconds of "30", "30s", "2min", "1.5m", "500ms"; none for other texts and for times that are not positive.
 [[nodiscard]] auto parse_seconds(std::string_view text) -> std::optional<double>;
 
 }  // namespace loopsmith::driver

@@ -1,4 +1,4 @@
-// See build_script.h.
+// Build scripts and their functions: see build_script.h.
 #include "driver/build_script.h"
 
 #include <algorithm>
@@ -15,14 +15,13 @@
 
 #include "driver/program.h"
 #include "eval/evaluator.h"
-#include "frontend/file.h"
 #include "frontend/objects.h"
 #include "ir/printer.h"
 #include "script/objects.h"
-#include "script/schedules.h"
 #include "support/codes.h"
 #include "support/process.h"
 #include "support/origin.h"
+#include "support/text.h"
 #include "syntax/document.h"
 #include "workspace/imports.h"
 
@@ -41,35 +40,28 @@ using nlohmann::json;
 class LoadedFile final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  LoadedFile(std::string p, SourceText t) : Object(&type_tag), path(std::move(p)), text(std::move(t)), document(text.text()) {
-    file.import_from(workspace::imports_on_disk(path));
-    file.update(document);
-  }
+  LoadedFile(std::string p, std::string text) : Object(&type_tag), path(std::move(p)), file(SourceFile::from_text(path, std::move(text))) {}
   const std::string path;
-  const SourceText text;
-  const syntax::Document document;
-  mutable frontend::File file{&script::predeclared};
+  const std::unique_ptr<SourceFile> file;
 
   auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> override {
-    if (auto value = file.value(name)) { return value; }
+    if (auto value = file->document().file().value(name)) { return value; }
     if (name == Name("programs")) {
       std::vector<Value> names;
-      for (size_t i = 0; i < file.size(); ++i) {
-        if (file.declaration(i).is_program) { names.push_back(Value::str(std::string(file.item(i)->name.view()))); }
-      }
+      for (const workspace::Program& program : workspace::top_programs(*file->snapshot())) { names.push_back(Value::str(program.name.str())); }
       return Value::list(std::move(names));
     }
     return {};
   }
   void attribute_names(std::vector<Name>& out) const override {
-    file.names(out);
+    file->document().file().names(out);
     out.emplace_back("programs");
   }
   auto repr() const -> std::string override { return "<file " + path + ">"; }
 };
 const eval::TypeTag LoadedFile::type_tag{"file"};
 
-/// What a command said: its fields are attributes.
+/// The result of a command; its fields are attributes.
 class Outcome final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -117,17 +109,11 @@ auto value_of(const json& j) -> Value {
   }
 }
 
-auto is_identifier(const std::string& text) -> bool {
-  bool good = !text.empty() && !(text[0] >= '0' && text[0] <= '9');
-  for (char c : text) { good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'); }
-  return good;
-}
-
-/// A program as a file of its own, under that name.
+/// A program as the text of a file, under a name.
 auto text_of(const frontend::ProgramObject& program, const std::string& name) -> std::string {
   if (PrimFunc func = program.is_function ? program.module->find("main") : PrimFunc()) { return print_script(func, {.function_name = Name(name)}); }
   std::string text = print_script(program.module);
-  // The printer calls every module `Module`.
+  // The printer names every module `Module`.
   if (size_t at = text.find("class Module:"); at != std::string::npos) { text.replace(at + 6, 6, name); }
   return text;
 }
@@ -136,7 +122,7 @@ auto text_of(const frontend::ProgramObject& program, const std::string& name) ->
 
 class BuildScript final : public eval::Environment {
  public:
-  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()) { names_.import_from(workspace::imports_on_disk(r.path)); }
+  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()), names_(r.path, 0, "", workspace::imports_on_disk(r.path)) {}
   ~BuildScript() override {
     std::error_code ignored;
     if (!scratch_.empty()) { fs::remove_all(scratch_, ignored); }
@@ -156,7 +142,7 @@ class BuildScript final : public eval::Environment {
   auto imported(const syntax::ImportName& name) -> std::optional<Value> override;
 
   [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
-  /// A folder for texts that commands read; goes away with the run.
+  /// A folder for texts that commands read; removed at the end of the run.
   auto scratch() -> const std::string& {
     if (scratch_.empty()) {
       std::string pattern = (fs::temp_directory_path() / "loopsmith-script-XXXXXX").string();
@@ -166,7 +152,7 @@ class BuildScript final : public eval::Environment {
   }
 
  private:
-  frontend::File names_{&script::predeclared};   // `T`, `I`, `ls`, imports
+  workspace::Document names_;   // an empty text: `T`, `I`, `ls` and imported names mean the same as in a file
   std::string scratch_;
 };
 
@@ -177,7 +163,7 @@ auto wrong(Evaluator& e, const Argument& a, const char* expected) -> Value {
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", eval::describe(a.value)));
 }
 
-/// What a call works on, as files.
+/// The subject of a call, as files.
 struct Subject {
   std::vector<std::string> files;
   std::vector<std::string> names;          // of the programs; empty: whole files
@@ -189,7 +175,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
   if (const auto* file = what.value.as<LoadedFile>()) { return Subject{{file->path}, {}}; }
   Subject out;
   auto add = [&](const frontend::ProgramObject& program, const std::string& called, Origin where) {
-    if (!is_identifier(called)) {
+    if (!is_name(called)) {
       bad(e, where, fmt::format("`{}` cannot be the name of a program", called));
       return false;
     }
@@ -197,7 +183,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
     fs::create_directories(folder, problem);
     std::string file = fmt::format("{}/{}.tir", folder, called);
     std::string text = text_of(program, called);
-    // Unchanged texts keep their times.
+    // An unchanged file keeps its time.
     auto before = read_file(file);
     if (!before || *before != text) {
       if (auto written = write_file(file, text); !written) {
@@ -230,7 +216,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
   return {};
 }
 
-/// A diagnostic in a line of JSON, in words.
+/// A diagnostic of a line of JSON, as text.
 auto shown(const json& d) -> std::string {
   std::string where = d.value("file", "");
   if (d.contains("line")) { where += fmt::format(":{}:{}", d.value("line", 0), d.value("column", 0)); }
@@ -239,7 +225,7 @@ auto shown(const json& d) -> std::string {
   return out;
 }
 
-/// `loopsmith COMMAND ...`; gives its lines of JSON. Diagnostics in them are told at once. None: it could not be started.
+/// Runs `loopsmith COMMAND ...` and returns its lines of JSON; prints the diagnostics in them at once. None: the command could not be started.
 auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::optional<std::pair<std::vector<json>, ExitStatus>> {
   BuildScript& script = BuildScript::of(e);
   argv.insert(argv.begin(), current_program());
@@ -274,7 +260,7 @@ auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::
   return std::pair(std::move(lines), status ? *status : process->kill());
 }
 
-/// Options of the command line from keyword arguments: strings and numbers, lists of them, and switches.
+/// Adds options to a command line from keyword arguments: strings, numbers, lists of these, and switches.
 auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::pair<size_t, const char*>>& table, std::vector<std::string>& argv) -> bool {
   auto word = [&](const Value& v) -> std::optional<std::string> {
     if (const std::string* text = v.string()) { return *text; }
@@ -301,7 +287,7 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
   return true;
 }
 
-/// The same of a path, which is relative to the folder of the script; `other`: a word that is no path.
+/// The same for a path, which is relative to the folder of the script; `other`: a word that is not a path.
 auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const char* option, std::string_view other, std::vector<std::string>& argv) -> bool {
   const Argument& a = bound.values[index];
   if (!bound.given[index] || a.value.is_none()) { return true; }
@@ -330,18 +316,12 @@ auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
     for (Diagnostic d : content.diagnostics()) { d.where = b.values[0].where; e.report(std::move(d)); }
     return Value::error();
   }
-  auto file = eval::make_object<LoadedFile>(path, SourceText(path, std::move(*content)));
-  Diagnostics problems = file->document.diagnostics();
-  Diagnostics more = file->file.diagnostics();
-  problems.insert(problems.end(), more.begin(), more.end());
+  auto file = eval::make_object<LoadedFile>(path, std::move(*content));
+  Diagnostics problems = file->file->diagnostics();
   std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
   if (!problems.empty()) {
-    script.request.report(problems, [&](const Origin& origin) -> std::optional<Located> {
-      auto span = file->document.resolve(origin);
-      if (!span) { return {}; }
-      return Located{&file->text, *span};
-    }, path);
-    return bad(e, b.values[0].where, fmt::format("`{}` has {} error{}", *text, problems.size(), problems.size() == 1 ? "" : "s"));
+    script.request.report(problems, file->file->locate(), path);
+    return bad(e, b.values[0].where, fmt::format("`{}` has {}", *text, count_text(static_cast<int64_t>(problems.size()), "error")));
   }
   return script.loaded.emplace(path, file).first->second;
 }
@@ -358,7 +338,7 @@ auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
   call.positional = a.positional - 1;
   size_t before = e.diagnostics.size();
   Value result = e.call(function, call);
-  // A hint about a step is no reason to go without the program.
+  // Hints and warnings about a step do not make the call fail.
   bool has_failed = std::any_of(e.diagnostics.begin() + static_cast<std::ptrdiff_t>(before), e.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
   if (result.is_unknown() || has_failed) {
     if (result.is_opaque()) { return bad(e, a.all[1].where, "this function uses Python that is not run here"); }
@@ -377,7 +357,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   const std::string* given = b.values[1].value.string();
   if (b.given[1] && !given) { return wrong(e, b.values[1], "a path"); }
   std::string output = script.path(given ? *given : "build");
-  // Texts of programs stay beside what is built from them: the next build finds them unchanged.
+  // The texts of programs stay beside the artefacts, so the next build finds them unchanged.
   auto found = subject(e, b.values[0], b.values[4], output + "/sources");
   if (!found) { return Value::error(); }
   std::vector<std::string> argv = {"build"};
@@ -388,7 +368,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
       !path_option(e, b, 8, "--cache", "none", argv)) {
     return Value::error();
   }
-  // A database that a dry run did not make: with what it would hold, all is built anew.
+  // In a dry run the database does not exist yet. Its schedules would change everything, so everything would be built.
   const std::string* database = b.values[10].value.string();
   if (std::error_code unknown; script.request.dry_run && database && !fs::exists(script.path(*database), unknown)) {
     argv.emplace_back("--force");
@@ -486,14 +466,14 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
                done.value("trials", 0));
     std::fflush(stdout);
   }
-  // The program under the schedule that was found.
+  // The program after the found schedule.
   auto text = read_file(found->files[0]);
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
   if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, a.call, "the tuned program cannot be written"); }
   auto file = SourceFile::read(tuned);
-  auto run = file ? (*file)->run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
+  auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
   if (!run || !run->result) { return bad(e, a.call, "the schedule that was found does not apply"); }
   bool bare = b.values[0].value.as<frontend::ProgramObject>() ? b.values[0].value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
   Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
@@ -519,16 +499,16 @@ auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional
     for (const std::string& arg : request.args) { items.push_back(Value::str(arg)); }
     return Value::list(std::move(items));
   }
-  return names_.lookup(e, name, where);
+  return names_.file().lookup(e, name, where);
 }
 
-auto BuildScript::imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(e, from, name); }
-auto BuildScript::imported(const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(name); }
+auto BuildScript::imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> { return names_.file().imported(e, from, name); }
+auto BuildScript::imported(const syntax::ImportName& name) -> std::optional<Value> { return names_.file().imported(name); }
 
 void BuildScript::names(std::vector<Name>& out) const {
   for (const Function& f : functions) { out.emplace_back(f.name); }
   out.emplace_back("args");
-  names_.names(out);
+  names_.file().names(out);
 }
 
 }  // namespace
@@ -567,7 +547,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       eval::Flow flow = evaluator.exec(*stmt, scope, result);
       Diagnostics problems = std::move(evaluator.diagnostics);
       evaluator.diagnostics.clear();
-      // What is only checked may contain Python that is not known; what is run may not.
+      // A text that is only checked may contain unknown Python; a script that runs may not.
       bool unknown = flow == eval::Flow::Unknown || evaluator.opaque_at.is_known();
       if (unknown && !has_errors(problems)) {
         problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())

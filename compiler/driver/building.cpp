@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is compiled: a module whose functions have the symbols that entries call.
+/// The input of the compiler: a module whose functions have the symbols that entries call.
 struct Unit {
   IRModule module;
   std::vector<artefact::Kernel> kernels;
@@ -38,13 +38,13 @@ auto cannot_write(const std::string& path) -> Diagnostic {
   return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno));
 }
 
-/// Its kernels are launched by a driver that reads the object's metadata: nothing in C calls them.
+/// True for a GPU. A driver that reads the object's metadata launches its kernels; no C code calls them.
 auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
 
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
-auto add_program(Unit& unit, const NamedProgram& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
+auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
   Diagnostics problems;
-  // While functions have the names that calls know them by.
+  // Before functions are renamed: calls find them by their names.
   auto inlined = transform::inline_calls(scheduled, {});
   if (!inlined) { return inlined.diagnostics(); }
   const IRModule& module = *inlined;
@@ -74,7 +74,7 @@ auto add_program(Unit& unit, const NamedProgram& program, const IRModule& schedu
   return problems;
 }
 
-/// `scratch`: where it may leave what it did not finish.
+/// `scratch`: the folder for temporary files of the compiler.
 auto run_compiler(std::vector<std::string> argv, const std::string& scratch, std::string& problem) -> bool {
   std::string shown;
   for (const std::string& word : argv) { shown += (shown.empty() ? "" : " ") + word; }
@@ -120,7 +120,7 @@ auto c_compiler(const target::Target& target) -> std::vector<std::string> {
   return {};
 }
 
-/// What is to be installed where `c_compiler` finds none.
+/// A sentence about the compiler to install where `c_compiler` finds none.
 auto missing_compiler(const target::Target& target) -> std::string {
   if (target.triple.empty()) { return "install one, or set CC"; }
   if (is_wasm(target)) { return "install clang and wasi-libc"; }
@@ -145,7 +145,7 @@ constexpr std::string_view cache_magic = "loopsmith object 1\n";
 
 auto cache_path(const std::string& folder, uint64_t key) -> std::string { return fmt::format("{}/{:02x}/{:014x}.o", folder, key >> 56U, key & 0xffffffffffffffU); }
 
-/// Contents carry their own hash: what was cut off or changed is as good as absent.
+/// Entries carry the hash of their contents: a truncated or changed entry counts as absent.
 auto read_cache(const std::string& path) -> std::optional<std::string> {
   auto text = read_file(path);
   if (!text || text->size() < cache_magic.size() + 17 || !text->starts_with(cache_magic)) { return std::nullopt; }
@@ -155,12 +155,12 @@ auto read_cache(const std::string& path) -> std::optional<std::string> {
   return object;
 }
 
-/// A cache that cannot be written is no reason to fail.
+/// Ignores failures: a build works without a cache.
 void write_cache(const std::string& path, const std::string& object) {
   (void)write_whole(path, fmt::format("{}{:016x}\n{}", cache_magic, hash_bytes(object), object));
 }
 
-/// Changes whenever a program does.
+/// A text that changes with the file of a program.
 auto program_identity(const std::string& path) -> std::string {
   struct stat info{};
   auto found = find_program(path);
@@ -195,6 +195,200 @@ auto publish(const std::vector<Artefact>& artefacts) -> Status {
   return ok();
 }
 
+namespace {
+
+// The steps of a build, in their order. Each fails with diagnostics, which have their places in the file.
+
+/// A program under the schedule that is picked for it.
+struct Scheduled {
+  IRModule before, after;
+  std::string name;
+};
+
+/// The schedules of the file: for each program the last one for it and for this kind of target.
+auto pick_schedules(SourceFile& file, const BuildJob& job, const target::Target& target) -> Result<std::vector<Scheduled>> {
+  std::vector<Scheduled> out;
+  if (job.as_written) { return out; }
+  const std::vector<std::string> names = workspace::schedule_names(*file.snapshot());
+  if (!job.with.empty() && std::find(names.begin(), names.end(), job.with) == names.end()) { return error(Code::NoSuchSchedule).arg("name", job.with).arg("file", job.file); }
+  for (const std::string& name : names) {
+    if (!job.with.empty() && name != job.with) { continue; }
+    LOOPSMITH_TRY(run, file.document().run_schedule(name));
+    // A function that makes its schedule itself may be a test: it is applied only where it is asked for.
+    if (run.makes_its_own && job.with.empty()) { continue; }
+    if (!run.target.empty()) {
+      auto meant = target::parse(run.target);
+      if (meant && meant->kind != target.kind) { continue; }
+    }
+    if (Diagnostics made = run.all_diagnostics(); has_errors(made)) { return made; }
+    if (auto why = run.why_incomplete()) { return *std::move(why); }
+    if (!run.result || !run.is_complete) { return error(Code::ScheduleIncomplete).arg("name", name); }
+    std::erase_if(out, [&](const Scheduled& other) { return other.before.same_as(run.asked); });
+    out.push_back({run.asked, run.result->module(), name});
+  }
+  return out;
+}
+
+/// A program under the best schedule of the tuning database; none, with a note, where it has none that applies.
+auto tuned(const workspace::Program& program, const BuildJob& job, const target::Target& target, std::vector<std::string>& notes) -> std::optional<Scheduled> {
+  auto best = job.tuned(program.module, target);
+  if (!best) {
+    notes.push_back(fmt::format("`{}` was not tuned for {}", program.name.view(), target.str()));
+    return {};
+  }
+  auto trace = schedule::trace_from_json(best->trace);
+  schedule::Schedule sch(program.module, 1);
+  if (trace && sch.replay(*trace)) { return Scheduled{program.module, sch.module(), best->name}; }
+  notes.push_back(fmt::format("`{}`: the best trace of the tuning database does not apply to it any more", program.name.view()));
+  return {};
+}
+
+/// All programs of the file, scheduled, as one unit.
+auto assemble(SourceFile& file, const BuildJob& job, const target::Target& target, std::vector<std::string>& notes) -> Result<Unit> {
+  LOOPSMITH_TRY(scheduled, pick_schedules(file, job, target));
+  Unit unit{.module = make_module({}), .kernels = {}, .built = {}};
+  Diagnostics problems;
+  for (const workspace::Program& program : workspace::top_programs(*file.snapshot())) {
+    if (!program.module || program.has_errors) { continue; }
+    Scheduled one{program.module, program.module, {}};
+    auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
+    if (found != scheduled.end()) { one = *found; }
+    if (job.tuned) {
+      if (auto best = tuned(program, job, target, notes)) { one = std::move(*best); }
+    }
+    Diagnostics more = add_program(unit, program, one.after, one.name, !is_gpu(target));
+    problems.insert(problems.end(), more.begin(), more.end());
+  }
+  if (problems.empty() && unit.kernels.empty() && !job.may_be_empty) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
+  if (!problems.empty()) { return problems; }
+  return unit;
+}
+
+/// The machine code of a unit as an object; taken from the cache where the same input was compiled before.
+auto make_object(const Unit& unit, SourceFile& file, const BuildJob& job, const target::Target& target, bool has_compiler, bool& is_cached) -> Result<std::string> {
+  uint64_t key = hash_bytes(print_script(unit.module));
+  for (const std::string& part : {target.str(), engine_id(), std::string(has_compiler ? "in a library" : "alone")}) { key = hash_bytes(part, key); }
+  if (job.debug_info) {
+    auto text = read_file(job.file);
+    key = hash_bytes(text ? *text : "", hash_bytes(fs::absolute(job.file).string(), key));
+  }
+  if (auto object = job.cache.empty() ? std::nullopt : read_cache(cache_path(job.cache, key))) {
+    is_cached = true;
+    return std::move(*object);
+  }
+  LOOPSMITH_TRY(lowered, transform::lower(unit.module, lower_context(target), lower_request(target)));
+  codegen::CodegenOptions options;
+  options.hosted = false;
+  options.hidden = has_compiler;
+  if (job.debug_info) { options.locate = source_places(file.locate()); }
+  LOOPSMITH_TRY(object, codegen::emit(lowered, target, codegen::EmitKind::Object, options));
+  if (!job.cache.empty()) { write_cache(cache_path(job.cache, key), object); }
+  return object;
+}
+
+/// Compiles and links with a C compiler in a scratch folder.
+class Linking {
+ public:
+  Linking(const BuildJob& job, const std::vector<std::string>& compiler, std::string library, std::string scratch)
+      : job_(job), compiler_(compiler), library_(std::move(library)), scratch_(std::move(scratch)),
+        // The paths of the scratch folder must not show in the artefacts: the same input gives the same bytes.
+        prefix_map_(fmt::format("-ffile-prefix-map={}=.", scratch_)) {}
+
+  struct Linked { std::string object, archive, shared; };
+  /// `has_shared`: WebAssembly has objects and archives, and no shared libraries that anybody loads.
+  auto link(const Unit& unit, const std::string& object, bool has_shared) -> Result<Linked> {
+    const std::string kernels = path(library_ + ".kernels.o"), source = path("entries.c"), entries = path(library_ + ".entries.o");
+    const std::string joined = path(library_ + ".o"), shared = path("lib" + library_ + ".so");
+    LOOPSMITH_CHECK(write_file(kernels, object));
+    LOOPSMITH_CHECK(write_file(source, artefact::entries(library_, unit.kernels, job_.packed)));
+    LOOPSMITH_CHECK(write_file(path("loopsmith_support.h"), artefact::support()));
+    LOOPSMITH_TRY(support, make_support());
+    LOOPSMITH_CHECK(compile(source, entries));
+    LOOPSMITH_CHECK(call({"-nostdlib", "-r", entries, support, kernels, "-o", joined}));
+    if (has_shared) {
+      LOOPSMITH_CHECK(call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries, support, kernels, "-o", shared, "-lm", "-pthread"}));
+    }
+    LOOPSMITH_TRY(whole, read_file(joined));
+    LOOPSMITH_TRY(library, has_shared ? read_file(shared) : Result<std::string>(std::string()));
+    LOOPSMITH_TRY(archive, codegen::archive({{library_ + ".o", whole}}));
+    return Linked{std::move(whole), std::move(archive), std::move(library)};
+  }
+
+ private:
+  [[nodiscard]] auto path(const std::string& name) const -> std::string { return scratch_ + "/" + name; }
+  auto call(const std::vector<std::string>& more) -> Status {
+    std::vector<std::string> argv = compiler_;
+    argv.insert(argv.end(), more.begin(), more.end());
+    std::string problem;
+    if (run_compiler(std::move(argv), scratch_, problem)) { return ok(); }
+    return error(Code::LinkFailed).arg("why", problem);
+  }
+  auto compile(const std::string& source, const std::string& made) -> Status {
+    return call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map_, "-c", source, "-o", made});
+  }
+  /// The support code as an object. The C compiler spends most of its time on it, and it is the same for all files, so it is cached too.
+  auto make_support() -> Result<std::string> {
+    uint64_t key = hash_bytes(artefact::support(), hash_bytes(program_identity(compiler_.front())));
+    for (const std::string& word : compiler_) { key = hash_bytes(word, key); }
+    const std::string made = path("support.o");
+    if (auto support = job_.cache.empty() ? std::nullopt : read_cache(cache_path(job_.cache, key))) {
+      LOOPSMITH_CHECK(write_file(made, *support));
+      return made;
+    }
+    const std::string source = path("support.c");
+    LOOPSMITH_CHECK(write_file(source, "#define LOOPSMITH_SUPPORT_CODE\n#include \"loopsmith_support.h\"\n"));
+    LOOPSMITH_CHECK(compile(source, made));
+    if (auto object = job_.cache.empty() ? Result<std::string>(std::string()) : read_file(made); object && !job_.cache.empty()) {
+      write_cache(cache_path(job_.cache, key), *object);
+    }
+    return made;
+  }
+
+  const BuildJob& job_;
+  const std::vector<std::string>& compiler_;
+  const std::string library_;
+  const std::string scratch_;
+  const std::string prefix_map_;
+};
+
+/// Writes an artefact into the staging folder.
+auto stage(const BuildJob& job, const std::string& library, const std::string& path, const char* kind, std::string_view content, BuildResult& result) -> Status {
+  std::string staged = fmt::format("{}/{}-{}.{}", job.staging, library, ::getpid(), result.artefacts.size());
+  LOOPSMITH_CHECK(write_file(staged, content));
+  result.artefacts.push_back({path, staged, kind, content.size(), hash_bytes(content)});
+  return ok();
+}
+
+/// The artefacts of a unit from its object: a GPU's object alone; without a C compiler the object and the header; else the libraries too.
+auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job, const target::Target& target, const std::vector<std::string>& compiler, BuildResult& result)
+    -> Status {
+  const std::string library = fs::path(job.stem).filename().string();
+  auto put = [&](const std::string& path, const char* kind, std::string_view content) { return stage(job, library, path, kind, content, result); };
+  if (is_gpu(target)) {
+    result.notes.push_back(fmt::format("for a GPU {}.o holds the kernels alone: link it with `ld.lld -shared`; a launcher reads its metadata", library));
+    return put(job.stem + ".o", "object", object);
+  }
+  const std::string header = artefact::header(library, unit.kernels, job.packed);
+  if (compiler.empty()) {
+    result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only; {}", target.str(), library,
+                                       missing_compiler(target)));
+    LOOPSMITH_CHECK(put(job.stem + ".o", "object", object));
+    return put(job.stem + ".h", "header", header);
+  }
+  ScratchFolder scratch(job.staging);
+  if (scratch.path.empty()) { return cannot_write(job.staging); }
+  bool has_shared = !is_wasm(target);
+  LOOPSMITH_TRY(linked, Linking(job, compiler, library, scratch.path).link(unit, object, has_shared));
+  const std::string lib = (fs::path(job.stem).parent_path() / ("lib" + library)).string();
+  // The header comes last: a header that exists has its library.
+  LOOPSMITH_CHECK(put(job.stem + ".o", "object", linked.object));
+  LOOPSMITH_CHECK(put(lib + ".a", "static", linked.archive));
+  if (has_shared) { LOOPSMITH_CHECK(put(lib + ".so", "shared", linked.shared)); }
+  return put(job.stem + ".h", "header", header);
+}
+
+}  // namespace
+
 auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult> {
   auto read = SourceFile::read(job.file);
   if (!read) {
@@ -202,7 +396,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     return std::nullopt;
   }
   SourceFile& file = **read;
-  auto fail = [&](Diagnostics diagnostics) -> std::optional<BuildResult> {
+  auto fail = [&](const Diagnostics& diagnostics) -> std::optional<BuildResult> {
     reporter.report(diagnostics, &file);
     return std::nullopt;
   };
@@ -210,180 +404,18 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   if (reporter.errors() > 0) { return std::nullopt; }
   auto target = target::parse(job.target);
   if (!target) { return fail(target.diagnostics()); }
-
-  // The schedules: for each program the last one in the file that is for it and this kind of target.
-  struct Scheduled { IRModule before, after; std::string name; };
-  std::vector<Scheduled> scheduled;
-  if (!job.as_written) {
-    const std::vector<std::string>& names = file.schedule_names();
-    if (!job.with.empty() && std::find(names.begin(), names.end(), job.with) == names.end()) { return fail({error(Code::NoSuchSchedule).arg("name", job.with).arg("file", job.file)}); }
-    for (const std::string& name : names) {
-      if (!job.with.empty() && name != job.with) { continue; }
-      auto run = file.run_schedule(name);
-      if (!run) { return fail(run.diagnostics()); }
-      // What makes its schedule itself may be a test: it is taken where it is asked for.
-      if (run->makes_its_own && job.with.empty()) { continue; }
-      if (!run->target.empty()) {
-        auto meant = target::parse(run->target);
-        if (meant && meant->kind != target->kind) { continue; }
-      }
-      if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
-      if (auto why = run->why_incomplete()) { return fail({*std::move(why)}); }
-      if (!run->result || !run->is_complete) { return fail({error(Code::ScheduleIncomplete).arg("name", name)}); }
-      std::erase_if(scheduled, [&](const Scheduled& other) { return other.before.same_as(run->asked); });
-      scheduled.push_back({run->asked, run->result->module(), name});
-    }
-  }
-
-  Unit unit{.module = make_module({}), .kernels = {}, .built = {}};
-  Diagnostics problems;
-  std::vector<std::string> notes;
-  for (const NamedProgram& program : file.programs()) {
-    if (!program.module || program.has_errors) { continue; }
-    auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
-    IRModule after = found != scheduled.end() ? found->after : program.module;
-    std::string name = found != scheduled.end() ? found->name : "";
-    if (auto best = job.tuned ? job.tuned(program.module, *target) : std::nullopt) {
-      auto trace = schedule::trace_from_json(best->trace);
-      schedule::Schedule sch(program.module, 1);
-      if (trace && sch.replay(*trace)) {
-        after = sch.module();
-        name = best->name;
-      } else {
-        notes.push_back(fmt::format("`{}`: the best trace of the tuning database does not apply to it any more", program.name.view()));
-      }
-    } else if (job.tuned) {
-      notes.push_back(fmt::format("`{}` was not tuned for {}", program.name.view(), target->str()));
-    }
-    Diagnostics more = add_program(unit, program, after, name, !is_gpu(*target));
-    problems.insert(problems.end(), more.begin(), more.end());
-  }
-  if (problems.empty() && unit.kernels.empty() && job.may_be_empty) {
-    BuildResult nothing;
-    nothing.notes.emplace_back("there is no program in it, so there is nothing to build");
-    return nothing;
-  }
-  if (problems.empty() && unit.kernels.empty()) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
-  if (!problems.empty()) { return fail(problems); }
-
   BuildResult result;
-  result.kernels = unit.built;
-  result.notes = std::move(notes);
-  std::string library = fs::path(job.stem).filename().string();
-
-  // The object, by its contents where it was made before.
-  std::vector<std::string> compiler = c_compiler(*target);
-  uint64_t key = hash_bytes(print_script(unit.module));
-  for (const std::string& part : {target->str(), engine_id(), std::string(compiler.empty() ? "alone" : "in a library")}) { key = hash_bytes(part, key); }
-  if (job.debug_info) {
-    auto text = read_file(job.file);
-    key = hash_bytes(text ? *text : "", hash_bytes(fs::absolute(job.file).string(), key));
-  }
-  std::optional<std::string> object;
-  if (!job.cache.empty()) { object = read_cache(cache_path(job.cache, key)); }
-  result.from_cache = object.has_value();
-  if (!object) {
-    auto lowered = transform::lower(unit.module, lower_context(*target), lower_request(*target));
-    if (!lowered) { return fail(lowered.diagnostics()); }
-    codegen::CodegenOptions options;
-    options.hosted = false;
-    options.hidden = !compiler.empty();
-    if (job.debug_info) { options.locate = source_places(file.locate()); }
-    auto code = codegen::emit(*lowered, *target, codegen::EmitKind::Object, options);
-    if (!code) { return fail(code.diagnostics()); }
-    object = std::move(*code);
-    if (!job.cache.empty()) { write_cache(cache_path(job.cache, key), *object); }
-  }
-
-  auto put = [&](const std::string& path, const char* kind, std::string_view content) -> bool {
-    std::string staged = fmt::format("{}/{}-{}.{}", job.staging, library, ::getpid(), result.artefacts.size());
-    if (auto status = write_file(staged, content); !status) {
-      reporter.report(status.diagnostics(), nullptr);
-      return false;
-    }
-    result.artefacts.push_back({path, staged, kind, content.size(), hash_bytes(content)});
-    return true;
-  };
-
-  ScratchFolder scratch(job.staging);
-  if (scratch.path.empty()) {
-    reporter.report({cannot_write(job.staging)}, nullptr);
-    return std::nullopt;
-  }
-  if (is_gpu(*target)) {
-    result.notes.push_back(fmt::format("for a GPU there is {}.o with its kernels alone: link it with `ld.lld -shared`, and whoever launches them reads its metadata", library));
-    if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
+  auto unit = assemble(file, job, *target, result.notes);
+  if (!unit) { return fail(unit.diagnostics()); }
+  if (unit->kernels.empty()) {
+    result.notes = {"there is no program in it, so there is nothing to build"};
     return result;
   }
-  if (compiler.empty()) {
-    result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only; {}", target->str(), library,
-                                       missing_compiler(*target)));
-    if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
-    if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) { return std::nullopt; }
-    return result;
-  }
-  std::string kernels_path = scratch.path + "/" + library + ".kernels.o";
-  std::string source_path = scratch.path + "/entries.c";
-  std::string entries_path = scratch.path + "/" + library + ".entries.o";
-  std::string support_path = scratch.path + "/support.o";
-  auto lay = [&](const std::string& path, std::string_view content) -> bool {
-    auto status = write_file(path, content);
-    if (!status) { reporter.report(status.diagnostics(), nullptr); }
-    return status.ok();
-  };
-  if (!lay(kernels_path, *object) || !lay(source_path, artefact::entries(library, unit.kernels, job.packed)) ||
-      !lay(scratch.path + "/loopsmith_support.h", artefact::support())) {
-    return std::nullopt;
-  }
-  auto call = [&](std::vector<std::string> more) {
-    std::vector<std::string> argv = compiler;
-    argv.insert(argv.end(), more.begin(), more.end());
-    std::string problem;
-    if (run_compiler(std::move(argv), scratch.path, problem)) { return true; }
-    reporter.report({error(Code::LinkFailed).arg("why", problem)}, nullptr);
-    return false;
-  };
-  // The paths of the scratch folder are not to be seen in what is made: the same input gives the same bytes.
-  std::string prefix_map = fmt::format("-ffile-prefix-map={}=.", scratch.path);
-  auto compile = [&](const std::string& source, const std::string& made) {
-    return call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map, "-c", source, "-o", made});
-  };
-  // The support takes a C compiler most of its time, and is the same for all files.
-  uint64_t support_key = hash_bytes(artefact::support(), hash_bytes(program_identity(compiler.front())));
-  for (const std::string& word : compiler) { support_key = hash_bytes(word, support_key); }
-  std::optional<std::string> support;
-  if (!job.cache.empty()) { support = read_cache(cache_path(job.cache, support_key)); }
-  if (support) {
-    if (!lay(support_path, *support)) { return std::nullopt; }
-  } else {
-    std::string support_source = scratch.path + "/support.c";
-    if (!lay(support_source, "#define LOOPSMITH_SUPPORT_CODE\n#include \"loopsmith_support.h\"\n") || !compile(support_source, support_path)) { return std::nullopt; }
-    auto made = job.cache.empty() ? Result<std::string>(std::string()) : read_file(support_path);
-    if (!job.cache.empty() && made) { write_cache(cache_path(job.cache, support_key), *made); }
-  }
-  std::string object_path = scratch.path + "/" + library + ".o";
-  std::string shared_path = scratch.path + "/lib" + library + ".so";
-  // WebAssembly has objects and archives, and no shared libraries that anybody loads.
-  bool has_shared = !is_wasm(*target);
-  if (!compile(source_path, entries_path) || !call({"-nostdlib", "-r", entries_path, support_path, kernels_path, "-o", object_path}) ||
-      (has_shared && !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, support_path, kernels_path, "-o", shared_path, "-lm", "-pthread"}))) {
-    return std::nullopt;
-  }
-  auto whole = read_file(object_path);
-  auto shared = has_shared ? read_file(shared_path) : Result<std::string>(std::string());
-  if (!whole || !shared) {
-    reporter.report((whole ? shared : whole).diagnostics(), nullptr);
-    return std::nullopt;
-  }
-  auto archive = codegen::archive({{library + ".o", *whole}});
-  if (!archive) { return fail(archive.diagnostics()); }
-  fs::path stem(job.stem);
-  std::string lib = (stem.parent_path() / ("lib" + library)).string();
-  // Whoever sees the header finds the library.
-  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) || (has_shared && !put(lib + ".so", "shared", *shared)) ||
-      !put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) {
-    return std::nullopt;
-  }
+  result.kernels = unit->built;
+  const std::vector<std::string> compiler = c_compiler(*target);
+  auto object = make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
+  if (!object) { return fail(object.diagnostics()); }
+  if (Status staged = stage_all(*unit, *object, job, *target, compiler, result); !staged) { return fail(staged.diagnostics()); }
   return result;
 }
 

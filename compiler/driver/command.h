@@ -1,5 +1,4 @@
-// What a subcommand is: a function of its arguments (those after its name) that gives the exit status. The
-// table of all of them is commands.def.
+// Subcommands: each is a function of its arguments (those behind its name) that returns the exit status. commands.def lists them.
 #pragma once
 
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace loopsmith::driver {
 
-/// What scripts see of how a command went.
+/// The exit status of a command.
 enum Exit : int {
   exit_done = 0,         // warnings allowed
   exit_input = 1,        // the input has errors
@@ -22,15 +21,15 @@ namespace commands {
 #include "driver/commands.def"
 #undef COMMAND
 
-// What `worker --run`, `worker --verify` and `worker --bench` do: the commands of that name, in this process.
+// `worker --run`, `worker --verify` and `worker --bench`: the commands of these names, in this process.
 [[nodiscard]] auto run_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto verify_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto bench_here(std::vector<std::string> args) -> int;
-// What `worker --build` does: one file for one target, told as a line of JSON.
+// `worker --build`: builds one file for one target and prints a line of JSON.
 [[nodiscard]] auto build_here(std::vector<std::string> args) -> int;
 }  // namespace commands
 
-/// `loopsmith NAME: MESSAGE` and a hint at --help, on standard error; gives exit_usage.
+/// Prints `loopsmith NAME: MESSAGE` and a hint at --help on standard error; returns exit_usage.
 [[nodiscard]] auto usage_error(const std::string& command, const std::string& message) -> int;
 
 }  // namespace loopsmith::driver

@@ -19,6 +19,8 @@
 #include "runtime/npy.h"
 #include "support/codes.h"
 #include "support/process.h"
+#include "support/spelling.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -54,16 +56,9 @@ auto summarise(const runtime::Tensor& tensor) -> Summary {
 
 }  // namespace
 
-auto time_text(double seconds) -> std::string {
-  if (seconds < 1e-6) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.2f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
-}
-
 auto symbol_of(const Selection& selection) -> std::string {
   std::string symbol = codegen::symbol_of(selection.function, selection.before->find(selection.function));
-  // `main` of a module of its own is known by the name that it has in the file.
+  // A bare function is `main` of its module; its symbol is its name in the file.
   return selection.is_bare && symbol == selection.function.str() ? selection.program.str() : symbol;
 }
 
@@ -85,141 +80,193 @@ auto compile(const Selection& selection, const Locate& checked, bool fills_alloc
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
   codegen::CodegenOptions options;
   options.fills_allocations = fills_allocations;
-  // Debuggers and profilers that look at this process (runtime/jit_tools.h) want to know lines.
+  // Debuggers and profilers of this process (runtime/jit_tools.h) show lines.
   if (const char* tools = std::getenv("LOOPSMITH_JIT"); tools != nullptr && selection.file) { options.locate = source_places(selection.file->locate()); }
   return runtime::JitModule::compile(lowered, selection.target, options, module);
 }
 
-auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> {
-  Call call;
-  std::string function = selection.program.str();
-  call.interface = codegen::interface_of(selection.before->find(selection.function), symbol_of(selection));
-  const std::vector<codegen::Parameter>& parameters = call.interface.parameters;
-  uint64_t seed = 0;
-  if (auto text = arguments.get("--random")) {
-    auto number = parse_number(*text, 0, INT64_MAX);
-    if (!number) { return error(Code::InterpArgument).arg("name", "--random " + *text).arg("why", "a seed is a whole number"); }
-    seed = static_cast<uint64_t>(*number);
-  }
-  std::vector<std::string> names = call.interface.shape_variables;
-  for (const codegen::Parameter& p : parameters) { names.push_back(p.name); }
-  auto unknown = [&](const std::string& name) {
-    std::string meant = closest(name, names);
-    Diagnostic d = error(Code::NoSuchParameter).arg("function", function).arg("name", name);
-    return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
-  };
-  // A file or a number for a name, or where the array of that name is.
-  struct Given { std::string text; std::shared_ptr<const runtime::NpzFile> archive; };
-  std::map<std::string, Given> given;
-  for (const std::string& path : arguments.all("--inputs")) {
-    LOOPSMITH_TRY(archive, runtime::NpzFile::open(path));
-    auto shared = std::make_shared<const runtime::NpzFile>(std::move(archive));
-    for (const std::string& name : shared->names()) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) { return unknown(name); }
-      given[name] = {{}, shared};
-    }
-  }
-  for (const std::string& text : arguments.all("--arg")) {
-    size_t equals = text.find('=');
-    std::string name = text.substr(0, equals);
-    if (equals == std::string::npos) { return error(Code::InterpArgument).arg("name", "--arg " + text).arg("why", "it is NAME=FILE.npy or NAME=NUMBER"); }
-    if (std::find(names.begin(), names.end(), name) == names.end()) { return unknown(name); }
-    given[name] = {text.substr(equals + 1), nullptr};
-  }
-  // Numbers of an archive are arrays without dimensions.
-  for (auto& [name, value] : given) {
-    auto p = std::find_if(parameters.begin(), parameters.end(), [&](const codegen::Parameter& q) { return q.name == name; });
-    if (!value.archive || (p != parameters.end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
-    LOOPSMITH_TRY(number, value.archive->read(name));
-    if (number.count() != 1) { return error(Code::InterpArgument).arg("name", name).arg("why", "it is a number, and the file has an array of " + number.describe()); }
-    value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : fmt::format("{}", static_cast<int64_t>(number.get(0))), nullptr};
+namespace {
+
+/// The value that the command line gives for a name: a file or a number as text, or an array of that name in an archive.
+struct Given {
+  std::string text;
+  std::shared_ptr<const runtime::NpzFile> archive;
+};
+
+auto wrong_argument(const std::string& name, std::string_view why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("why", why); }
+
+/// Makes a call step by step: the given values, then sizes and scalars, then the buffers of files, which fix further sizes, then random contents.
+class CallMaker {
+ public:
+  CallMaker(const Selection& selection, const Arguments& arguments)
+      : arguments_(arguments), function_(selection.program.str()) {
+    call_.interface = codegen::interface_of(selection.before->find(selection.function), symbol_of(selection));
+    sizes_.assign(call_.interface.shape_variables.size(), -1);
+    scalar_sizes_.assign(parameters().size(), -1);
+    call_.tensors.resize(parameters().size());
+    call_.values.resize(parameters().size());
   }
 
-  // Files first: they fix the sizes that random contents need.
-  std::vector<int64_t> sizes(call.interface.shape_variables.size(), -1);
-  auto size_of = [&](const codegen::Dimension& d) -> int64_t& { return sizes[static_cast<size_t>(d.slot) - parameters.size()]; };
-  std::vector<int64_t> scalar_sizes(parameters.size(), -1);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    auto found = given.find(call.interface.shape_variables[i]);
-    if (found == given.end()) { continue; }
-    auto number = parse_number(found->second.text, 0, INT32_MAX);
-    if (!number) { return error(Code::InterpArgument).arg("name", "--arg " + found->first + "=" + found->second.text).arg("why", "a size is a whole number"); }
-    sizes[i] = *number;
+  auto make() -> Result<Call> {
+    LOOPSMITH_CHECK(read_given());
+    LOOPSMITH_CHECK(take_sizes());
+    for (size_t i = 0; i < parameters().size(); ++i) { LOOPSMITH_CHECK(take_argument(i)); }
+    LOOPSMITH_CHECK(check_sizes());
+    call_.sizes = sizes_;
+    LOOPSMITH_TRY(seed, read_seed());
+    for (size_t i = 0; i < parameters().size(); ++i) {
+      if (parameters()[i].kind != codegen::Parameter::Kind::Buffer) { continue; }
+      if (!call_.tensors[i].data()) { LOOPSMITH_CHECK(fill_randomly(i, seed)); }
+    }
+    for (size_t i = 0; i < parameters().size(); ++i) {
+      if (parameters()[i].kind == codegen::Parameter::Kind::Buffer) { call_.values[i] = &call_.tensors[i]; }
+    }
+    return std::move(call_);
   }
-  call.tensors.resize(parameters.size());
-  call.values.resize(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const codegen::Parameter& p = parameters[i];
-    auto found = given.find(p.name);
-    if (p.kind == codegen::Parameter::Kind::Pointer) {
-      return error(Code::InterpArgument).arg("name", p.name).arg("why", "it is a bare pointer: match a buffer to it, so that its shape is known");
-    }
-    if (p.kind == codegen::Parameter::Kind::Scalar) {
-      double number = 1;
-      if (found != given.end() && !is_number(found->second.text, number)) {
-        return error(Code::InterpArgument).arg("name", "--arg " + p.name + "=" + found->second.text).arg("why", "a " + p.dtype.str() + " is a number");
+
+ private:
+  [[nodiscard]] auto parameters() const -> const std::vector<codegen::Parameter>& { return call_.interface.parameters; }
+  /// Slots of dimensions number the parameters first, then the shape variables.
+  [[nodiscard]] auto is_size(const codegen::Dimension& d) const -> bool {
+    return d.kind == codegen::Dimension::Kind::Variable && static_cast<size_t>(d.slot) >= parameters().size();
+  }
+  auto size_of(const codegen::Dimension& d) -> int64_t& { return sizes_[static_cast<size_t>(d.slot) - parameters().size()]; }
+
+  auto read_seed() const -> Result<uint64_t> {
+    auto text = arguments_.get("--random");
+    if (!text) { return uint64_t{0}; }
+    auto number = parse_number(*text, 0, INT64_MAX);
+    if (!number) { return wrong_argument("--random " + *text, "a seed is a whole number"); }
+    return static_cast<uint64_t>(*number);
+  }
+
+  auto check_name(const std::string& name) const -> Status {
+    std::vector<std::string> names = call_.interface.shape_variables;
+    for (const codegen::Parameter& p : parameters()) { names.push_back(p.name); }
+    if (std::find(names.begin(), names.end(), name) != names.end()) { return ok(); }
+    std::string meant = closest(name, names);
+    Diagnostic d = error(Code::NoSuchParameter).arg("function", function_).arg("name", name);
+    return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
+  }
+
+  auto read_given() -> Status {
+    for (const std::string& path : arguments_.all("--inputs")) {
+      LOOPSMITH_TRY(archive, runtime::NpzFile::open(path));
+      auto shared = std::make_shared<const runtime::NpzFile>(std::move(archive));
+      for (const std::string& name : shared->names()) {
+        LOOPSMITH_CHECK(check_name(name));
+        given_[name] = {{}, shared};
       }
-      if (p.dtype.is_real()) { call.values[i] = number; } else { call.values[i] = static_cast<int64_t>(number); }
-      scalar_sizes[i] = static_cast<int64_t>(number);
-      continue;
     }
-    if (found == given.end()) { continue; }
-    LOOPSMITH_TRY(tensor, found->second.archive ? found->second.archive->read(p.name, p.dtype) : runtime::read_npy(found->second.text, p.dtype));
+    for (const std::string& text : arguments_.all("--arg")) {
+      size_t equals = text.find('=');
+      std::string name = text.substr(0, equals);
+      if (equals == std::string::npos) { return wrong_argument("--arg " + text, "it is NAME=FILE.npy or NAME=NUMBER"); }
+      LOOPSMITH_CHECK(check_name(name));
+      given_[name] = {text.substr(equals + 1), nullptr};
+    }
+    // Numbers of an archive are arrays without dimensions.
+    for (auto& [name, value] : given_) {
+      auto p = std::find_if(parameters().begin(), parameters().end(), [&, &wanted = name](const codegen::Parameter& q) { return q.name == wanted; });
+      if (!value.archive || (p != parameters().end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
+      LOOPSMITH_TRY(number, value.archive->read(name));
+      if (number.count() != 1) { return wrong_argument(name, "it is a number, and the file has an array of " + number.describe()); }
+      value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : fmt::format("{}", static_cast<int64_t>(number.get(0))), nullptr};
+    }
+    return ok();
+  }
+
+  auto take_sizes() -> Status {
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      auto found = given_.find(call_.interface.shape_variables[i]);
+      if (found == given_.end()) { continue; }
+      auto number = parse_number(found->second.text, 0, INT32_MAX);
+      if (!number) { return wrong_argument("--arg " + found->first + "=" + found->second.text, "a size is a whole number"); }
+      sizes_[i] = *number;
+    }
+    return ok();
+  }
+
+  auto take_argument(size_t i) -> Status {
+    const codegen::Parameter& p = parameters()[i];
+    auto found = given_.find(p.name);
+    if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, "it is a bare pointer: match a buffer to it, so that its shape is known"); }
+    if (p.kind == codegen::Parameter::Kind::Buffer) { return found == given_.end() ? ok() : take_file(i, found->second); }
+    double number = 1;
+    if (found != given_.end() && !is_number(found->second.text, number)) {
+      return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
+    }
+    if (p.dtype.is_real()) { call_.values[i] = number; } else { call_.values[i] = static_cast<int64_t>(number); }
+    scalar_sizes_[i] = static_cast<int64_t>(number);
+    return ok();
+  }
+
+  /// Reads a buffer from a file; its shape fixes the sizes in it.
+  auto take_file(size_t i, const Given& given) -> Status {
+    const codegen::Parameter& p = parameters()[i];
+    LOOPSMITH_TRY(tensor, given.archive ? given.archive->read(p.name, p.dtype) : runtime::read_npy(given.text, p.dtype));
     bool fits = tensor.dtype() == p.dtype && tensor.shape().size() == p.shape.size();
     for (size_t d = 0; fits && d < p.shape.size(); ++d) {
       const codegen::Dimension& dimension = p.shape[d];
       if (dimension.kind == codegen::Dimension::Kind::Constant) { fits = tensor.shape()[d] == dimension.value; }
-      if (dimension.kind == codegen::Dimension::Kind::Variable && static_cast<size_t>(dimension.slot) >= parameters.size()) {
+      if (is_size(dimension)) {
         int64_t& size = size_of(dimension);
         fits = size < 0 || size == tensor.shape()[d];
         size = tensor.shape()[d];
       }
     }
-    if (!fits) {
-      std::string wanted = p.dtype.str() + " (";
-      for (size_t d = 0; d < p.shape.size(); ++d) {
-        const codegen::Dimension& dimension = p.shape[d];
-        wanted += d ? ", " : "";
-        wanted += dimension.kind == codegen::Dimension::Kind::Constant ? std::to_string(dimension.value)
-                  : dimension.kind == codegen::Dimension::Kind::Variable && static_cast<size_t>(dimension.slot) >= parameters.size()
-                      ? call.interface.shape_variables[static_cast<size_t>(dimension.slot) - parameters.size()]
-                      : "...";
-      }
-      Diagnostic d = error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function).arg("expected", wanted + ")").arg("found", tensor.describe());
-      if (is_short_real(p.dtype) && tensor.dtype() != p.dtype) {
-        return std::move(d).remedy(fmt::format("NumPy has no `{}`: save its bits as bytes, `numpy.save(FILE, bits.view(\"V{}\"))`", p.dtype.str(), p.dtype.element_bytes()));
-      }
-      return d;
+    if (!fits) { return mismatch(p, tensor); }
+    call_.tensors[i] = std::move(tensor);
+    return ok();
+  }
+
+  auto mismatch(const codegen::Parameter& p, const runtime::Tensor& tensor) const -> Diagnostic {
+    std::string wanted = p.dtype.str() + " (";
+    for (size_t d = 0; d < p.shape.size(); ++d) {
+      const codegen::Dimension& dimension = p.shape[d];
+      wanted += d ? ", " : "";
+      wanted += dimension.kind == codegen::Dimension::Kind::Constant ? std::to_string(dimension.value)
+                : is_size(dimension) ? call_.interface.shape_variables[static_cast<size_t>(dimension.slot) - parameters().size()] : "...";
     }
-    call.tensors[i] = std::move(tensor);
+    Diagnostic d = error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function_).arg("expected", wanted + ")").arg("found", tensor.describe());
+    if (!is_short_real(p.dtype) || tensor.dtype() == p.dtype) { return d; }
+    return std::move(d).remedy(fmt::format("NumPy has no `{}`: save its bits as bytes, `numpy.save(FILE, bits.view(\"V{}\"))`", p.dtype.str(), p.dtype.element_bytes()));
   }
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] >= 0) { continue; }
-    const std::string& name = call.interface.shape_variables[i];
-    return error(Code::InterpArgument).arg("name", name).arg("why", "this size of `" + function + "` is not known").remedy(fmt::format("say it: `--arg {}=128`, or give a file for a buffer with it", name));
-  }
-  call.sizes = sizes;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const codegen::Parameter& p = parameters[i];
-    if (p.kind != codegen::Parameter::Kind::Buffer) { continue; }
-    if (!call.tensors[i].data()) {
-      std::vector<int64_t> shape;
-      for (const codegen::Dimension& d : p.shape) {
-        if (d.kind == codegen::Dimension::Kind::Computed) {
-          return error(Code::InterpArgument).arg("name", p.name).arg("why", "its shape is not known").remedy(fmt::format("its shape is computed: give a file, `--arg {}=FILE.npy`", p.name));
-        }
-        bool is_size = d.kind == codegen::Dimension::Kind::Variable && static_cast<size_t>(d.slot) >= parameters.size();
-        shape.push_back(d.kind == codegen::Dimension::Kind::Constant ? d.value : is_size ? size_of(d) : scalar_sizes[static_cast<size_t>(d.slot)]);
-      }
-      LOOPSMITH_TRY(tensor, runtime::Tensor::random(p.dtype, std::move(shape), seed * 1000003 + i));
-      call.tensors[i] = std::move(tensor);
+
+  auto check_sizes() const -> Status {
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      if (sizes_[i] >= 0) { continue; }
+      const std::string& name = call_.interface.shape_variables[i];
+      return wrong_argument(name, "this size of `" + function_ + "` is not known").remedy(fmt::format("say it: `--arg {}=128`, or give a file for a buffer with it", name));
     }
+    return ok();
   }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind == codegen::Parameter::Kind::Buffer) { call.values[i] = &call.tensors[i]; }
+
+  auto fill_randomly(size_t i, uint64_t seed) -> Status {
+    const codegen::Parameter& p = parameters()[i];
+    std::vector<int64_t> shape;
+    for (const codegen::Dimension& d : p.shape) {
+      if (d.kind == codegen::Dimension::Kind::Computed) {
+        return wrong_argument(p.name, "its shape is not known").remedy(fmt::format("its shape is computed: give a file, `--arg {}=FILE.npy`", p.name));
+      }
+      shape.push_back(d.kind == codegen::Dimension::Kind::Constant ? d.value : is_size(d) ? size_of(d) : scalar_sizes_[static_cast<size_t>(d.slot)]);
+    }
+    LOOPSMITH_TRY(tensor, runtime::Tensor::random(p.dtype, std::move(shape), seed * 1000003 + i));
+    call_.tensors[i] = std::move(tensor);
+    return ok();
   }
-  return call;
-}
+
+  const Arguments& arguments_;
+  const std::string function_;
+  Call call_;
+  std::map<std::string, Given> given_;
+  std::vector<int64_t> sizes_;          // of the shape variables; -1: not known yet
+  std::vector<int64_t> scalar_sizes_;   // of scalar parameters, which shapes may use
+};
+
+}  // namespace
+
+auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> { return CallMaker(selection, arguments).make(); }
 
 auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument> {
   std::vector<interp::Argument> out;

@@ -1,5 +1,5 @@
-// What `run`, `interpret`, `verify` and `bench` share: the arguments of a call from the command line (.npy and .npz files, numbers,
-// random contents), its results, and a program of its own to execute foreign code in.
+// Shared by `run`, `interpret`, `verify` and `bench`: the arguments of a call from the command line (.npy and .npz files, numbers, random contents), its
+// results, and a separate process to execute compiled code in.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 namespace loopsmith::driver {
 
 inline const Option arg_option{.name = "--arg", .value = "NAME=V", .help = "a parameter: a .npy file for a buffer, a number for a scalar or a size", .repeatable = true};
-inline const Option inputs_option{.name = "--inputs", .value = "FILE.npz", .help = "arrays by the names of parameters; one without dimensions for a scalar or a size", .repeatable = true};
-inline const Option random_option{.name = "--random", .value = "SEED", .help = "contents of the buffers that no file is given for; 0"};
+inline const Option inputs_option{.name = "--inputs", .value = "FILE.npz", .help = "arrays named after parameters; an array without dimensions is a scalar or a size", .repeatable = true};
+inline const Option random_option{.name = "--random", .value = "SEED", .help = "the seed for the contents of buffers without a file; the default is 0"};
 
 struct Call {
   codegen::Interface interface;          // as the program was written, shapes included
@@ -23,30 +23,27 @@ struct Call {
   std::vector<runtime::Value> values;    // one per parameter
   std::vector<int64_t> sizes;            // of the shape variables
 };
-/// Contents depend on the seed and the place of the parameter only, so two commands get the same. `--arg` comes before `--inputs`.
+/// Random contents depend only on the seed and the place of the parameter, so two commands get the same. `--arg` takes precedence over `--inputs`.
 [[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call>;
 
-/// The values as the interpreter takes them; views of the call's tensors.
+/// The call's values for the interpreter, as views of the call's tensors.
 [[nodiscard]] auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument>;
 
-/// What the call wrote: summaries on standard output, or files in the folder that `--out` names.
+/// Writes the results of the call: summaries on standard output, or files in the folder that `--out` names.
 [[nodiscard]] auto write_results(const Call& call, const Arguments& arguments) -> Status;
 
-/// Runs `loopsmith worker KIND ARGS...` in a program of its own and gives its status; says what happened where it crashed.
+/// Runs `loopsmith worker KIND ARGS...` as a process and returns its status; reports a crash.
 [[nodiscard]] auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args) -> int;
 
-inline const Option check_bounds_option{.name = "--check-bounds", .help = "tests every access; a bad one stops the program, with buffer, index, extent and line"};
-/// Where accesses stand, for their tests, if `--check-bounds` is given; else none.
+inline const Option check_bounds_option{.name = "--check-bounds", .help = "checks every access; an access out of bounds stops the program, with buffer, index, extent and line"};
+/// Finds the places of accesses, for the messages of bounds checks. None without `--check-bounds`.
 [[nodiscard]] auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Locate;
 
-/// The module of a selection, where a function of its own has the symbol that the file knows it by, not `main`.
+/// The module of a selection. A bare function has its name in the file as its symbol, not `main`.
 [[nodiscard]] auto named_module(const Selection& selection) -> IRModule;
 
 /// The schedule of a selection, lowered and compiled; `checked`: see `bounds_checks`; `fills_allocations`: see codegen.h.
 [[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}, bool fills_allocations = false) -> Result<runtime::JitModule>;
 [[nodiscard]] auto symbol_of(const Selection& selection) -> std::string;
-
-/// "1.234 ms"
-[[nodiscard]] auto time_text(double seconds) -> std::string;
 
 }  // namespace loopsmith::driver

@@ -1,4 +1,4 @@
-// Where a kernel's time goes, loop by loop: the kernel once more, with calls of the profiler around its loops (transform/instrument_loops.h).
+// The time of each loop of a kernel, from a second build of the kernel with calls of the profiler around its loops (transform/instrument_loops.h).
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct LoopTimeRow {
   double seconds = 0;         // per call, of all threads together
 };
 
-/// Loops of the schedule down to a depth, in the order of the lowered text; the kernel is called for a fifth of a second. The calls of the
-/// profiler cost some 50 ns for each run of a loop, which are in the times around it.
+/// Loops of the schedule down to a depth, in the order of the lowered text. Calls the kernel for a fifth of a second. The profiler costs about 50 ns
+/// per run of a loop, which the times of the loops around it include.
 [[nodiscard]] auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, int depth) -> Result<std::vector<LoopTimeRow>>;
 
 }  // namespace loopsmith::driver

@@ -1,4 +1,4 @@
-// From a target to what lowering is asked for: the one place where the two rooms meet.
+// The options of lowering for a target: the one place where the rooms target and transform meet.
 #pragma once
 
 #include "codegen/llvm/codegen.h"
@@ -9,7 +9,7 @@
 
 namespace loopsmith::driver {
 
-/// `locate`: tests every access, and says in messages of the running program where it stands; none: no tests.
+/// `locate`: checks every access, with its place in the messages of the running program; none: no checks.
 [[nodiscard]] inline auto lower_context(const target::Target& target, const Locate& locate = {}) -> transform::LowerContext {
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
@@ -27,7 +27,7 @@ namespace loopsmith::driver {
   return {.target_kind = target.kind, .until = {}, .on_stage = {}};
 }
 
-/// For CodegenOptions::locate.
+/// The form that CodegenOptions::locate takes.
 [[nodiscard]] inline auto source_places(Locate locate) -> std::function<std::optional<codegen::SourcePlace>(const Origin&)> {
   return [locate = std::move(locate)](const Origin& origin) -> std::optional<codegen::SourcePlace> {
     auto place = origin.is_known() ? locate(origin) : std::nullopt;

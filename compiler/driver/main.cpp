@@ -30,6 +30,7 @@ constexpr Command table[] = {
 #define COMMAND(function, name, audience, arguments, summary) \
   {name, Audience::audience, arguments, summary, commands::function},
 #include "driver/commands.def"
+#include "support/spelling.h"
 #undef COMMAND
 };
 
@@ -44,7 +45,7 @@ void print_help(std::FILE* to) {
       fmt::print(to, "  {:<30}  {}\n", call, command.summary);
     }
   }
-  fmt::print(to, "\n`loopsmith COMMAND --help` says more, `loopsmith help PRIMITIVE` what a schedule primitive needs.\n");
+  fmt::print(to, "\n`loopsmith COMMAND --help` explains a command, `loopsmith help PRIMITIVE` a schedule primitive.\n");
 }
 
 auto closest_command(std::string_view wanted) -> std::string {
@@ -73,7 +74,7 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
       print_help(stdout);
       return exit_done;
     }
-    // Primitives, and their reference page; a command of the same name (`trace`, `schedule`) comes first.
+    // Primitives and their reference page. A command of the same name (`trace`, `schedule`) takes precedence.
     if (args[0] == "primitives") {
       fmt::print("{}", script::reference_page());
       return exit_done;
@@ -106,8 +107,8 @@ auto main(int argc, char** argv) -> int {
     print_help(stderr);
     return exit_usage;
   }
-  // Errors are values everywhere below; what still arrives here comes from the standard library.
-  // A file that grows beyond a limit is an error of the write, as a full disk is.
+  // Errors are values in all rooms; an exception that arrives here comes from the standard library.
+  // A file that grows beyond a limit makes the write fail, as a full disk does.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run_command(argv[1], std::vector<std::string>(argv + 2, argv + argc));

@@ -1,4 +1,4 @@
-// docs/diagnostics.md, which the build puts into the program, and the sections of such a page.
+// docs/diagnostics.md, which the build embeds in the program, and the sections of such a page.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace loopsmith::driver {
 /// The page as it was when the program was built.
 [[nodiscard]] auto manual() -> std::string_view;
 
-/// The text under the heading `## CODE` of a page, without the heading; empty where there is none. Its example begins with the
-/// programs of the page that it schedules.
+/// The text under the heading `## CODE` of a page, without the heading; empty: the page has no such heading. The example in it begins with the programs
+/// of the page that it schedules.
 [[nodiscard]] auto manual_section(std::string_view page, std::string_view code) -> std::string;
 
-/// Of the programs that stand in no section, those that an example schedules and does not define: what comes before it.
+/// The programs outside of all sections that an example schedules and does not define: they go in front of the example.
 [[nodiscard]] auto shared_programs(std::string_view page, std::string_view example) -> std::string;
 
 }  // namespace loopsmith::driver

@@ -63,7 +63,7 @@ auto target_of_tvm(const json& target) -> std::string {
   return read ? read->str() : "";
 }
 
-/// The arguments of a function as a record has them.
+/// The arguments of a function in the form of a record.
 auto tensors_of(const PrimFunc& function) -> json {
   json out = json::array();
   for (const Var& param : function->params) {
@@ -148,7 +148,7 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
       ++count;
     }
   }
-  // What failed has a time of 1e10 there.
+  // A failed trial has the time 1e10 there.
   out.seconds = count > 0 && sum / static_cast<double>(count) < 1e9 ? sum / static_cast<double>(count) : 0;
   out.target = target_of_tvm(record[2]);
   for (const json& argument : record.size() > 3 && record[3].is_array() ? record[3] : json::array()) {
@@ -164,7 +164,7 @@ auto tvm_records_at(const std::string& path) -> std::string {
     std::string inside = path + "/database_tuning_record.json";
     return std::filesystem::exists(inside, problem) ? inside : "";
   }
-  // A line of it is a list; no other kind of database begins so.
+  // Its lines are lists; no other kind of database begins with a list.
   std::ifstream file(path);
   char first = 0;
   return file >> first && first == '[' ? path : "";

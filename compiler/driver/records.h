@@ -1,5 +1,5 @@
-// Trials of the tuning database as lines of JSON: our own, which hold all of a record, and those of TVM's `database_tuning_record.json`
-// (`[workload, [trace, [seconds], target, arguments]]`), which say nothing of the program: whoever reads them brings it.
+// Trials of the tuning database as lines of JSON: in our own form, which holds the whole record, and in the form of TVM's `database_tuning_record.json`
+// (`[workload, [trace, [seconds], target, arguments]]`), which does not hold the program: the reader supplies it.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ namespace loopsmith::driver {
 
 [[nodiscard]] auto workload_text(const tune::TaskKey& key) -> std::string;
 
-/// All of a record but its program's text.
+/// A record without its program's text.
 [[nodiscard]] auto record_json(const tune::Database::Workload& workload, const tune::Record& record) -> nlohmann::json;
 
 struct ReadRecord {
   tune::Database::Workload workload;   // `text` may be empty
   tune::Record record;
 };
-/// The reverse; `line` is one of `record_json` with "text" added. `place` is what the error calls it.
+/// The reverse; `line` is one of `record_json` with "text" added. `place` names the line in errors.
 [[nodiscard]] auto read_record(const nlohmann::json& line, const std::string& place) -> Result<ReadRecord>;
 
 /// A measured record as TVM writes it, of workload 0.
@@ -39,13 +39,13 @@ struct TvmRecord {
 };
 [[nodiscard]] auto read_tvm_record(const nlohmann::json& line, const std::string& place) -> Result<TvmRecord>;
 
-/// `database_tuning_record.json` of TVM's where a path is one or a folder with one; "": it is neither.
+/// The path of TVM's `database_tuning_record.json`, where a path is such a file or a folder with one; else "".
 [[nodiscard]] auto tvm_records_at(const std::string& path) -> std::string;
 
 /// Its records, by line.
 [[nodiscard]] auto read_tvm_records(const std::string& path) -> Result<std::vector<TvmRecord>>;
 
-/// The fastest whose arguments are the program's and whose trace applies to it: of those for this very target, else of its kind.
+/// The fastest record with the program's arguments whose trace applies to the program: of this very target, else of the same kind of target.
 [[nodiscard]] auto best_of_tvm(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> const TvmRecord*;
 
 }  // namespace loopsmith::driver

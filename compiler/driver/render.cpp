@@ -1,5 +1,5 @@
-// Rendering of diagnostics: see render.h. Text from files may be anything: bytes that are no UTF-8 and control
-// characters are shown as marks, and lines too long for a terminal are cut around the place that matters.
+// Rendering of diagnostics: see render.h. Text from files may hold anything: bytes that are not UTF-8 and control characters are shown as marks, and
+// lines that are too long for a terminal are cut around the marked place.
 #include "driver/render.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t tab_width = 4;
 constexpr size_t widest_line = 160;
 
-// One character: its code point, and the bytes it takes. Bytes that are no UTF-8 come one by one, as U+FFFD.
+// One character: its code point and its bytes. Each byte that is not UTF-8 is a character of its own, U+FFFD.
 struct Character { char32_t code; size_t bytes; };
 auto character_at(std::string_view text, size_t at) -> Character {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
@@ -71,7 +71,7 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
-// A line as it is shown: cells of the terminal, each with where its character begins in the source.
+// A line as cells of the terminal, each with the place of its character in the source.
 struct Cell { std::string text; size_t width; size_t source; };
 auto cells_of(std::string_view line) -> std::vector<Cell> {
   std::vector<Cell> out;
@@ -145,7 +145,7 @@ auto severity_color(Severity severity) -> const char* {
   return "";
 }
 
-// Messages quote source text; what would steer a terminal is made visible.
+// Messages quote source text. Control characters, which would steer a terminal, become visible marks.
 auto clean(std::string_view message) -> std::string {
   std::string out;
   for (size_t at = 0; at < message.size();) {

@@ -6,8 +6,8 @@
 //     row_sum.tir:12:13: note: block `C_init` also runs inside `i`
 //     help: fuse before `decompose_reduction`
 //
-// Lines count from 1, columns from 1 in characters (code points; a tab is one). Nothing here knows documents: who
-// holds them says where an origin lies.
+// Lines count from 1, columns from 1 in characters (code points; a tab is one). Nothing here knows documents: the caller hands in a function that
+// finds the place of an origin.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ struct RenderOptions {
   std::string file = {};      // named where a diagnostic has no place of its own
 };
 
-/// Several lines, each ended.
+/// Several lines, each with a line break.
 [[nodiscard]] auto render(const Diagnostic& diagnostic, const Locate& locate, const RenderOptions& options) -> std::string;
 /// {"file", "line", "column", "end_line", "end_column", "severity", "code", "message", "notes", "help", "fixes"}
 [[nodiscard]] auto render_json(const Diagnostic& diagnostic, const Locate& locate, const std::string& file) -> nlohmann::json;
@@ -41,7 +41,7 @@ struct RenderOptions {
 struct HumanPosition { uint32_t line = 1; uint32_t column = 1; };
 [[nodiscard]] auto human_position(const SourceText& text, uint32_t offset) -> HumanPosition;
 
-/// How many columns of a terminal a text takes: wide characters two, combining ones none.
+/// The width of a text in columns of a terminal: wide characters take two, combining ones none.
 [[nodiscard]] auto display_width(std::string_view utf8) -> size_t;
 
 }  // namespace loopsmith::driver

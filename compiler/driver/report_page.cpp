@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "driver/execution.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -45,7 +46,7 @@ auto amount(double value, const char* unit) -> std::string {
   return fmt::format("{:.3g} {}{}", value, prefixes[i], unit);
 }
 
-/// A drawing with logarithmic axes, or a linear one to the right.
+/// A drawing with logarithmic axes, or with a linear horizontal axis.
 struct Axes {
   double left, right, bottom, top;      // values at the edges
   bool is_log_x = true;
@@ -59,7 +60,7 @@ struct Axes {
     double at = std::log(value / bottom) / std::log(top / bottom);
     return height - below - std::clamp(at, 0.0, 1.0) * (height - below - 12);
   }
-  /// The frame, and a mark at every power of ten.
+  /// The frame with a mark at every power of ten.
   [[nodiscard]] auto frame(const std::string& x_name, const std::string& y_name, double y_scale, const char* y_unit) const -> std::string {
     std::string out = fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"{2} over {3}\">\n", width, height, escaped(y_name), escaped(x_name));
     out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 12V{:.1f}H{:.1f}\"/>\n", margin, height - below, width - 12);
@@ -150,7 +151,7 @@ void add_program(std::string& out, const ReportProgram& program, const ReportRoo
   }
   out += "<h3>Schedules</h3>\n<table>\n<tr><th>schedule</th><th>by estimate</th><th>against as written</th></tr>\n";
   for (const ReportVersion& v : program.versions) {
-    out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", escaped(v.name), v.seconds ? escaped(time_text(*v.seconds)) : "", escaped(v.problem.empty() ? v.gain : "it does not apply"));
+    out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", escaped(v.name), v.seconds ? escaped(duration_text(*v.seconds)) : "", escaped(v.problem.empty() ? v.gain : "it does not apply"));
   }
   out += "</table>\n";
   for (const ReportVersion& v : program.versions) {
@@ -160,7 +161,7 @@ void add_program(std::string& out, const ReportProgram& program, const ReportRoo
     out += "</details>\n";
   }
   for (const ReportTuning& t : program.tuning) {
-    out += fmt::format("<h3>Tuning for {}</h3>\n<p>{} trials{}{}.</p>\n", escaped(t.target), t.trials.size(), t.best_seconds > 0 ? fmt::format(", the best takes {}", escaped(time_text(t.best_seconds))) : "",
+    out += fmt::format("<h3>Tuning for {}</h3>\n<p>{} trials{}{}.</p>\n", escaped(t.target), t.trials.size(), t.best_seconds > 0 ? fmt::format(", the best takes {}", escaped(duration_text(t.best_seconds))) : "",
                        t.is_here ? "" : fmt::format(", on {}", escaped(t.machine)));
     out += curve(t);
   }

@@ -1,5 +1,5 @@
-// A report as one page of HTML that needs nothing else: no scripts, no fonts, no network. What is in it is handed in; the page only lays
-// it out. It is well-formed XML as well, so that other programs read it.
+// A report as one page of HTML without scripts, fonts or links to the network. The caller hands in the contents; this file only lays them out. The page is
+// well-formed XML too, so that other programs can read it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct ReportVersion {
   std::string problem = {};              // why there is no more; empty: all is well
 };
 
-/// What was measured of a program for one target, in the order of the trials; 0: a trial without a time.
+/// The measured times of a program for one target, in the order of the trials; 0: a trial without a time.
 struct ReportTuning {
   std::string target, machine;
   std::vector<double> trials;
@@ -45,7 +45,7 @@ struct ReportRoof {
 struct Report {
   std::string file;
   ReportRoof roof;
-  std::vector<std::string> problems;     // of the file, as `check` says them
+  std::vector<std::string> problems;     // of the file, as `check` renders them
   std::vector<ReportProgram> programs;
 };
 

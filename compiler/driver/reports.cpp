@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A relative reference (RFC 3986): what is neither unreserved nor a slash is written in percents.
+/// A relative reference (RFC 3986): characters that are neither unreserved nor a slash are percent-encoded.
 auto uri(const std::string& path) -> std::string {
   std::string out;
   for (unsigned char c : path) {
@@ -46,7 +46,7 @@ auto escaped(const std::string& text) -> std::string {
       case '"': out += "&quot;"; break;
       case '\n': out += "&#10;"; break;
       case '\t': out += "&#9;"; break;
-      // What XML has no character for.
+      // Control characters that XML does not allow.
       default: out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
     }
   }
@@ -102,7 +102,7 @@ auto junit(const std::string& suite, const std::vector<CheckedCase>& cases) -> s
 auto append_history(const std::string& path, const std::vector<Json>& rows) -> Status {
   std::string text;
   for (const Json& row : rows) { text += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-  // One write, so that two that measure at once do not mix their lines.
+  // One write, so that two processes that measure at once do not mix their lines.
   std::ofstream out(path, std::ios::binary | std::ios::app);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();

@@ -1,5 +1,5 @@
-// Reports in the formats of other tools: SARIF of diagnostics, for code scanning; JUnit's XML of checks, for build servers. And the
-// history of measurements that `bench --check` compares with: a line of JSON for each.
+// Reports in the formats of other tools: SARIF for code scanning, JUnit XML for build servers. And the history of measurements that `bench --check`
+// compares with, a line of JSON for each.
 #pragma once
 
 #include <optional>
@@ -22,11 +22,11 @@ struct CheckedCase {
 };
 [[nodiscard]] auto junit(const std::string& suite, const std::vector<CheckedCase>& cases) -> std::string;
 
-/// Adds lines at the end of a file, which may be new.
+/// Appends lines to a file, which may be new.
 [[nodiscard]] auto append_history(const std::string& path, const std::vector<nlohmann::json>& rows) -> Status;
 
 /// The median time of the last five lines that agree with `row` in "program", "name", "target", "threads", "cache" and "arguments";
-/// none: there is no such line. Lines that are no measurements are passed over; a file that is not there is an error.
+/// none: no line agrees. Skips lines that are no measurements; a missing file is an error.
 [[nodiscard]] auto earlier_seconds(const std::string& path, const nlohmann::json& row) -> Result<std::optional<double>>;
 
 }  // namespace loopsmith::driver

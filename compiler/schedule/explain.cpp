@@ -108,7 +108,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
   std::reverse(scopes.begin(), scopes.end());
 
   // Its hidden reads.
-  std::vector<BufferRegion> unsaid;
+  std::vector<BufferRegion> hidden_regions;
   const auto& hidden = func.hidden_reads(block);
   if (!hidden.empty()) {
     post_order(block.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
@@ -116,7 +116,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
       if (!load || std::find(hidden.begin(), hidden.end(), load->buffer) == hidden.end()) { return; }
       std::vector<Range> at;
       for (const Expr& index : load->indices) { at.push_back({index, one(index.dtype())}); }
-      unsaid.push_back({load->buffer, Array<Range>(std::move(at)), {}});
+      hidden_regions.push_back({load->buffer, Array<Range>(std::move(at)), {}});
     });
   }
 
@@ -161,7 +161,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
       }
     };
     for (const BufferRegion& region : block.block()->reads) { touch(region, false); }
-    for (const BufferRegion& region : unsaid) { touch(region, false); }
+    for (const BufferRegion& region : hidden_regions) { touch(region, false); }
     for (const BufferRegion& region : block.block()->writes) { touch(region, true); }
   };
   std::function<void(size_t)> run = [&](size_t depth) {

@@ -92,121 +92,150 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
   }
   return false;
 }
+
+// The values of the loop and of the loops around it.
+auto bound_around(const FuncState& func, const Place& loop) -> arith::Analyzer {
+  arith::Analyzer analyzer;
+  for (const Place* at = &loop; at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  return analyzer;
+}
+
+// Two blocks below the loop that depend on each other, by the buffer of a dependence.
+struct Pair {
+  const FuncState& func;
+  const Place& loop;
+  const Dependence& dependence;
+  const Place& src;
+  const Place& dst;
+  [[nodiscard]] auto is_raw() const -> bool { return dependence.kind == DependenceKind::Raw; }
+  [[nodiscard]] auto writer() const -> const Place& { return is_raw() ? src : dst; }
+  [[nodiscard]] auto reader() const -> const Place& { return is_raw() ? dst : src; }
+  [[nodiscard]] auto has_own_elements() const -> bool { return own_elements_in_iteration(func, src, dst, loop, dependence.buffer); }
+};
+
+// True where the writer certainly writes, in an iteration, the whole box that the reader reads. Boxes are bounds: accesses that wrap around (a
+// fused layout) need not fill them, a box that is the same in each iteration may be larger than the region that one iteration writes, and so
+// may a box with holes that other iterations fill (rows some steps apart).
+auto fills_box(const Pair& pair, const BufferRegion& read, const BufferRegion& write, const std::vector<arith::IntSet>& read_box, const std::vector<arith::IntSet>& written_box,
+               arith::Analyzer& analyzer) -> bool {
+  const For& loop = *pair.loop.loop;
+  bool is_rough = std::none_of(read_box.begin(), read_box.end(), [&](const arith::IntSet& set) { return uses_var(set.min(), [&](const VarNode& v) { return &v == loop.var.get(); }); });
+  VarMap bindings = bindings_of(*pair.src.realize);
+  for (const Range& range : write.region) {
+    post_order(substitute(range.min, bindings), [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
+  }
+  if (!is_rough && !stays_apart(pair.func, pair.loop, written_box)) {
+    arith::Analyzer plain;
+    BufferRegion written = substitute_region(write, bindings);
+    is_rough = !arith::estimate_region_strict_bound(written.region, loop_domains(pair.func, pair.src, &pair.loop), bool_imm(true), plain);
+  }
+  if (!is_rough) { return true; }
+  std::vector<Range> ranges;
+  for (const arith::IntSet& set : read_box) { ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))}); }
+  return certainly_writes(pair.func, pair.src, write, &pair.loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
+}
+
+// True where both blocks touch the same elements in an iteration, or elements that no other iteration touches.
+auto touch_same_elements(const Pair& pair) -> bool {
+  arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
+  const BufferNode* buffer = pair.dependence.buffer;
+  bool is_local = true;
+  for (const BufferRegion& read : pair.reader().block()->reads) {
+    if (read.buffer.get() != buffer) { continue; }
+    for (const BufferRegion& write : pair.writer().block()->writes) {
+      if (write.buffer.get() != buffer) { continue; }
+      auto a = touched_in_iteration(pair.func, pair.reader(), pair.loop, read);
+      auto b = touched_in_iteration(pair.func, pair.writer(), pair.loop, write);
+      for (size_t i = 0; is_local && i < a.size() && i < b.size(); ++i) {
+        is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
+                   analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
+      }
+      if (!is_local) {
+        is_local = pair.is_raw() && pair.has_own_elements();
+      } else if (pair.dependence.kind == DependenceKind::War) {
+        // No other iteration may read elements that are overwritten after they were read.
+        is_local = own_elements_in_iteration(pair.func, pair.dst, pair.src, pair.loop, buffer);
+      } else {
+        is_local = fills_box(pair, read, write, a, b, analyzer);
+      }
+    }
+  }
+  return is_local;
+}
+
+// True where each condition that keeps the writer from running keeps the reader from running too, or leaves out no element of the buffer.
+auto reader_runs_with_writer(const Pair& pair) -> bool {
+  arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
+  std::vector<Expr> shared = arith::split_conjunction(pair.reader().realize->predicate);
+  VarMap first, last;
+  for (const Place* at = pair.func.parent(pair.writer()); at && at != &pair.loop; at = pair.func.parent(*at)) {
+    if (!at->is_loop()) { continue; }
+    if (pair.func.is_below(pair.reader(), *at)) {
+      analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
+      continue;
+    }
+    first[at->loop->var.get()] = at->loop->min;
+    last[at->loop->var.get()] = add(at->loop->min, sub(at->loop->extent, one(at->loop->extent.dtype())));
+  }
+  std::vector<Expr> conditions = arith::split_conjunction(pair.writer().realize->predicate);
+  return std::all_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
+    bool is_same = std::any_of(shared.begin(), shared.end(), [&](const Expr& e) { return arith::deep_equal(e, condition); });
+    return is_same || is_about_elements(pair.writer(), pair.dependence.buffer, condition) || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last));
+  });
+}
+
+// True where another block has written the whole region that is read, in the same iteration (constant padding, say).
+auto is_made_by_another(const Pair& pair, const Place& scope) -> bool {
+  const FuncState& func = pair.func;
+  const Place& reader = pair.dst;
+  for (const Dependence& other : func.scope_info(scope).of_dst(reader.id)) {
+    if (other.kind != DependenceKind::Raw || other.src == pair.dependence.src || other.buffer != pair.dependence.buffer) { continue; }
+    const Place& writer = *func.find(other.src);
+    if (!func.is_below(writer, pair.loop)) { continue; }
+    for (const BufferRegion& read : reader.block()->reads) {
+      if (read.buffer.get() != pair.dependence.buffer) { continue; }
+      std::vector<Range> ranges;
+      for (const arith::IntSet& set : touched_in_iteration(func, reader, pair.loop, read)) {
+        if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+        ranges.push_back({set.min(), sub(add(set.max(), one(set.max().dtype())), set.min())});
+      }
+      const BufferRegion* write = region_of(writer.block()->writes, read.buffer);
+      if (write && certainly_writes(func, writer, *write, &pair.loop, {read.buffer, Array<Range>(std::move(ranges)), {}})) { return true; }
+    }
+  }
+  return false;
+}
+
+// True where the dependence stays within an iteration of the loop.
+auto is_local_dependence(const Pair& pair, const Place& scope, bool leaves_threads) -> bool {
+  bool is_declared_raw = pair.is_raw() && !pair.dependence.is_hidden;
+  // A write that some iterations leave out.
+  bool is_partial = is_declared_raw && !keeps_domains(pair.func, pair.src) && !arith::deep_equal(pair.src.realize->predicate, pair.dst.realize->predicate);
+  if (is_partial && !pair.has_own_elements()) { return false; }
+  // Elements that threads fill together are there for each thread, as long as threads run the iterations.
+  bool is_covered = pair.func.region_cover(pair.dst) && !(leaves_threads && pair.loop.loop->thread);
+  bool is_local = is_declared_raw && is_covered;
+  if (!is_local && !pair.dependence.is_hidden) { is_local = touch_same_elements(pair); }
+  if (is_local && reader_runs_with_writer(pair)) { return true; }
+  return is_declared_raw && (pair.has_own_elements() || is_made_by_another(pair, scope));
+}
+
 }  // namespace
 
 auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads) -> Status {
   const Place* scope = func.scope(loop);
   if (!scope) { return ok(); }
-  auto depends = [&](const Dependence& d, const Place& src, const Place& dst) {
-    return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
-                        .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
-                        .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
-  };
-  // True where another block has written the whole region that is read, in the same iteration (constant padding, say).
-  auto is_made_by_another = [&](const Dependence& d, const Place& reader) {
-    for (const Dependence& other : func.scope_info(*scope).of_dst(reader.id)) {
-      if (other.kind != DependenceKind::Raw || other.src == d.src || other.buffer != d.buffer) { continue; }
-      const Place& writer = *func.find(other.src);
-      if (!func.is_below(writer, loop)) { continue; }
-      for (const BufferRegion& read : reader.block()->reads) {
-        if (read.buffer.get() != d.buffer) { continue; }
-        std::vector<Range> ranges;
-        for (const arith::IntSet& set : touched_in_iteration(func, reader, loop, read)) {
-          if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
-          ranges.push_back({set.min(), sub(add(set.max(), one(set.max().dtype())), set.min())});
-        }
-        const BufferRegion* write = region_of(writer.block()->writes, read.buffer);
-        if (write && certainly_writes(func, writer, *write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}})) { return true; }
-      }
-    }
-    return false;
-  };
   std::vector<Dependence> below;
   for (const Place* block : func.child_blocks(loop)) {
     for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) { below.push_back(d); }
   }
   for (const Dependence& d : below) {
-    const Place& src = *func.find(d.src);
-    const Place& dst = *func.find(d.dst);
-    if (!func.is_below(src, loop) || d.kind == DependenceKind::Waw) { continue; }
-    // Elements that threads fill together are there for each thread, as long as threads run the iterations.
-    bool is_covered = func.region_cover(dst) && !(leaves_threads && loop.loop->thread);
-    bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && is_covered;
-    // A write that some iterations leave out.
-    bool is_partial = d.kind == DependenceKind::Raw && !keeps_domains(func, src) && !arith::deep_equal(src.realize->predicate, dst.realize->predicate);
-    if (is_partial && !d.is_hidden && !own_elements_in_iteration(func, src, dst, loop, d.buffer)) { return depends(d, src, dst); }
-    if (!is_local && !d.is_hidden) {
-      // Both touch the same elements in an iteration.
-      arith::Analyzer analyzer;
-      for (const Place* at = &loop; at; at = func.parent(*at)) {
-        if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-      }
-      is_local = true;
-      for (const BufferRegion& read : d.kind == DependenceKind::Raw ? dst.block()->reads : src.block()->reads) {
-        if (read.buffer.get() != d.buffer) { continue; }
-        for (const BufferRegion& write : d.kind == DependenceKind::Raw ? src.block()->writes : dst.block()->writes) {
-          if (write.buffer.get() != d.buffer) { continue; }
-          auto a = touched_in_iteration(func, d.kind == DependenceKind::Raw ? dst : src, loop, read);
-          auto b = touched_in_iteration(func, d.kind == DependenceKind::Raw ? src : dst, loop, write);
-          for (size_t i = 0; is_local && i < a.size() && i < b.size(); ++i) {
-            is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
-                       analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
-          }
-          if (!is_local) {
-            is_local = d.kind == DependenceKind::Raw && own_elements_in_iteration(func, src, dst, loop, d.buffer);
-            continue;
-          }
-          // No other iteration may read elements that are overwritten after they were read.
-          if (d.kind == DependenceKind::War) {
-            is_local = own_elements_in_iteration(func, dst, src, loop, d.buffer);
-            continue;
-          }
-          // Boxes are bounds. Accesses that wrap around (a fused layout) need not fill them, and a box that is the same in each iteration may be larger
-          // than the region that one iteration writes.
-          bool is_rough = std::none_of(a.begin(), a.end(), [&](const arith::IntSet& set) { return uses_var(set.min(), [&](const VarNode& v) { return &v == loop.loop->var.get(); }); });
-          VarMap bindings = bindings_of(*src.realize);
-          for (const Range& range : write.region) {
-            post_order(substitute(range.min, bindings), [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
-          }
-          // So may a box with holes that other iterations fill: rows some steps apart.
-          if (!is_rough && !stays_apart(func, loop, b)) {
-            arith::Analyzer plain;
-            BufferRegion written = substitute_region(write, bindings);
-            is_rough = !arith::estimate_region_strict_bound(written.region, loop_domains(func, src, &loop), bool_imm(true), plain);
-          }
-          if (!is_rough) { continue; }
-          std::vector<Range> ranges;
-          for (const arith::IntSet& set : a) { ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))}); }
-          is_local = certainly_writes(func, src, write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
-        }
-      }
-    }
-    // Where a condition on the loop keeps the writer from running, it must keep the reader from running too.
-    if (is_local) {
-      arith::Analyzer analyzer;
-      for (const Place* at = &loop; at; at = func.parent(*at)) {
-        if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-      }
-      const Place& writer = d.kind == DependenceKind::Raw ? src : dst;
-      const Place& reader = d.kind == DependenceKind::Raw ? dst : src;
-      std::vector<Expr> shared = arith::split_conjunction(reader.realize->predicate);
-      VarMap first, last;
-      for (const Place* at = func.parent(writer); at && at != &loop; at = func.parent(*at)) {
-        if (!at->is_loop()) { continue; }
-        if (func.is_below(reader, *at)) {
-          analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
-          continue;
-        }
-        first[at->loop->var.get()] = at->loop->min;
-        last[at->loop->var.get()] = add(at->loop->min, sub(at->loop->extent, one(at->loop->extent.dtype())));
-      }
-      for (const Expr& condition : arith::split_conjunction(writer.realize->predicate)) {
-        bool is_same = std::any_of(shared.begin(), shared.end(), [&](const Expr& e) { return arith::deep_equal(e, condition); });
-        is_local = is_local && (is_same || is_about_elements(writer, d.buffer, condition) || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last)));
-      }
-    }
-    if (is_local || (d.kind == DependenceKind::Raw && !d.is_hidden && (own_elements_in_iteration(func, src, dst, loop, d.buffer) || is_made_by_another(d, dst)))) { continue; }
-    return depends(d, src, dst);
+    Pair pair{func, loop, d, *func.find(d.src), *func.find(d.dst)};
+    if (!func.is_below(pair.src, loop) || d.kind == DependenceKind::Waw || is_local_dependence(pair, *scope, leaves_threads)) { continue; }
+    return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view()).arg("producer", pair.writer().name().view())
+                        .arg("consumer", pair.reader().name().view()), pair.dst).at_node(loop.id);
   }
   return ok();
 }

@@ -6,6 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "schedule/scoped_value.h"
 
 namespace loopsmith::schedule {
 
@@ -47,12 +48,10 @@ struct PathCopy {
 
   // The body of a loop or block, with the inserted statements.
   auto copy_body(NodeId id, const Stmt& body) -> Stmt {
-    int outer = std::exchange(around, func.find(id)->index);
+    ScopedValue<int> inside(around, func.find(id)->index);
     auto inserts = [&](const Rewrite::Insert& insert) { return insert.at == id; };
     auto insert = std::find_if(rewrite.inserts.begin(), rewrite.inserts.end(), inserts);
-    Stmt out = insert == rewrite.inserts.end() ? copy(body) : put_in(body, *insert);
-    around = outer;
-    return out;
+    return insert == rewrite.inserts.end() ? copy(body) : put_in(body, *insert);
   }
 
   struct Edit { size_t at; Stmt with; };

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/index_map.h"
+#include "schedule/scoped_value.h"
 
 namespace loopsmith::schedule {
 
@@ -424,7 +425,7 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& wat
   Schedule before = *this;
   // A trace does not name its machine. Where it splits by `T.vscale()`, it was made for a machine with scalable vectors.
   constexpr int64_t any_vscale = 16;
-  const int64_t vscale = std::exchange(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
+  ScopedValue<int64_t> vscale(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
   std::vector<uint32_t> map;
   auto run = [&]() -> Status {
     for (const Instruction* instruction : trace.instructions()) {
@@ -455,7 +456,6 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& wat
     return ok();
   };
   Status status = run();
-  most_vscale_ = vscale;
   if (!status) { *this = std::move(before); }
   return status;
 }

@@ -328,7 +328,7 @@ auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {
 
 namespace {
 
-// Uses of one buffer become uses of its cache. Blocks for which `skips` says so stay as they are.
+// Uses of one buffer become uses of its cache, except in blocks for which `skips` returns true.
 class Redirect : public Mutator {
  public:
   Redirect(const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores)
@@ -548,7 +548,7 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
   }
   if (!runs_all_instances(func, block, reduced)) { return false; }
   if (auto counted = counted_beginnings(func, block)) { return *counted; }
-  // A loop over rows and their elements that begins in the middle of a row, by itself or as a loop around the scope says, goes on with that one.
+  // A loop over rows and their elements that begins in the middle of a row, by its own start or by a loop around the scope, continues that row.
   const Domains here = domains_around(func, block);
   auto is_outside = [&](const VarNode& v) { return std::none_of(here.begin(), here.end(), [&](const auto& d) { return d.first.get() == &v; }); };
   for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {

@@ -22,4 +22,21 @@ auto edit_distance(std::string_view a, std::string_view b) -> size_t {
   return d[a.size()][b.size()];
 }
 
+auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string {
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    if (wanted.size() >= 3 && candidate.size() > wanted.size() && candidate.substr(0, wanted.size()) == wanted && best.empty()) {
+      best = candidate;
+      continue;
+    }
+    size_t distance = edit_distance(wanted, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
 }  // namespace loopsmith

@@ -1,12 +1,17 @@
-// The distance between two spellings, for guessing the known word that an unknown one stands for.
+// The distance between two spellings, and the known word that an unknown one is closest to.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace loopsmith {
 
 /// The number of edits between two words: insertions, deletions, substitutions and swaps of neighbouring letters.
 [[nodiscard]] auto edit_distance(std::string_view a, std::string_view b) -> size_t;
+
+/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
+[[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
 
 }  // namespace loopsmith

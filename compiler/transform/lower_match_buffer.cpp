@@ -90,8 +90,7 @@ class LowerViews : public Mutator {
       if (size && *size == 1) { continue; }
       if (!size || !here || *here != step) {
         if (!refused) {
-          refused = error(Code::PaddingForm, where).arg("primitive", "lower").arg("block", block_.view())
-                        .arg("why", "it accesses `" + view->name.str() + "` as contiguous memory, and the tile of `" + source.buffer->name.str() + "` is not contiguous")
+          refused = error(Code::TileNotContiguous, where).arg("block", block_.view()).arg("view", view->name.view()).arg("buffer", source.buffer->name.view())
                         .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
         }
         return;

@@ -15,7 +15,7 @@
 namespace loopsmith::workspace {
 namespace {
 
-/// What is longer was not written by hand.
+/// Longer files were not written by hand; they are not read.
 constexpr int64_t longest_file = 4 << 20;
 
 auto above(const std::string& path) -> std::string { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); }
@@ -74,7 +74,7 @@ struct Imports::Module {
   explicit Module(std::string text) : document(std::move(text)) {}
 };
 
-// The imports of one file. Those of modules do not keep what keeps them.
+// The imports of one file. Those of a module do not keep the Imports alive, which holds the module.
 class Imports::Of : public frontend::Modules {
  public:
   Of(Imports& imports, std::shared_ptr<Imports> kept, std::string own) : imports_(imports), kept_(std::move(kept)), own_(std::move(own)) {}
@@ -103,8 +103,8 @@ class Imports::Of : public frontend::Modules {
   std::map<std::pair<uint32_t, std::vector<Name>>, std::shared_ptr<frontend::File>> found_;
 };
 
-Imports::Imports(std::shared_ptr<Texts> texts, std::vector<std::string> roots) : texts_(std::move(texts)), roots_(std::move(roots)) {}
-// Modules hold one another, where they import each other.
+Imports::Imports(std::shared_ptr<TextSource> texts, std::vector<std::string> roots) : texts_(std::move(texts)), roots_(std::move(roots)) {}
+// Modules that import each other keep each other alive: the links must be cut.
 Imports::~Imports() {
   for (auto& [path, known] : files_) {
     if (known.module) { known.module->file.import_from(nullptr); }
@@ -134,7 +134,7 @@ void Imports::read(const std::string& path, Known& known) {
     known.module->file.set_own_name((file.stem() == "__init__" ? file.parent_path().filename() : file.stem()).string());
     known.module->file.import_from(std::make_shared<Of>(*this, nullptr, path));
   } else {
-    // What is as before stays as it is, with what is known of it.
+    // An edit of the changed part only, so that the results for unchanged declarations stay.
     const std::string& was = known.module->document.text();
     if (was == *text) { return; }
     size_t most = std::min(was.size(), text->size());

@@ -1,10 +1,11 @@
-// What is known of a text at one version: the text, its lines, its declarations, and what was found in it. Shared by
-// the language server, the REPL and the command line, so that all of them give the same answers.
+// A text at one version and everything found in it: its lines, its declarations, its programs, its findings, and the runs of its schedules. The
+// language server, the REPL and the command line all read texts through this file, so that all of them give the same answers.
 //
-// A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares whatever the
-// edit left alone. Findings come in tiers: `check` (syntax, names and types, and the analyses of a few changed
-// declarations; every key) and `replay` (the analyses that are left, schedule functions; interruptible). Nothing here executes a program, reads another file (but
-// what the text imports, see imports.h), or knows how an editor counts columns. One thread. What snapshots hold of programs and schedules stays valid as long as the Document.
+// A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares the parts that an edit left alone. Findings
+// come in tiers: `evaluate` (syntax, names and types), `check` (also the analyses of a few changed declarations; the editor calls it with every key)
+// and `replay` (the remaining analyses, then the schedule functions; interruptible). Nothing here executes a program, reads a file except those
+// that the text imports (imports.h), or knows how an editor counts columns. One thread. Programs and schedules in a snapshot stay valid as
+// long as its Document.
 #pragma once
 
 #include <functional>
@@ -24,12 +25,12 @@
 
 namespace loopsmith::workspace {
 
-/// A diagnostic with its places as bytes of the snapshot's text.
+/// A diagnostic whose places are bytes of the snapshot's text.
 struct Finding {
   struct Note {
     Span span;
     std::string message;
-    std::optional<frontend::Elsewhere> elsewhere = {};   // the place, where it is in another file; `span` is the finding's then
+    std::optional<frontend::Elsewhere> elsewhere = {};   // set where the place is in another file; `span` is then the finding's own
   };
   struct Fix {
     Span span;
@@ -39,8 +40,8 @@ struct Finding {
   Severity severity = Severity::Error;
   Span span;
   std::string message;
-  bool is_deprecated = false;    // an older form: editors strike it through
-  bool is_unnecessary = false;   // what it is about can be taken away: editors fade it
+  bool is_deprecated = false;    // an older form: editors strike the place through
+  bool is_unnecessary = false;   // the code at the place can be removed: editors fade it
   std::vector<Note> notes;
   std::vector<std::string> remedies;
   std::vector<Fix> fixes;
@@ -48,11 +49,15 @@ struct Finding {
 
 /// A program of the text.
 struct Program {
-  Name name;          // of the declaration; of one inside of Python, with those around it: `test_fuse.before`
+  Name name;          // of the declaration; of a program inside of Python, with the names around it: `test_fuse.before`
   DeclId decl = 0;
-  IRModule module;    // none where it has errors, or uses Python that is not checked
-  IRModule partial;   // what could be made of it even so; may be none
-  bool is_inside = false;   // of a function or class of Python: no schedule can name it
+  IRModule module;    // none where the program has errors, or uses Python that is not checked; of an ill-formed program there is a module and an error
+  IRModule partial;   // the part that could be lowered in spite of errors; may be none
+  Origin where;       // the declaration; of a program inside of Python, its name
+  bool is_function = false;   // a bare function, which is `main` of its module
+  bool has_errors = false;
+  bool is_inside = false;     // of a function or class of Python: no schedule can name it
+  bool is_repeated = false;   // is_inside, and the file names the same program at its top level (`f = make(16)`)
 };
 
 class Snapshot {
@@ -68,22 +73,30 @@ class Snapshot {
   /// Bytes of the text; also for origins in earlier versions of a schedule function whose first steps were taken over.
   [[nodiscard]] auto resolve(Origin origin) const -> std::optional<Span>;
 
-  /// Since `check`.
+  /// Since `evaluate`.
   [[nodiscard]] auto programs() const -> const std::vector<Program>& { return programs_; }
-  /// Since `check`; what running them did, since `replay`.
+  /// The functions since `evaluate`, their runs since `replay` or `Document::run_schedule`.
   [[nodiscard]] auto schedules() const -> const std::vector<script::FileSchedule>& { return schedules_; }
 
-  /// Everything found so far, in the order of the text, without repetitions.
+  /// Everything found so far, in the order of the text, without repetitions. Comments that silence (analysis/ignore.h) have taken effect.
   [[nodiscard]] auto findings() const -> std::vector<Finding>;
+  /// The same findings as diagnostics, for callers that render them: those of the text in its order, then those of each schedule's run.
+  [[nodiscard]] auto diagnostics() const -> Diagnostics;
+  /// Leaves out the diagnostics that a comment silences. Errors always stay.
+  [[nodiscard]] auto without_silenced(Diagnostics diagnostics) const -> Diagnostics;
   /// The tiers that have run on this version.
   [[nodiscard]] auto is_checked() const -> bool { return checked_; }
   [[nodiscard]] auto is_replayed() const -> bool { return replayed_; }
 
-  /// What it imports from, for documents that are made of it; null: nothing.
+  /// The files that the text imports from; null: it imports nothing.
   [[nodiscard]] auto modules() const -> const std::shared_ptr<frontend::Modules>& { return modules_; }
 
  private:
   friend class Document;
+  [[nodiscard]] auto is_silenced(const Diagnostic& diagnostic) const -> bool;
+  /// Calls `f(diagnostic, is_of_run)` for everything found, unless a comment silences it.
+  template <class F>
+  void each_diagnostic(F&& f) const;
   std::string name_;
   int64_t version_ = 0;
   syntax::Document syntax_;
@@ -92,7 +105,7 @@ class Snapshot {
   Diagnostics analysed_;
   std::vector<Program> programs_;
   std::vector<script::FileSchedule> schedules_;
-  std::vector<std::pair<DeclId, DeclId>> earlier_decls_;  // what a declaration is now
+  std::vector<std::pair<DeclId, DeclId>> earlier_decls_;  // ids of declarations in earlier versions, and their ids now
   std::shared_ptr<frontend::Modules> modules_;
   bool checked_ = false;
   bool replayed_ = false;
@@ -103,39 +116,55 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 /// A text that is edited: makes snapshots, and does the work that fills them.
 class Document {
  public:
-  /// `modules`: what the text imports from; null: nothing.
+  /// `modules`: the files that the text imports from; null: none.
   Document(std::string name, int64_t version, std::string text, std::shared_ptr<frontend::Modules> modules = nullptr);
 
   /// Replaces bytes of the text.
   void edit(int64_t version, Span replaced, std::string_view replacement);
-  /// Names and types, of declarations that changed or depend on what changed.
+  /// Names, types and programs, and which functions are schedules; of declarations that changed or depend on a change. No analysis runs.
+  void evaluate();
+  /// `evaluate`, and the analyses as long as little has changed.
   void check();
-  /// The analyses that `check` left, then schedule functions, from the first statement that changed. False: it was cancelled; what was done is kept, and
+  /// The analyses that `check` left. False: cancelled.
+  auto analyse(const CancelToken& cancel) -> bool;
+  /// `analyse`, then schedule functions, from the first statement that changed. False: cancelled; finished work is kept, and
   /// calling again goes on.
   auto replay(const CancelToken& cancel, const script::StepWatch& watch = {}) -> bool;
+  /// Runs one schedule function of the text. `until`: the last line (from 1) whose statements run. Silenced diagnostics are left out of the run. Fails
+  /// where the text has no schedule of that name, or none that can be run. Needs `evaluate` or `check`.
+  auto run_schedule(std::string_view name, const CancelToken& cancel = {}, std::optional<uint32_t> until = {}) -> Result<script::ScheduleRun>;
 
   [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
   /// For edits that change the version and nothing else.
   void set_version(int64_t version);
   [[nodiscard]] auto has_schedule_findings() const -> bool;
-  /// A file that it imports from may have changed: `check` and `replay` are to be called again where this says so.
+  /// True when an imported file may have changed: `check` and `replay` must then be called again.
   [[nodiscard]] auto imports_have_changed() -> bool;
   /// The declarations with their values, for scripts and the REPL.
   [[nodiscard]] auto file() -> frontend::File& { return *file_; }
+  [[nodiscard]] auto file() const -> const frontend::File& { return *file_; }
+  /// The schedule functions with their runs, as `run_schedule` and `replay` left them.
+  [[nodiscard]] auto schedules() -> script::Schedules& { return schedules_; }
 
  private:
   /// The current snapshot, to be changed: a copy where somebody holds it.
   auto next() -> Snapshot&;
 
+  /// Hands the runs of schedules to the current snapshot.
+  void take_runs();
+  /// How many statements of a schedule function begin on or above a line (from 1).
+  [[nodiscard]] auto steps_until(const script::FileSchedule& schedule, uint32_t line) const -> size_t;
+
   std::shared_ptr<Snapshot> current_;
   std::unique_ptr<frontend::File> file_;
   analysis::Analyses analyses_;
+  bool evaluated_ = false;
   bool is_analysed_ = false;
-  uint64_t imports_ = 1;     // when it was checked last
+  uint64_t imports_ = 1;     // fingerprint of the imported files at the last `evaluate`
   script::Schedules schedules_;
 };
 
-/// A document with everything known of it: for those who have a text and no editor.
+/// A document with all tiers done, for callers without an editor.
 [[nodiscard]] auto analyse(std::string name, std::string text, std::shared_ptr<frontend::Modules> modules = nullptr) -> std::unique_ptr<Document>;
 
 }  // namespace loopsmith::workspace

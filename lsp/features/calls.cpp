@@ -27,80 +27,43 @@ struct Bracket {
   std::vector<std::string> before;
 };
 
-}  // namespace
+/// Is the quote at a byte one of three?
+auto is_long_string(std::string_view text, size_t quote) -> bool { return text.substr(quote, 3) == std::string(3, text[quote]); }
 
-auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
-  CursorText result;
-  size_t end = std::min<size_t>(at, text.size());
-  std::vector<Bracket> stack;
-  size_t i = 0;
-  while (i < end) {
-    char c = text[i];
-    if (c == '#') {
-      size_t line = text.find('\n', i);
-      if (line == std::string_view::npos || line >= end) {
-        result.in_comment = true;
-        return result;
-      }
-      i = line;
-    } else if (c == '"' || c == '\'') {
-      bool is_long = text.substr(i, 3) == std::string(3, c);
-      size_t begin = i + (is_long ? 3 : 1);
-      size_t k = begin;
-      bool is_closed = false;
-      while (k < end) {
-        if (text[k] == '\\') {
-          k += 2;
-          continue;
-        }
-        if (is_long ? text.substr(k, 3) == std::string(3, c) : text[k] == c) {
-          is_closed = true;
-          break;
-        }
-        // An unclosed string of one line ends with it.
-        if (!is_long && text[k] == '\n') {
-          is_closed = true;
-          break;
-        }
-        ++k;
-      }
-      if (!is_closed) {
-        result.in_string = true;
-        result.prefix_begin = static_cast<uint32_t>(std::min(begin, end));
-        result.prefix = text.substr(result.prefix_begin, end - result.prefix_begin);
-        break;
-      }
-      i = std::min(end, k + (is_long ? 3 : 1));
+/// The first byte inside of a string whose quote is at a byte.
+auto contents_begin(std::string_view text, size_t quote) -> size_t { return quote + (is_long_string(text, quote) ? 3 : 1); }
+
+/// The first byte behind a string, at most `end`; none: the string is open at `end`. An unclosed string of one line ends with the line.
+auto behind_string(std::string_view text, size_t quote, size_t end) -> std::optional<size_t> {
+  bool is_long = is_long_string(text, quote);
+  for (size_t k = contents_begin(text, quote); k < end; ++k) {
+    if (text[k] == '\\') {
+      ++k;
       continue;
-    } else if (c == '(' || c == '[' || c == '{') {
-      stack.push_back({c, i, i + 1, {}});
-    } else if (c == ')' || c == ']' || c == '}') {
-      if (!stack.empty()) { stack.pop_back(); }
-    } else if (c == ',' && !stack.empty()) {
-      stack.back().before.emplace_back(trim(text.substr(stack.back().argument_begin, i - stack.back().argument_begin)));
-      stack.back().argument_begin = i + 1;
-    } else if (c == '\n' && !stack.empty()) {
-      // A line that starts a statement closes what a half-typed one left open.
-      std::string_view rest = trim(text.substr(i, std::min<size_t>(text.size() - i, 200)));
-      for (std::string_view word : {"def ", "for ", "with ", "while ", "if ", "return ", "import ", "class ", "@"}) {
-        if (rest.starts_with(word) && text.substr(i + 1, 1) != ")" && word != std::string_view("for ") && word != std::string_view("if ")) { stack.clear(); }
-      }
     }
-    ++i;
+    bool closes = is_long ? text.substr(k, 3) == std::string(3, text[quote]) : text[k] == text[quote] || text[k] == '\n';
+    if (closes) { return std::min(end, k + (is_long ? 3 : 1)); }
   }
-  if (!result.in_string) {
-    size_t begin = name_begin(text, end);
-    result.prefix_begin = static_cast<uint32_t>(begin);
-    result.prefix = text.substr(begin, end - begin);
-    if (begin > 0 && text[begin - 1] == '.') { result.object = dotted_before(text, begin - 1); }
+  return std::nullopt;
+}
+
+/// Does a line begin a statement? Words that also occur inside of brackets do not count.
+auto begins_statement(std::string_view line) -> bool {
+  for (std::string_view word : {"def ", "with ", "while ", "return ", "import ", "class ", "@"}) {
+    if (line.starts_with(word)) { return true; }
   }
+  return false;
+}
+
+/// The innermost call among the open brackets; the cursor is at `end`.
+auto innermost_call(std::string_view text, size_t end, const CursorText& cursor, std::vector<Bracket>& stack) -> std::optional<CallContext> {
   bool in_list = false;
   bool in_tuple = false;
   size_t list_item = 0;
   std::vector<std::string> list_items;
-  // A key is what its quote is the first of: behind it stands a colon and a value.
-  bool in_dictionary = result.in_string && !stack.empty() && stack.back().kind == '{' && result.prefix_begin > stack.back().argument_begin &&
-                       trim(text.substr(stack.back().argument_begin, result.prefix_begin - 1 - stack.back().argument_begin)).empty();
+  // A string is a key of a dictionary where nothing stands between the last comma or bracket and its quote.
+  bool in_dictionary = cursor.in_string && !stack.empty() && stack.back().kind == '{' && cursor.prefix_begin > stack.back().argument_begin &&
+                       trim(text.substr(stack.back().argument_begin, cursor.prefix_begin - 1 - stack.back().argument_begin)).empty();
   for (auto bracket = stack.rbegin(); bracket != stack.rend(); ++bracket) {
     std::string_view callee = dotted_before(text, bracket->open);
     if (bracket->kind == '(' && !callee.empty()) {
@@ -120,8 +83,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
         std::string_view name = trim(current.substr(0, equals));
         if (std::all_of(name.begin(), name.end(), is_name_part)) { call.keyword = name; }
       }
-      result.call = std::move(call);
-      break;
+      return call;
     }
     in_tuple = in_tuple || bracket->kind == '(';
     if (bracket->kind == '[' && !in_list && callee.empty()) {
@@ -130,6 +92,56 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       list_items = bracket->before;
     }
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
+  CursorText result;
+  size_t end = std::min<size_t>(at, text.size());
+  std::vector<Bracket> stack;
+  size_t i = 0;
+  while (i < end) {
+    char c = text[i];
+    if (c == '#') {
+      size_t line = text.find('\n', i);
+      if (line == std::string_view::npos || line >= end) {
+        result.in_comment = true;
+        return result;
+      }
+      i = line;
+    } else if (c == '"' || c == '\'') {
+      auto behind = behind_string(text, i, end);
+      if (!behind) {
+        result.in_string = true;
+        result.prefix_begin = static_cast<uint32_t>(std::min(contents_begin(text, i), end));
+        result.prefix = text.substr(result.prefix_begin, end - result.prefix_begin);
+        break;
+      }
+      i = *behind;
+      continue;
+    } else if (c == '(' || c == '[' || c == '{') {
+      stack.push_back({c, i, i + 1, {}});
+    } else if (c == ')' || c == ']' || c == '}') {
+      if (!stack.empty()) { stack.pop_back(); }
+    } else if (c == ',' && !stack.empty()) {
+      stack.back().before.emplace_back(trim(text.substr(stack.back().argument_begin, i - stack.back().argument_begin)));
+      stack.back().argument_begin = i + 1;
+    } else if (c == '\n' && !stack.empty()) {
+      // A line that starts a statement closes what a half-typed one left open.
+      std::string_view rest = trim(text.substr(i, std::min<size_t>(text.size() - i, 200)));
+      if (begins_statement(rest) && text.substr(i + 1, 1) != ")") { stack.clear(); }
+    }
+    ++i;
+  }
+  if (!result.in_string) {
+    size_t begin = name_begin(text, end);
+    result.prefix_begin = static_cast<uint32_t>(begin);
+    result.prefix = text.substr(begin, end - begin);
+    if (begin > 0 && text[begin - 1] == '.') { result.object = dotted_before(text, begin - 1); }
+  }
+  result.call = innermost_call(text, end, result, stack);
   return result;
 }
 

@@ -99,7 +99,9 @@ void add_snippets(const EditorSpot& spot, ItemList& items) {
   if (before.empty()) {
     add("prim_func", "a program",
         "@T.prim_func\ndef ${1:name}(${2:A}: T.Buffer((${3:128, 128}), \"${4:float32}\")):\n    T.func_attr({\"tir.noalias\": T.bool(True)})\n    $0");
-    std::string schedule = in_form_of(spot.snapshot, "@ls.schedule(${1:program})\ndef ${2:name}(sch: tir.Schedule) -> None:\n    ${3:b} = sch.get_block(\"${4:C}\")\n    $0").text;
+    std::string function = workspace::schedule_function({.program = "${1:program}", .name = "${2:name}", .body = "${3:b} = sch.get_block(\"${4:C}\")\n$0\n"});
+    function.pop_back();
+    std::string schedule = in_form_of(spot.snapshot, function).text;
     if (schedule.ends_with('\n')) { schedule.pop_back(); }
     add("schedule", "a schedule for a program", schedule.c_str());
   } else if (spot.schedule == nullptr) {

@@ -131,7 +131,7 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
   }
   if (has_schedule) { return point; }
   std::string mark = "\x01";
-  std::string text = fmt::format("@ls.schedule({0})\ndef {0}_schedule(sch: tir.Schedule) -> None:\n    {1}\n", program->name.view(), mark);
+  std::string text = workspace::schedule_function({.program = program->name.str(), .name = program->name.str() + "_schedule", .body = mark + "\n"});
   ScheduleInFile written = in_form_of(snapshot, text);
   auto insertion = insertion_after(snapshot, program->name.view(), written.text);
   if (!insertion) { return std::nullopt; }

@@ -7,14 +7,15 @@
 #include <algorithm>
 
 #include "ir/equal.h"
-#include "lsp/features/names.h"
 #include "schedule/trace_json.h"
 #include "support/text.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"
 #include "tune/session/history.h"
 #include "tune/session/session.h"
-#include "tune/session/text.h"
+#include "workspace/edits/certificate.h"
+#include "workspace/edits/placing.h"
+#include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::lsp {
 
@@ -99,7 +100,7 @@ auto RecordsOfPrograms::draws(const IRModule& program, const schedule::Draw& dra
 auto RecordsOfPrograms::is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool {
   syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
   if (!item || schedule.run == nullptr || !schedule.is_settled) { return false; }
-  auto certificate = tune::certificate_in(item->text);
+  auto certificate = workspace::certificate_in(item->text);
   if (!certificate) { return false; }
   const workspace::Program* program = nullptr;
   for (const workspace::Program& one : snapshot.programs()) {
@@ -133,21 +134,16 @@ auto RecordsOfPrograms::schedule_text(const workspace::Snapshot& snapshot, std::
   auto found = find(snapshot, function);
   if (!found) { return std::nullopt; }
   const Best& best = *found;
-  NameTable names = names_of(snapshot);
-  auto is_taken = [&](const std::string& wanted) {
-    return std::any_of(names.entities.begin(), names.entities.end(), [&](const Entity& entity) { return entity.name.view() == wanted; });
-  };
-  tune::ScheduleText form;
+  workspace::ScheduleText form;
   form.program = best.program->name.str();
-  form.name = form.program + "_tuned";
-  for (int number = 2; is_taken(form.name); ++number) { form.name = fmt::format("{}_tuned_{}", form.program, number); }
+  form.name = workspace::free_name(snapshot.text(), form.program + "_tuned");
   form.target = "llvm";
   const tune::Record& record = best.recorded.best;
-  form.comments.push_back(fmt::format("Tuned: {}, the best of {} trials recorded.", duration_text(record.median_seconds), best.recorded.records));
+  form.comments.push_back(fmt::format("{}{}, the best of {} trials recorded.", workspace::tuned_comment, duration_text(record.median_seconds), best.recorded.records));
   form.comments.push_back("Verified by " + record.verified + ".");
-  form.comments.push_back(tune::certificate_text(tune::certificate_of(best.program->module, best.function, record.trace),
+  form.comments.push_back(workspace::certificate_text(workspace::certificate_of(best.program->module, best.function, record.trace),
                                                  {best.recorded.target, record.median_seconds, record.spread_seconds, record.blocks, record.unix_time}));
-  auto text = tune::schedule_function_text(best.program->module, record.trace, form);
+  auto text = workspace::schedule_function_text(best.program->module, record.trace, form);
   if (!text.ok()) { return std::nullopt; }
   return std::move(*text);
 }

@@ -21,7 +21,7 @@
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
-#include "tune/session/text.h"
+#include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -242,13 +242,13 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
   // The nearest place for a search from that program: here, or on the way here.
   std::vector<size_t> path = session.path_to(session.position());
   auto hole = std::find_if(path.rbegin(), path.rend(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(program); });
-  tune::ScheduleText form;
+  workspace::ScheduleText form;
   // Loops and blocks of the schedule before go where the search begins again from the program.
   size_t around = hole != path.rend() ? *hole : session.position();
   for (const auto& [name, value] : session.steps()[around].frame.scope->slots()) {
     if (hole != path.rend() || !is_handle(value)) { form.taken.insert(name.str()); }
   }
-  auto readable = tune::schedule_statements_text(program, trace, form);
+  auto readable = workspace::schedule_statements_text(program, trace, form);
   if (!readable.ok()) {
     session.report(readable.diagnostics());
     return false;

@@ -16,6 +16,7 @@
 #include "syntax/document.h"
 #include "syntax/python_schedule.h"
 #include "transform/pipelines.h"
+#include "workspace/edits/placing.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -85,9 +86,9 @@ auto why_no_name(const std::string& name) -> std::string {
   return is_name ? std::string() : "`" + name + "` cannot be the name of a function";
 }
 
-/// A text of programs with what Python has to import for it and for a schedule; schedules that need `ls`, which is nowhere there, go. `form`: how
-/// a schedule is made in it.
-auto as_python(const Session& session, std::string text, syntax::PythonForm& form) -> std::string {
+/// A text of programs as a Python file: with the imports that its programs and a schedule need, and without schedules that use `ls`, which Python does
+/// not have.
+auto as_python(const Session& session, std::string text) -> std::string {
   if (!session.path().ends_with(".py")) {
     const auto& items = session.document().items();
     for (size_t i = items.size(); i-- > 0;) {
@@ -98,8 +99,7 @@ auto as_python(const Session& session, std::string text, syntax::PythonForm& for
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   }
   syntax::Document document(text);
-  form = syntax::python_form(document);
-  syntax::MissingImports missing = syntax::missing_imports(document, form);
+  syntax::MissingImports missing = syntax::missing_imports(document, syntax::python_form(document));
   return text.insert(missing.offset, missing.lines);
 }
 
@@ -153,9 +153,6 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("there is a `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives the schedule another name\n");
     return false;
   }
-  // The lines that are added end as those that are there.
-  size_t first = text.find('\n');
-  bool is_crlf = first != std::string::npos && first > 0 && text[first - 1] == '\r';
   bool is_python = arguments[0].ends_with(".py");
   std::string why;
   // In Python a variable with the program's name is another thing in all of the function.
@@ -168,18 +165,12 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   if (is_python) {
-    syntax::PythonForm form;
-    text = as_python(session, std::move(text), form);
-    function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + syntax::python_schedule(function, form);
+    text = as_python(session, std::move(text));
+    function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + workspace::in_form_of(syntax::Document(text), is_python, function).text;
   }
-  auto with_ends = [&](std::string_view lines) {
-    std::string out;
-    for (char c : lines) { out += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
-    return out;
-  };
-  std::string now = with_ends(function);
-  if (!write(session, arguments[0], text + with_ends("\n\n\n") + now + behind, "schedule `" + name + "` written to " + arguments[0])) { return false; }
-  added = std::move(now);
+  std::string saved = workspace::with_edits(text, {workspace::placed_at_end(text, function)}) + behind;
+  if (!write(session, arguments[0], saved, "schedule `" + name + "` written to " + arguments[0])) { return false; }
+  added = workspace::with_line_breaks(function, workspace::line_break_of(text));
   return true;
 }
 

@@ -1,5 +1,5 @@
-// `loopsmith bench FILE`: how fast a program is as written and under each schedule named, block by block in turn, so
-// that drifts of the machine meet all of them. In a process of its own.
+// `loopsmith bench FILE`: times a program as written and under the named schedules. Blocks of calls take turns, so that a drift of the machine's speed
+// affects all versions alike. Runs in a process of its own.
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -16,6 +16,7 @@
 #include "driver/reports.h"
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
+#include "support/text.h"
 #include "tune/session/session.h"
 
 namespace loopsmith::driver::commands {
@@ -25,30 +26,30 @@ const Usage usage{
     .command = "bench",
     .arguments = "FILE [--function F] [--with NAME]... [--arg SIZE=N]... [--cache hot|rotate|cold]",
     .summary = "Measures a program as written and under schedules, side by side.",
-    .details = "The median of blocks of calls; how far blocks are from it; GFLOP/s; GB/s, each buffer counted once; and the share\n"
-               "of what this machine could reach: its multiply-adds, or the bytes its memory moves in that time (of other types than\n"
-               "float32 the bytes alone).",
+    .details = "Prints the median of blocks of calls, the deviation of the blocks from it, GFLOP/s, GB/s with each buffer counted once, and\n"
+               "the share of the roofline: the peak of multiply-adds or of memory bandwidth, as measured on this machine (for types other\n"
+               "than float32 of the bandwidth alone).",
     .options = {function_option,
                 {.name = "--with", .value = "NAME", .help = "a schedule function; may be given several times", .repeatable = true},
                 target_option,
                 arg_option,
                 inputs_option,
-                {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data each call) or cold"},
-                {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 15"},
+                {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data in each call) or cold"},
+                {.name = "--blocks", .value = "N", .help = "blocks of calls for each version; the default is 15"},
                 check_bounds_option,
-                {.name = "--profile", .help = "the time of each loop as well, of a version that is measured apart"},
-                {.name = "--depth", .value = "N", .help = "how deep the loops are that `--profile` times; 3"},
-                {.name = "--counters", .help = "what the processor and the system count in a call: cycles, instructions, misses, page faults"},
-                {.name = "--history", .value = "F", .help = "adds the measurements to a file, a line of JSON for each"},
-                {.name = "--check", .help = "fails where a program is slower than the history's last five of it, in the median"},
-                {.name = "--slower", .value = "PERCENT", .help = "how much slower `--check` lets pass; 10"},
-                {.name = "--junit", .value = "F", .help = "writes what was checked as JUnit's XML"},
-                {.name = "--no-plain", .help = "leave out the program as written"},
-                {.name = "--against-itself", .value = "N", .help = "compares the program N times with itself, compiled anew, and says how often no difference was seen"},
+                {.name = "--profile", .help = "also the time of each loop, in a measurement of its own"},
+                {.name = "--depth", .value = "N", .help = "the depth of the loops that `--profile` times; the default is 3"},
+                {.name = "--counters", .help = "counts of the processor and the system per call: cycles, instructions, misses, page faults"},
+                {.name = "--history", .value = "F", .help = "appends the measurements to a file, a line of JSON for each"},
+                {.name = "--check", .help = "fails where a program is slower than the median of its last five measurements in the history"},
+                {.name = "--slower", .value = "PERCENT", .help = "the slowdown that `--check` allows; the default is 10"},
+                {.name = "--junit", .value = "F", .help = "writes the results of `--check` as JUnit XML"},
+                {.name = "--no-plain", .help = "leaves out the program as written"},
+                {.name = "--against-itself", .value = "N", .help = "compares the program N times with a second compilation of itself, and counts the comparisons without a difference"},
                 json_option},
     .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
-                 {"loopsmith bench softmax.tir --with softmax_rows --profile", "which loop the time goes to"},
-                 {"loopsmith bench softmax.tir --with softmax_rows --counters", "cycles, instructions and misses, where the machine shows them"},
+                 {"loopsmith bench softmax.tir --with softmax_rows --profile", "the loops that take the time"},
+                 {"loopsmith bench softmax.tir --with softmax_rows --counters", "cycles, instructions and misses, where the machine counts them"},
                  {"loopsmith bench matmul.tir --with a --history times.jsonl --check --junit times.xml", "in continuous integration"},
                  {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
     .least = 1,
@@ -61,7 +62,7 @@ struct Row {
   std::optional<runtime::JitModule> code;
 };
 
-// Bytes of all buffers of a call, and whether their reals are those that the machine's peak is measured with.
+/// The bytes of all buffers of a call. The machine's peak is measured in float32.
 struct Traffic { double bytes = 0; bool is_float32 = true; };
 auto traffic_of(const Call& call) -> Traffic {
   Traffic out;
@@ -74,7 +75,7 @@ auto traffic_of(const Call& call) -> Traffic {
   return out;
 }
 
-// Seconds that a call takes at least on this machine, as far as its peaks tell; 0: not known.
+/// The least seconds of a call on this machine by its measured peaks; 0: not known.
 auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks& peaks, int threads) -> double {
   bool all = threads > 1;
   double compute = traffic.is_float32 ? flops / ((all ? peaks.fma_f32_all : peaks.fma_f32_one) * 1e9) : 0;
@@ -83,17 +84,17 @@ auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks
   return std::max(compute, memory);
 }
 
-// Whole where it is small, with three digits where it is large.
-auto count_text(double value) -> std::string {
+/// A small number in full, a large one with three digits.
+auto rounded(double value) -> std::string {
   if (value >= 1e9) { return fmt::format("{:.3g} G", value * 1e-9); }
   if (value >= 1e6) { return fmt::format("{:.3g} M", value * 1e-6); }
   if (value >= 1e4) { return fmt::format("{:.3g} k", value * 1e-3); }
   return value >= 10 || value == 0 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
 }
 
-// Lines after those of the times: what was counted in a call of each.
+/// The counts per call of each version, below the times.
 void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventCounts>& counted, size_t width, bool is_json) {
-  if (!is_json) { fmt::print("counted in a call, over all threads, apart from that:\n"); }
+  if (!is_json) { fmt::print("counts per call over all threads, in a measurement of their own:\n"); }
   for (size_t i = 0; i < rows.size(); ++i) {
     nlohmann::json line = {{"event", "counters"}, {"name", rows[i].name}, {"counters", nlohmann::json::object()}};
     std::string text;
@@ -101,7 +102,7 @@ void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventC
     for (const runtime::Count& c : counted[i].counts) {
       line["counters"][c.name] = c.value;
       if (c.name == "cycles") { cycles = c.value; }
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(c.value), c.name);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded(c.value), c.name);
       if (c.name == "instructions" && cycles > 0) { text += fmt::format(" ({:.1f} a cycle)", c.value / cycles); }
     }
     if (!counted[i].missing.empty()) { line["missing"] = counted[i].missing; }
@@ -123,8 +124,8 @@ auto verdict_name(runtime::Speeds::Verdict verdict) -> const char* {
   return "";
 }
 
-// The test of the comparison itself: two compilations of one program, again and again; each "faster" or "slower" is a false alarm. Fails where
-// more than one of twenty is.
+/// Tests the comparison: compiles one program twice and compares the two, again and again. Each "faster" or "slower" is a false alarm. Fails where more
+/// than one comparison in twenty is one.
 auto compare_with_itself(const Selection& selection, const Locate& checks, const std::vector<int64_t>& sizes, const runtime::BenchOptions& options, int64_t times, bool is_json) -> Result<int> {
   std::array<int64_t, 3> counts{};
   for (int64_t i = 0; i < times; ++i) {
@@ -167,187 +168,231 @@ auto bench(std::vector<std::string> args) -> int {
   return run_apart("bench", "--bench", args);
 }
 
-auto bench_here(std::vector<std::string> args) -> int {
-  auto read = read_arguments(usage, args);
-  if (const int* status = std::get_if<int>(&read)) { return *status; }
-  const auto& arguments = std::get<Arguments>(read);
+namespace {
+
+/// The numbers of the command line.
+struct Asked {
   runtime::BenchOptions options;
-  options.blocks = 15;
-  options.warm_up_seconds = 30e-3;
-  std::string cache = arguments.get("--cache", "hot");
-  if (cache == "rotate") { options.cache = runtime::CacheState::Rotate; }
-  else if (cache == "cold") { options.cache = runtime::CacheState::Cold; }
-  else if (cache != "hot") { return usage_error("bench", fmt::format("`--cache` is hot, rotate or cold, not `{}`", cache)); }
+  std::string cache;
+  int depth = 3;
+  double slower = 10;          // percent
+  int64_t against_itself = 0;  // comparisons; 0: none
+  std::string history;
+};
+
+auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
+  Asked asked{.options = {}, .cache = arguments.get("--cache", "hot"), .history = arguments.get("--history", "")};
+  asked.options.blocks = 15;
+  asked.options.warm_up_seconds = 30e-3;
+  if (asked.cache == "rotate") { asked.options.cache = runtime::CacheState::Rotate; }
+  else if (asked.cache == "cold") { asked.options.cache = runtime::CacheState::Cold; }
+  else if (asked.cache != "hot") { return usage_error("bench", fmt::format("`--cache` is hot, rotate or cold, not `{}`", asked.cache)); }
   if (auto text = arguments.get("--blocks")) {
     auto number = parse_number(*text, 1, 10000);
     if (!number) { return usage_error("bench", "`--blocks` is a number from 1 to 10000"); }
-    options.blocks = static_cast<int>(*number);
+    asked.options.blocks = static_cast<int>(*number);
   }
-  int depth = 3;
   if (auto text = arguments.get("--depth")) {
     auto number = parse_number(*text, 1, 32);
     if (!number) { return usage_error("bench", fmt::format("`--depth` is a number from 1 to 32, not `{}`", *text)); }
-    depth = static_cast<int>(*number);
+    asked.depth = static_cast<int>(*number);
   }
-  double slower = 10;
   if (auto text = arguments.get("--slower")) {
     auto number = parse_number(*text, 0, 10000);
     if (!number) { return usage_error("bench", fmt::format("`--slower` is a percentage from 0 to 10000, not `{}`", *text)); }
-    slower = static_cast<double>(*number);
+    asked.slower = static_cast<double>(*number);
   }
-  int64_t against_itself = 0;
   if (auto text = arguments.get("--against-itself")) {
     auto number = parse_number(*text, 1, 100000);
     if (!number) { return usage_error("bench", fmt::format("`--against-itself` is a number from 1 to 100000, not `{}`", *text)); }
     if (arguments.all("--with").size() > 1) { return usage_error("bench", "`--against-itself` compares one program: give one `--with`, or none"); }
-    against_itself = *number;
+    asked.against_itself = *number;
   }
-  std::string history = arguments.get("--history", "");
-  if (arguments.has("--check") && history.empty()) { return usage_error("bench", "`--check` compares with a history: say which, `--history F`"); }
-  if (arguments.get("--junit") && !arguments.has("--check")) { return usage_error("bench", "`--junit` writes what `--check` finds: give both"); }
-  Reporter reporter(arguments);
+  if (arguments.has("--check") && asked.history.empty()) { return usage_error("bench", "`--check` compares with a history: name its file, `--history F`"); }
+  if (arguments.get("--junit") && !arguments.has("--check")) { return usage_error("bench", "`--junit` writes the results of `--check`: give both"); }
+  return asked;
+}
+
+/// The program as written, unless it is left out, and under each schedule.
+auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<std::vector<Row>, int> {
   std::vector<Row> rows;
-  std::vector<std::string> names = arguments.all("--with");
-  for (const std::string& name : names) {
+  for (const std::string& name : arguments.all("--with")) {
     auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
     rows.push_back({name, std::move(std::get<Selection>(picked)), {}});
   }
-  if (rows.empty() || !arguments.has("--no-plain")) {
-    Row plain;
-    plain.name = "plain";
-    if (rows.empty()) {
-      auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
-      if (const int* status = std::get_if<int>(&picked)) { return *status; }
-      plain.selection = std::move(std::get<Selection>(picked));
-    } else {
-      const Selection& first = rows[0].selection;
-      plain.selection.program = first.program;
-      plain.selection.function = first.function;
-      plain.selection.is_bare = first.is_bare;
-      plain.selection.before = plain.selection.module = first.before;
-      plain.selection.target = first.target;
-    }
-    rows.insert(rows.begin(), std::move(plain));
+  if (!rows.empty() && arguments.has("--no-plain")) { return rows; }
+  Row plain;
+  plain.name = "plain";
+  if (rows.empty()) {
+    auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+    if (const int* status = std::get_if<int>(&picked)) { return *status; }
+    plain.selection = std::move(std::get<Selection>(picked));
+  } else {
+    const Selection& first = rows[0].selection;
+    plain.selection.program = first.program;
+    plain.selection.function = first.function;
+    plain.selection.is_bare = first.is_bare;
+    plain.selection.before = plain.selection.module = first.before;
+    plain.selection.target = first.target;
   }
-  const SourceFile* file = rows.back().selection.file.get();
-  auto fail = [&](const Diagnostics& diagnostics) {
-    reporter.report(diagnostics, file);
-    return reporter.status();
-  };
-  auto call = make_call(rows[0].selection, arguments);
-  if (!call) { return fail(call.diagnostics()); }
-  if (against_itself > 0) {
-    auto told = compare_with_itself(rows.back().selection, bounds_checks(rows.back().selection, arguments), call->sizes, options, against_itself, arguments.json());
-    if (!told) { return fail(told.diagnostics()); }
-    return *told;
+  rows.insert(rows.begin(), std::move(plain));
+  return rows;
+}
+
+void print_json(const nlohmann::json& line) { fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
+
+/// The rows with their times and everything that the times are compared with.
+struct Timed {
+  const std::vector<Row>& rows;
+  const std::vector<runtime::Measurement>& measured;
+  double flops = 0;
+  Traffic traffic;
+  bool is_whole = true;    // the machine's peak, measured in float32, holds for the program's arithmetic
+  size_t width = 0;        // of the longest name
+};
+
+auto line_of(const Timed& timed, size_t i, double least, const Arguments& arguments, const std::string& cache) -> nlohmann::json {
+  const Row& row = timed.rows[i];
+  const runtime::Measurement& m = timed.measured[i];
+  nlohmann::json line = {{"name", row.name},         {"program", row.selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
+                         {"minimum", m.minimum},     {"blocks", m.blocks},                     {"calls", m.calls},     {"gflops", m.gflops(timed.flops)},
+                         {"gbytes", m.gbytes(timed.traffic.bytes)}, {"threads", m.threads},    {"target", row.selection.target.str()}};
+  if (least > 0) { line["roofline"] = least / m.seconds; }
+  if (least > 0 && !timed.is_whole) { line["roofline_of"] = "memory"; }
+  if (i > 0) { line["difference"] = verdict_name(runtime::compare(timed.measured[0], m).verdict); }
+  line["cache"] = cache;
+  line["arguments"] = arguments.all("--arg");
+  for (const std::string& file : arguments.all("--inputs")) { line["arguments"].push_back("--inputs " + file); }
+  line["date"] = now_text();
+  return line;
+}
+
+void print_row(const Timed& timed, size_t i, double least) {
+  const runtime::Measurement& m = timed.measured[i];
+  fmt::print("  {:<{}}  {:>11} +- {:.1f}%", timed.rows[i].name, timed.width, duration_text(m.seconds), m.deviation * 100);
+  if (timed.flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(timed.flops)); }
+  fmt::print("  {:8.2f} GB/s", m.gbytes(timed.traffic.bytes));
+  const char* roof = timed.is_whole ? "the roofline" : "the measured memory bandwidth";
+  // A share above 100% means that something else ran while the peaks were measured.
+  const bool is_above = least > m.seconds * 1.005;
+  if (is_above) { fmt::print("  above {}: `loopsmith target show --measure` measures it again", roof); }
+  if (least > 0 && !is_above) { fmt::print("  {:5.1f}% of {}", 100 * least / m.seconds, roof); }
+  if (i > 0) {
+    bool is_same = runtime::compare(timed.measured[0], m).verdict == runtime::Speeds::Verdict::Same;
+    fmt::print("  {:.1f}x{}", timed.measured[0].seconds / m.seconds, is_same ? "  no difference" : "");
   }
-  std::vector<const runtime::JitFunction*> functions;
-  for (Row& row : rows) {
-    auto code = compile(row.selection, bounds_checks(rows.back().selection, arguments));
-    if (!code) { return fail(code.diagnostics()); }
-    row.code.emplace(std::move(*code));
-    auto function = row.code->find(symbol_of(row.selection));
-    if (!function) { return fail(function.diagnostics()); }
-    functions.push_back(*function);
-  }
-  auto measured = runtime::bench_interleaved(functions, call->sizes, options);
-  if (!measured) { return fail(measured.diagnostics()); }
-  double flops = tune::count_flops(rows[0].selection.before, rows[0].selection.function);
-  Traffic traffic = traffic_of(*call);
-  // The machine's peak is measured in float32; what it does in other types at most is not known.
-  const bool is_whole = traffic.is_float32 || flops == 0;
-  auto peaks = runtime::peaks();
-  size_t width = 0;
-  for (const Row& row : rows) { width = std::max(width, row.name.size()); }
-  if (!arguments.json()) {
-    int threads = 1;
-    for (const runtime::Measurement& m : *measured) { threads = std::max(threads, m.threads); }
-    fmt::print("{}: {} thread{}, {}\n", rows[0].selection.program.view(), threads, threads == 1 ? "" : "s",
-               rows[0].selection.target.str());
-  }
-  std::vector<nlohmann::json> lines;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const runtime::Measurement& m = (*measured)[i];
-    double least = peaks.ok() ? roofline_seconds(flops, traffic, *peaks, functions[i]->threads) : 0;
-    nlohmann::json line = {{"name", rows[i].name},     {"program", rows[i].selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
-                             {"minimum", m.minimum},     {"blocks", m.blocks},                         {"calls", m.calls},     {"gflops", m.gflops(flops)},
-                             {"gbytes", m.gbytes(traffic.bytes)}, {"threads", m.threads},  {"target", rows[i].selection.target.str()}};
-    if (least > 0) { line["roofline"] = least / m.seconds; }
-    if (least > 0 && !is_whole) { line["roofline_of"] = "memory"; }
-    runtime::Speeds against = i > 0 ? runtime::compare((*measured)[0], m) : runtime::Speeds{};
-    if (i > 0) { line["difference"] = verdict_name(against.verdict); }
-    line["cache"] = cache;
-    line["arguments"] = arguments.all("--arg");
-    for (const std::string& file : arguments.all("--inputs")) { line["arguments"].push_back("--inputs " + file); }
-    line["date"] = now_text();
-    lines.push_back(line);
-    if (arguments.json()) {
-      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("\n");
+}
+
+/// The time of each loop, from a measurement of its own.
+auto show_loops(const Row& row, const std::vector<int64_t>& sizes, int depth, bool is_json) -> Status {
+  LOOPSMITH_TRY(times, loop_times(row.selection, sizes, depth));
+  double whole = 0;
+  for (const LoopTimeRow& t : times) { whole += t.depth == 1 ? t.seconds : 0; }
+  if (!is_json) { fmt::print("loops of {}, in a measurement of their own:\n", row.name); }
+  for (const LoopTimeRow& t : times) {
+    if (is_json) {
+      print_json({{"event", "loop"}, {"name", row.name}, {"loop", t.loop}, {"depth", t.depth}, {"place", t.place}, {"runs", t.runs}, {"seconds", t.seconds}});
       continue;
     }
-    fmt::print("  {:<{}}  {:>11} +- {:.1f}%", rows[i].name, width, time_text(m.seconds), m.deviation * 100);
-    if (flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(flops)); }
-    fmt::print("  {:8.2f} GB/s", m.gbytes(traffic.bytes));
-    const char* roof = is_whole ? "the roofline" : "what memory lets through";
-    // More than all of it says that it was measured while something else ran.
-    const bool is_above = least > m.seconds * 1.005;
-    if (is_above) { fmt::print("  above {}: `loopsmith target show --measure` measures it again", roof); }
-    if (least > 0 && !is_above) { fmt::print("  {:5.1f}% of {}", 100 * least / m.seconds, roof); }
-    if (i > 0) { fmt::print("  {:.1f}x{}", (*measured)[0].seconds / m.seconds, against.verdict == runtime::Speeds::Verdict::Same ? "  no difference" : ""); }
-    fmt::print("\n");
+    std::string name = std::string(static_cast<size_t>(2 * t.depth), ' ') + t.loop;
+    fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, duration_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
   }
-  for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) {
-    auto times = loop_times(rows[i].selection, call->sizes, depth);
-    if (!times) { return fail(times.diagnostics()); }
-    double whole = 0;
-    for (const LoopTimeRow& t : *times) { whole += t.depth == 1 ? t.seconds : 0; }
-    if (!arguments.json()) { fmt::print("loops of {}, apart from that:\n", rows[i].name); }
-    for (const LoopTimeRow& t : *times) {
-      if (arguments.json()) {
-        nlohmann::json line = {{"event", "loop"}, {"name", rows[i].name}, {"loop", t.loop}, {"depth", t.depth}, {"place", t.place}, {"runs", t.runs}, {"seconds", t.seconds}};
-        fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-        continue;
-      }
-      std::string name = std::string(static_cast<size_t>(2 * t.depth), ' ') + t.loop;
-      fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, time_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
-    }
-    if (times->empty() && !arguments.json()) { fmt::print("  none: it has no loop of several statements\n"); }
-  }
-  if (arguments.has("--counters")) {
-    std::vector<runtime::EventCounts> counted;
-    for (const runtime::JitFunction* function : functions) {
-      auto counts = runtime::count_events(*function, call->sizes, options);
-      if (!counts) { return fail(counts.diagnostics()); }
-      counted.push_back(std::move(*counts));
-    }
-    show_counts(rows, counted, width, arguments.json());
-  }
-  // What was there before is compared with; then this measurement is part of it.
+  if (times.empty() && !is_json) { fmt::print("  none: it has no loop of several statements\n"); }
+  return ok();
+}
+
+/// Compares the measurements with earlier ones of the history.
+auto check_history(const Timed& timed, const std::vector<nlohmann::json>& lines, const Asked& asked) -> Result<std::vector<CheckedCase>> {
   std::vector<CheckedCase> cases;
-  for (size_t i = 0; arguments.has("--check") && i < lines.size(); ++i) {
-    const runtime::Measurement& m = (*measured)[i];
-    CheckedCase c{rows[i].selection.program.str(), rows[i].name, m.seconds};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const runtime::Measurement& m = timed.measured[i];
+    CheckedCase c{timed.rows[i].selection.program.str(), timed.rows[i].name, m.seconds};
     std::optional<double> earlier;
-    if (std::filesystem::exists(history)) {
-      auto found = earlier_seconds(history, lines[i]);
-      if (!found) { return fail(found.diagnostics()); }
-      earlier = *found;
+    if (std::filesystem::exists(asked.history)) {
+      LOOPSMITH_TRY(found, earlier_seconds(asked.history, lines[i]));
+      earlier = found;
     }
-    if (earlier && m.seconds > *earlier * (1 + slower / 100)) {
-      c.failure = fmt::format("{}, {}: {} is {:.0f}% slower than before ({})", c.group, c.name, time_text(m.seconds), 100 * (m.seconds / *earlier - 1), time_text(*earlier));
+    if (earlier && m.seconds > *earlier * (1 + asked.slower / 100)) {
+      c.failure = fmt::format("{}, {}: {} is {:.0f}% slower than before ({})", c.group, c.name, duration_text(m.seconds), 100 * (m.seconds / *earlier - 1), duration_text(*earlier));
       fmt::print(stderr, "loopsmith bench: {}\n", c.failure);
     }
     cases.push_back(std::move(c));
   }
-  if (!history.empty()) {
-    if (auto status = append_history(history, lines); !status) { return fail(status.diagnostics()); }
+  return cases;
+}
+
+/// Measures and reports; false: `--check` failed.
+auto measure(std::vector<Row>& rows, const Arguments& arguments, const Asked& asked, const Call& call) -> Result<bool> {
+  std::vector<const runtime::JitFunction*> functions;
+  for (Row& row : rows) {
+    LOOPSMITH_TRY(code, compile(row.selection, bounds_checks(rows.back().selection, arguments)));
+    row.code.emplace(std::move(code));
+    LOOPSMITH_TRY(function, row.code->find(symbol_of(row.selection)));
+    functions.push_back(function);
   }
-  if (auto path = arguments.get("--junit")) {
-    if (auto status = write_file(*path, junit("loopsmith bench " + arguments.positional()[0], cases)); !status) { return fail(status.diagnostics()); }
+  LOOPSMITH_TRY(measured, runtime::bench_interleaved(functions, call.sizes, asked.options));
+  Timed timed{rows, measured, tune::count_flops(rows[0].selection.before, rows[0].selection.function), traffic_of(call)};
+  timed.is_whole = timed.traffic.is_float32 || timed.flops == 0;
+  int threads = 1;
+  for (const Row& row : rows) { timed.width = std::max(timed.width, row.name.size()); }
+  for (const runtime::Measurement& m : measured) { threads = std::max(threads, m.threads); }
+  if (!arguments.json()) { fmt::print("{}: {}, {}\n", rows[0].selection.program.view(), count_text(threads, "thread"), rows[0].selection.target.str()); }
+  auto peaks = runtime::peaks();
+  std::vector<nlohmann::json> lines;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    double least = peaks.ok() ? roofline_seconds(timed.flops, timed.traffic, *peaks, functions[i]->threads) : 0;
+    lines.push_back(line_of(timed, i, least, arguments, asked.cache));
+    arguments.json() ? print_json(lines.back()) : print_row(timed, i, least);
   }
-  bool all_passed = std::all_of(cases.begin(), cases.end(), [](const CheckedCase& c) { return c.failure.empty(); });
-  return all_passed ? exit_done : exit_input;
+  for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) { LOOPSMITH_CHECK(show_loops(rows[i], call.sizes, asked.depth, arguments.json())); }
+  if (arguments.has("--counters")) {
+    std::vector<runtime::EventCounts> counted;
+    for (const runtime::JitFunction* function : functions) {
+      LOOPSMITH_TRY(counts, runtime::count_events(*function, call.sizes, asked.options));
+      counted.push_back(std::move(counts));
+    }
+    show_counts(rows, counted, timed.width, arguments.json());
+  }
+  // The comparison is with earlier measurements only; afterwards these become part of the history.
+  std::vector<CheckedCase> cases;
+  if (arguments.has("--check")) {
+    LOOPSMITH_TRY(checked, check_history(timed, lines, asked));
+    cases = std::move(checked);
+  }
+  if (!asked.history.empty()) { LOOPSMITH_CHECK(append_history(asked.history, lines)); }
+  if (auto path = arguments.get("--junit")) { LOOPSMITH_CHECK(write_file(*path, junit("loopsmith bench " + arguments.positional()[0], cases))); }
+  return std::all_of(cases.begin(), cases.end(), [](const CheckedCase& c) { return c.failure.empty(); });
+}
+
+}  // namespace
+
+auto bench_here(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  auto read_numbers = read_asked(arguments);
+  if (const int* status = std::get_if<int>(&read_numbers)) { return *status; }
+  const auto& asked = std::get<Asked>(read_numbers);
+  Reporter reporter(arguments);
+  auto picked = pick_rows(arguments, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  auto& rows = std::get<std::vector<Row>>(picked);
+  const Selection& last = rows.back().selection;
+  auto fail = [&](const Diagnostics& diagnostics) {
+    reporter.report(diagnostics, last.file.get());
+    return reporter.status();
+  };
+  auto call = make_call(rows[0].selection, arguments);
+  if (!call) { return fail(call.diagnostics()); }
+  if (asked.against_itself > 0) {
+    auto status = compare_with_itself(last, bounds_checks(last, arguments), call->sizes, asked.options, asked.against_itself, arguments.json());
+    return status ? *status : fail(status.diagnostics());
+  }
+  auto passed = measure(rows, arguments, asked, *call);
+  if (!passed) { return fail(passed.diagnostics()); }
+  return *passed ? exit_done : exit_input;
 }
 
 }  // namespace loopsmith::driver::commands

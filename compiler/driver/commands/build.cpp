@@ -1,5 +1,5 @@
-// `loopsmith build`: libraries of kernels from files and folders, several at a time, only what changed. Each file is built in a
-// program of its own; the manifest in the output folder says what was made of what.
+// `loopsmith build`: libraries of kernels from files and folders, several files at a time, and only those that changed. Each file is built in a process
+// of its own (build_here.cpp).
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -10,27 +10,22 @@
 #include <set>
 #include <system_error>
 #include <thread>
-#include <tuple>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "codegen/llvm/codegen.h"
+#include "driver/build_folder.h"
 #include "driver/building.h"
 #include "driver/command.h"
-#include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/records.h"
-#include "ir/equal.h"
 #include "support/cancel.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
-#include "target/hardware.h"
 #include "tune/database/database.h"
 
 namespace loopsmith::driver::commands {
@@ -45,128 +40,31 @@ const Usage usage{
     .summary = "Builds libraries, objects and headers of kernels: of files, and of all .tir files below folders.",
     .details = "For FILE.tir there are FILE.h, FILE.o, libFILE.a and libFILE.so in DIR, with one C function per program that takes a\n"
                "DLTensor* for every buffer. Each program gets the last schedule function in the file that is for it. With several\n"
-               "targets each has a folder of its own. Files whose text, options and artefacts are as they were are left alone; a file\n"
-               "that fails does not stop the others. DIR/manifest.json says what was made of what. Linking needs a C compiler (CC, cc,\n"
-               "TRIPLE-gcc for other machines); without one there are objects with inner functions, and headers.",
-    .options = {{.name = "--target", .value = "T", .help = "what code is for, as \"llvm -mcpu=x86-64-v3\"; this machine", .repeatable = true},
-                {.name = "--output", .value = "DIR", .help = "the folder for what is made; build", .short_name = "-o"},
-                {.name = "--jobs", .value = "N", .help = "files at a time; one per processor", .short_name = "-j"},
-                {.name = "--with", .value = "NAME", .help = "apply this schedule function only"},
-                {.name = "--as-written", .help = "apply no schedule functions"},
-                {.name = "--tuned", .help = "the best schedule of the tuning database for each program that was tuned for the target"},
-                {.name = "--db", .value = "F", .help = "the tuning database, or TVM's (database_tuning_record.json, or its folder); that of `tune`"},
-                {.name = "--packed", .help = "a second entry NAME_packed for each program, called as TVM's packed functions are"},
-                {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
-                {.name = "--force", .help = "build all, whatever is there"},
-                {.name = "--dry-run", .help = "say what would be built, and build nothing"},
-                {.name = "--cache", .value = "DIR", .help = "objects by content; the user's cache folder, `none` for none"},
+               "targets each has a folder of its own. Files with unchanged text, options and artefacts are not built again; a file that\n"
+               "fails does not stop the others. DIR/manifest.json lists the artefacts with their sources. Linking needs a C compiler (CC, cc,\n"
+               "TRIPLE-gcc for other machines); without one the objects hold inner functions only, beside the headers.",
+    .options = {{.name = "--target", .value = "T", .help = "the target, as \"llvm -mcpu=x86-64-v3\"; the default is this machine", .repeatable = true},
+                {.name = "--output", .value = "DIR", .help = "the output folder; the default is build", .short_name = "-o"},
+                {.name = "--jobs", .value = "N", .help = "files at a time; the default is one per processor", .short_name = "-j"},
+                {.name = "--with", .value = "NAME", .help = "applies this schedule function only"},
+                {.name = "--as-written", .help = "applies no schedule functions"},
+                {.name = "--tuned", .help = "applies the best schedule of the tuning database to each program that was tuned for the target"},
+                {.name = "--db", .value = "F", .help = "the tuning database, or TVM's (database_tuning_record.json, or its folder); the default is that of `tune`"},
+                {.name = "--packed", .help = "makes a second entry NAME_packed for each program, with the calling convention of TVM's packed functions"},
+                {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
+                {.name = "--force", .help = "builds everything, unchanged files too"},
+                {.name = "--dry-run", .help = "lists the files that would be built, and builds nothing"},
+                {.name = "--cache", .value = "DIR", .help = "the cache of objects; the default is in the user's cache folder, `none` switches it off"},
                 json_option},
     .examples = {{"loopsmith build kernels -o lib -j 8", "everything below `kernels`, eight at a time"},
-                 {"loopsmith build kernels -o lib --tuned", "with what `loopsmith tune` found"},
+                 {"loopsmith build kernels -o lib --tuned", "with the schedules that `loopsmith tune` found"},
                  {"loopsmith build matmul.tir --target \"llvm -mcpu=x86-64-v3\" --target \"llvm -mcpu=x86-64-v4\"", "one library for each target"}},
     .least = 1,
     .most = 10000,
 };
 
-struct Task {
-  std::string file;
-  std::string target;
-  std::string stem;
-  uint64_t source = 0;         // hash of the text; 0: it cannot be read
-  std::string options;         // what else decides about the result
-  bool is_named = false;       // on the command line, not found in a folder
-};
-
-auto slug(const std::string& target) -> std::string {
-  std::string out;
-  for (char c : target) {
-    bool keep = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-    if (keep) { out += c; } else if (!out.empty() && out.back() != '-') { out += '-'; }
-  }
-  return out.empty() ? "target" : out;
-}
-
-auto default_cache() -> std::string {
-  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/') { return std::string(folder) + "/loopsmith/objects"; }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') { return std::string(home) + "/.cache/loopsmith/objects"; }
-  return {};
-}
-
-// ---- the manifest ------------------------------------------------------------------------------------------------------
-
-constexpr int manifest_version = 1;
-
-auto read_manifest(const std::string& path) -> json {
-  auto text = read_file(path);
-  json manifest = text ? json::parse(*text, nullptr, false) : json();
-  if (!manifest.is_object() || manifest.value("version", 0) != manifest_version || !manifest["built"].is_object()) {
-    return {{"version", manifest_version}, {"built", json::object()}};
-  }
-  return manifest;
-}
-
-auto key_of(const Task& task) -> std::string { return task.file + " | " + task.target; }
-
-/// Everything that was made is there as it was made, of this very text.
-auto is_current(const json& manifest, const Task& task, const std::string& engine) -> bool {
-  const json& built = manifest["built"];
-  auto found = built.find(key_of(task));
-  if (found == built.end() || !found->is_object() || task.source == 0) { return false; }
-  if (found->value("source", "") != fmt::format("{:016x}", task.source) || found->value("engine", "") != engine ||
-      found->value("options", "") != task.options || found->value("stem", "") != task.stem) {
-    return false;
-  }
-  const json& artefacts = (*found)["artefacts"];
-  if (task.is_named && artefacts.empty()) { return false; }
-  return artefacts.is_array() && std::all_of(artefacts.begin(), artefacts.end(), [](const json& artefact) {
-    std::error_code problem;
-    return artefact.is_object() && fs::file_size(artefact.value("path", ""), problem) == artefact.value("bytes", uint64_t{0}) && !problem;
-  });
-}
-
-/// One build at a time in a folder.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder) : descriptor_(::open((folder + "/.loopsmith-lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) { return; }
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) { return; }
-    fmt::print(stderr, "loopsmith build: another build works in `{}`; waiting for it\n", folder);
-    (void)::flock(descriptor_, LOCK_EX);
-  }
-  ~FolderLock() {
-    if (descriptor_ >= 0) { ::close(descriptor_); }
-  }
-  FolderLock(const FolderLock&) = delete;
-  [[nodiscard]] auto is_held() const -> bool { return descriptor_ >= 0; }
-
- private:
-  int descriptor_;
-};
-
-/// What is made stands here, on the file system of the output, until all of a file is there. Nobody else works in it while the lock is
-/// held: what an earlier build left, when it was killed, goes.
-class StagingFolder {
- public:
-  explicit StagingFolder(const std::string& folder) : path_(folder + "/.loopsmith-staging") {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-    fs::create_directory(path_, problem_);
-  }
-  ~StagingFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  StagingFolder(const StagingFolder&) = delete;
-  [[nodiscard]] auto path() const -> const std::string& { return path_; }
-  [[nodiscard]] auto problem() const -> const std::error_code& { return problem_; }
-
- private:
-  std::string path_;
-  std::error_code problem_;
-};
-
-/// Ctrl-C and its kin, while files are built: those under way are stopped, what was made is written down, and then the signal does what it
-/// does to a program. One build a process.
+/// Ctrl-C and the other signals that end a process, while files are built: the running builds are stopped, the finished ones are recorded in the manifest,
+/// and then the signal takes effect. One object per process.
 class Interruption {
  public:
   Interruption() {
@@ -182,7 +80,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   [[nodiscard]] auto token() const -> CancelToken { return source_->token(); }
   [[nodiscard]] auto came() const -> bool { return signal_ != 0; }
-  /// Ends this process where a signal came.
+  /// Ends this process when a signal came.
   static void obey() {
     for (int number : signals) { std::signal(number, SIG_DFL); }
     if (signal_ != 0) { std::raise(signal_); }
@@ -196,37 +94,30 @@ class Interruption {
 
 auto dumped(const json& value) -> std::string { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-/// The fastest that was verified, else the fastest: on this machine where it was tuned here, else anywhere.
-auto best_schedule(tune::Database& database, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
-  uint64_t hash = structural_hash(program);
-  auto workloads = database.workloads();
-  if (!workloads) { return {}; }
-  const tune::Database::Workload* picked = nullptr;
-  for (const auto& w : *workloads) {
-    if (w.task.workload != hash || w.task.target != target.str() || w.best_seconds <= 0) { continue; }
-    auto rank = [](const auto& one) { return std::pair(one.task.machine != target::machine_identity(), one.best_seconds); };
-    if (!picked || rank(w) < rank(*picked)) { picked = &w; }
-  }
-  auto records = picked != nullptr ? database.records(picked->task) : Result<std::vector<tune::Record>>(std::vector<tune::Record>());
-  if (!records) { return {}; }
-  const tune::Record* best = nullptr;
-  for (const tune::Record& r : *records) {
-    auto rank = [](const tune::Record& one) { return std::tuple(one.verified.empty(), one.median_seconds, one.id); };
-    if (r.outcome == tune::Outcome::Measured && (best == nullptr || rank(r) < rank(*best))) { best = &r; }
-  }
-  if (best == nullptr) { return {}; }
-  return TunedSchedule{best->trace, fmt::format("tuned: trial {}, {}{}", best->trial, time_text(best->median_seconds), best->verified.empty() ? ", not verified" : "")};
+// ---- the command line --------------------------------------------------------------------------------------------------
+
+struct Asked {
+  std::vector<std::string> targets;
+  std::string output;
+  size_t jobs = 1;
+  std::string cache;              // empty: none
+  std::string with;
+  bool as_written = false;
+  bool packed = false;
+  bool debug_info = false;
+  std::string database;           // of `--tuned`; empty: none
+  bool is_forced = false;
+  bool is_dry = false;
+  bool as_json = false;
+};
+
+auto default_cache() -> std::string {
+  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/') { return std::string(folder) + "/loopsmith/objects"; }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') { return std::string(home) + "/.cache/loopsmith/objects"; }
+  return {};
 }
 
-/// The same of TVM's records, which say nothing of the machine nor whether results were looked at.
-auto best_schedule(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
-  const TvmRecord* best = best_of_tvm(records, program, target);
-  if (best == nullptr) { return {}; }
-  return TunedSchedule{best->trace, fmt::format("tuned by TVM: record {}, {}{}, not verified", best - records.data() + 1, time_text(best->seconds),
-                                                best->target == target.str() ? "" : fmt::format(" for {}", best->target))};
-}
-
-/// Changes whenever something was added to a database.
+/// A text that changes with every addition to a database.
 auto database_version(const std::string& path) -> std::string {
   std::string out = path;
   for (const char* part : {"", "-wal"}) {
@@ -238,296 +129,328 @@ auto database_version(const std::string& path) -> std::string {
   return out;
 }
 
-}  // namespace
-
-auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE: from us, so not explained to anybody.
-  if (args.size() != 11) { return exit_usage; }
-  BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .staging = args[9],
-               .cache = args[5], .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
-  auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
-  Reporter reporter(std::get<Arguments>(none));
-  std::optional<tune::Database> database;
-  std::vector<TvmRecord> of_tvm;
-  if (std::string records = args[10].empty() ? "" : tvm_records_at(args[10]); !records.empty()) {
-    auto taken = read_tvm_records(records);
-    if (!taken) {
-      reporter.report(taken.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    of_tvm = std::move(*taken);
-    job.tuned = [&](const IRModule& program, const target::Target& target) { return best_schedule(of_tvm, program, target); };
-  } else if (!args[10].empty()) {
-    auto opened = tune::Database::open(args[10]);
-    if (!opened) {
-      reporter.report(opened.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    database.emplace(std::move(*opened));
-    job.tuned = [&](const IRModule& program, const target::Target& target) { return best_schedule(*database, program, target); };
+auto slug(const std::string& target) -> std::string {
+  std::string out;
+  for (char c : target) {
+    bool keep = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+    if (keep) { out += c; } else if (!out.empty() && out.back() != '-') { out += '-'; }
   }
-  auto result = build_file(job, reporter);
-  if (!result) { return reporter.status(); }
-  json artefacts = json::array();
-  for (const Artefact& artefact : result->artefacts) {
-    artefacts.push_back({{"path", artefact.path}, {"staged", artefact.staged}, {"kind", artefact.kind}, {"bytes", artefact.bytes}, {"hash", fmt::format("{:016x}", artefact.hash)}});
-  }
-  json kernels = json::array();
-  for (const BuiltKernel& kernel : result->kernels) {
-    json one = {{"name", kernel.name}};
-    if (!kernel.schedule.empty()) { one["schedule"] = kernel.schedule; }
-    kernels.push_back(std::move(one));
-  }
-  fmt::print("{}\n", dumped({{"artefacts", artefacts}, {"kernels", kernels}, {"notes", result->notes}, {"from_cache", result->from_cache}}));
-  return exit_done;
+  return out.empty() ? "target" : out;
 }
+
+auto report_one(const Arguments& arguments, const Diagnostics& diagnostics) -> int {
+  Reporter reporter(arguments);
+  reporter.report(diagnostics, nullptr);
+  return reporter.status();
+}
+
+/// None: the targets can be built. Else the exit status.
+auto check_targets(const Arguments& arguments, const std::vector<std::string>& targets) -> std::optional<int> {
+  for (const std::string& text : targets) {
+    auto target = target::parse(text);
+    if (!target) { return report_one(arguments, target.diagnostics()); }
+    if (auto known = codegen::check_target(*target); !known) { return report_one(arguments, known.diagnostics()); }
+  }
+  return {};
+}
+
+/// The database of `--tuned`; empty without that option. Else the exit status.
+auto database_of(const Arguments& arguments) -> std::variant<std::string, int> {
+  if (!arguments.has("--tuned")) { return std::string(); }
+  std::string path = arguments.get("--db", tune::Database::default_path());
+  auto unreadable = [&](const char* why) { return report_one(arguments, {error(Code::CannotRead).arg("file", path).arg("why", why)}); };
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) { return unreadable("there is no such file; `loopsmith tune` makes it"); }
+  // TVM's database is a folder with a file of records in it.
+  if (std::string records = tvm_records_at(path); !records.empty()) { return records; }
+  if (fs::is_directory(path, unknown)) { return unreadable("it is a folder, without a `database_tuning_record.json` of TVM's"); }
+  return path;
+}
+
+auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
+  Asked asked{.targets = arguments.all("--target"), .output = arguments.get("--output", "build"), .jobs = std::max(1U, std::thread::hardware_concurrency()),
+              .cache = arguments.get("--cache", default_cache()), .with = arguments.get("--with", ""), .as_written = arguments.has("--as-written"),
+              .packed = arguments.has("--packed"), .debug_info = arguments.has("--debug-info"), .database = {}, .is_forced = arguments.has("--force"),
+              .is_dry = arguments.has("--dry-run"), .as_json = arguments.json()};
+  if (asked.targets.empty()) { asked.targets = {"llvm"}; }
+  if (auto status = check_targets(arguments, asked.targets)) { return *status; }
+  if (auto text = arguments.get("--jobs")) {
+    auto number = parse_number(*text, 1, 1000);
+    if (!number) { return usage_error("build", "`--jobs` is a number from 1 to 1000"); }
+    asked.jobs = static_cast<size_t>(*number);
+  }
+  if (asked.cache == "none") { asked.cache.clear(); }
+  if (arguments.has("--db") && !arguments.has("--tuned")) { return usage_error("build", "`--db` names the database of `--tuned`: give both"); }
+  if (arguments.has("--tuned") && (asked.as_written || !asked.with.empty())) { return usage_error("build", "`--tuned` excludes `--with` and `--as-written`"); }
+  auto database = database_of(arguments);
+  if (const int* status = std::get_if<int>(&database)) { return *status; }
+  asked.database = std::move(std::get<std::string>(database));
+  if (!asked.with.empty() && asked.as_written) { return usage_error("build", "`--with` and `--as-written` exclude each other"); }
+  return asked;
+}
+
+// ---- the tasks -----------------------------------------------------------------------------------------------------------
+
+/// Files and targets as tasks. Two tasks that would make the same artefacts are a mistake.
+class Tasks {
+ public:
+  explicit Tasks(const Asked& asked) : asked_(asked) {
+    options_ = fmt::format("{}{}{}{}", asked.as_written ? "as written" : asked.with.empty() ? "" : "with " + asked.with, asked.packed ? ", packed" : "",
+                           asked.debug_info ? ", lines" : "", asked.database.empty() ? "" : ", tuned " + database_version(asked.database));
+  }
+  /// Adds a file, or the .tir files of a folder. Gives an exit status where it cannot.
+  auto add(const std::string& given) -> std::optional<int> {
+    std::error_code problem;
+    if (!fs::is_directory(given, problem)) { return add_file(given, fs::path(given).filename(), true); }
+    std::vector<fs::path> below = files_below(given, problem);
+    if (problem) {
+      fmt::print(stderr, "loopsmith build: cannot read `{}`: {}\n", given, problem.message());
+      return exit_input;
+    }
+    if (below.empty()) { fmt::print(stderr, "loopsmith build: there is no .tir file below `{}`\n", given); }
+    for (const fs::path& file : below) {
+      if (auto status = add_file(file, file.lexically_relative(given), false)) { return status; }
+    }
+    return {};
+  }
+  std::vector<BuildTask> all;
+
+ private:
+  auto add_file(const fs::path& file, const fs::path& relative, bool is_named) -> std::optional<int> {
+    auto text = read_file(file.string());
+    for (const std::string& target : asked_.targets) {
+      fs::path stem = fs::path(asked_.output);
+      if (asked_.targets.size() > 1) { stem /= slug(target); }
+      stem /= relative.parent_path() / relative.stem();
+      if (!stems_.insert(stem.string()).second) {
+        return usage_error("build", fmt::format("`{}` and another file would both make `{}.o`: build them into folders of their own", file.string(), stem.string()));
+      }
+      all.push_back({file.string(), target, stem.string(), text ? hash_bytes(*text) : 0, options_, is_named});
+    }
+    return {};
+  }
+  const Asked& asked_;
+  std::string options_;
+  std::set<std::string> stems_;
+};
+
+// ---- building ------------------------------------------------------------------------------------------------------------
+
+auto seconds_since(Clock::time_point start) -> double { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Builds tasks, several at a time, each in a process of its own; reports each and records it in the manifest.
+class Builds {
+ public:
+  Builds(const Asked& asked, json& manifest, std::string engine, std::string staging)
+      : asked_(asked), manifest_(manifest), engine_(std::move(engine)), staging_(std::move(staging)), is_terminal_(!asked.as_json && ::isatty(STDERR_FILENO) != 0) {}
+
+  void run(const std::vector<const BuildTask*>& tasks) {
+    count_ = tasks.size();
+    std::atomic<size_t> next{0};
+    auto work = [&] {
+      for (size_t mine = next++; mine < tasks.size() && !interruption_.came(); mine = next++) { build(*tasks[mine]); }
+    };
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < std::min(asked_.jobs, tasks.size()); ++i) {
+      // Where the system gives no more threads, fewer files are built at a time.
+      try {
+        threads.emplace_back(work);
+      } catch (const std::system_error&) {
+        break;
+      }
+    }
+    work();
+    for (std::thread& thread : threads) { thread.join(); }
+  }
+  [[nodiscard]] auto is_interrupted() const -> bool { return interruption_.came() && done_ < count_; }
+  [[nodiscard]] auto failed() const -> size_t { return failed_; }
+  [[nodiscard]] auto seconds() const -> double { return seconds_since(began_); }
+  void report_interruption() const {
+    event({{"event", "interrupted"}, {"built", done_ - failed_}, {"failed", failed_}, {"left", count_ - done_}, {"seconds", seconds()}});
+    if (is_terminal_) { fmt::print(stderr, "\r\033[K"); }
+    if (!asked_.as_json) { fmt::print(stderr, "loopsmith build: interrupted: {} built, {} left for the next build\n", done_ - failed_, count_ - done_); }
+    std::fflush(nullptr);
+  }
+  void event(const json& value) const {
+    if (asked_.as_json) { fmt::print("{}\n", dumped(value)); }
+  }
+
+ private:
+  void build(const BuildTask& task) {
+    auto start = Clock::now();
+    auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, asked_.with, asked_.as_written ? "1" : "0",
+                                        asked_.cache, task.is_named ? "0" : "1", asked_.packed ? "1" : "0", asked_.debug_info ? "1" : "0", staging_, asked_.database},
+                               .standard_input = Stream::Null,
+                               .standard_error = Stream::Pipe},
+                              "", in(std::chrono::minutes(10)), 64U << 20U, interruption_.token());
+    double seconds = seconds_since(start);
+    json built = result && result->status.succeeded() ? json::parse(result->output, nullptr, false) : json();
+    std::lock_guard guard(mutex_);
+    if (result && result->cancelled) { return; }
+    Status published = publish_artefacts(built);
+    ++done_;
+    if (is_terminal_) { fmt::print(stderr, "\r\033[K"); }
+    if (built.is_object() && published) {
+      record(task, std::move(built), seconds);
+    } else {
+      ++failed_;
+      std::string why = why_failed(task, result, published);
+      event({{"event", "failed"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"why", why}});
+      if (!asked_.as_json) { fmt::print(stderr, "{}", why); }
+    }
+    std::fflush(stdout);
+    show_progress();
+  }
+
+  /// Moves the staged artefacts to their places.
+  static auto publish_artefacts(json& built) -> Status {
+    std::vector<Artefact> artefacts;
+    if (built.is_object()) {
+      for (json& artefact : built["artefacts"]) {
+        artefacts.push_back({.path = artefact.value("path", ""), .staged = artefact.value("staged", ""), .kind = {}});
+        artefact.erase("staged");
+      }
+    }
+    return publish(artefacts);
+  }
+
+  void record(const BuildTask& task, json built, double seconds) {
+    event({{"event", "built"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"artefacts", built["artefacts"]},
+           {"kernels", built["kernels"]}, {"notes", built["notes"]}, {"from_cache", built["from_cache"]}});
+    if (!asked_.as_json) {
+      std::string kernels;
+      for (const json& kernel : built["kernels"]) {
+        kernels += (kernels.empty() ? "" : ", ") + kernel.value("name", "");
+        if (kernel.contains("schedule")) { kernels += fmt::format(" ({})", kernel.value("schedule", "")); }
+      }
+      fmt::print("{}{}: {}  {:.2f} s\n", task.file, asked_.targets.size() > 1 ? " for " + task.target : "", kernels, seconds);
+      for (const json& note : built["notes"]) { fmt::print(stderr, "{}: note: {}\n", task.file, note.get<std::string>()); }
+    }
+    built["source"] = fmt::format("{:016x}", task.source);
+    built["engine"] = engine_;
+    built["options"] = task.options;
+    built["stem"] = task.stem;
+    built["seconds"] = seconds;
+    manifest_["built"][key_of(task)] = std::move(built);
+  }
+
+  static auto why_failed(const BuildTask& task, const Result<ProgramResult>& result, const Status& published) -> std::string {
+    std::string why = result ? result->error : render(result.diagnostics().front(), {}, {.file = task.file});
+    // A message of the process that names no file is about this one.
+    if (constexpr std::string_view ours = "loopsmith: "; why.starts_with(ours)) { why = fmt::format("{}: {}", task.file, why.substr(ours.size())); }
+    if (!published) { why += render(published.diagnostics().front(), {}, {.file = task.file}); }
+    if (result && result->timed_out) { why += "it took longer than ten minutes\n"; }
+    else if (result && result->status.signal != 0) { why += fmt::format("{}: the compiler {}\n", task.file, result->status.describe()); }
+    return why;
+  }
+
+  void show_progress() const {
+    if (!is_terminal_) { return; }
+    double left = done_ > 0 ? seconds() / static_cast<double>(done_) * static_cast<double>(count_ - done_) : 0;
+    fmt::print(stderr, "\r\033[K[{}/{}]{}{}", done_, count_, failed_ > 0 ? fmt::format(" {} failed", failed_) : "",
+               done_ > 0 && done_ < count_ ? fmt::format(", about {:.0f} s left", left) : "");
+    if (done_ == count_) { fmt::print(stderr, "\r\033[K"); }
+    std::fflush(stderr);
+  }
+
+  const Asked& asked_;
+  json& manifest_;
+  const std::string engine_;
+  const std::string staging_;
+  const bool is_terminal_;
+  const Clock::time_point began_ = Clock::now();
+  Interruption interruption_;
+  std::mutex mutex_;               // of the fields below, the manifest and the output
+  size_t count_ = 0;
+  size_t done_ = 0;                // failures included
+  size_t failed_ = 0;
+};
+
+void show_plan(const Asked& asked, const std::vector<const BuildTask*>& todo, size_t all) {
+  for (const BuildTask* task : todo) {
+    if (asked.as_json) { fmt::print("{}\n", dumped({{"event", "would-build"}, {"file", task->file}, {"target", task->target}, {"stem", task->stem}})); }
+    else { fmt::print("would build {} for {}\n", task->file, task->target); }
+  }
+  if (!asked.as_json) { fmt::print("{} of {} to build\n", todo.size(), all); }
+}
+
+auto cannot_write(const std::string& folder, const std::string& why) -> int {
+  fmt::print(stderr, "loopsmith build: cannot write into `{}`: {}\n", folder, why);
+  return exit_input;
+}
+
+/// The tasks that are not as the manifest records them.
+auto tasks_to_do(const Asked& asked, const std::vector<BuildTask>& tasks, const json& manifest, const std::string& engine) -> std::vector<const BuildTask*> {
+  std::vector<const BuildTask*> todo;
+  for (const BuildTask& task : tasks) {
+    if (asked.is_forced || !is_current(manifest, task, engine)) { todo.push_back(&task); }
+  }
+  if (asked.as_json) { fmt::print("{}\n", dumped({{"event", "start"}, {"files", tasks.size()}, {"to_build", todo.size()}})); }
+  return todo;
+}
+
+auto build_all(const Arguments& arguments, const Asked& asked, const std::vector<BuildTask>& tasks) -> int {
+  const std::string manifest_path = asked.output + "/manifest.json";
+  const std::string engine = engine_id();
+  if (asked.is_dry) {
+    json manifest = read_manifest(manifest_path);
+    show_plan(asked, tasks_to_do(asked, tasks, manifest, engine), tasks.size());
+    return exit_done;
+  }
+  std::error_code problem;
+  fs::create_directories(asked.output, problem);
+  if (problem) {
+    fmt::print(stderr, "loopsmith build: cannot make the folder `{}`: {}\n", asked.output, problem.message());
+    return exit_input;
+  }
+  std::optional<FolderLock> lock(std::in_place, asked.output);
+  if (!lock->is_held()) { return cannot_write(asked.output, std::strerror(errno)); }
+  std::optional<StagingFolder> staging(std::in_place, asked.output);
+  if (staging->problem()) { return cannot_write(asked.output, staging->problem().message()); }
+  // Read under the lock: another build may have changed it.
+  json manifest = read_manifest(manifest_path);
+  std::vector<const BuildTask*> todo = tasks_to_do(asked, tasks, manifest, engine);
+  // From here on the manifest must not describe artefacts that are about to change, even if this build is killed.
+  if (forget(manifest, todo) > 0) {
+    if (Status written = write_manifest(manifest, manifest_path, staging->path()); !written) {
+      (void)report_one(arguments, written.diagnostics());
+      return exit_input;
+    }
+  }
+  Builds builds(asked, manifest, engine, staging->path());
+  builds.run(todo);
+  if (!todo.empty()) {
+    if (Status written = write_manifest(manifest, manifest_path, staging->path()); !written) {
+      (void)report_one(arguments, written.diagnostics());
+      return exit_input;
+    }
+  }
+  if (builds.is_interrupted()) {
+    builds.report_interruption();
+    staging.reset();
+    lock.reset();
+    Interruption::obey();
+  }
+  builds.event({{"event", "done"}, {"built", todo.size() - builds.failed()}, {"failed", builds.failed()}, {"unchanged", tasks.size() - todo.size()}, {"seconds", builds.seconds()}});
+  if (!asked.as_json) {
+    fmt::print("{} built, {} unchanged{}\n", todo.size() - builds.failed(), tasks.size() - todo.size(), builds.failed() > 0 ? fmt::format(", {} failed", builds.failed()) : "");
+  }
+  return builds.failed() > 0 ? exit_input : exit_done;
+}
+
+}  // namespace
 
 auto build(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
-  std::vector<std::string> targets = arguments.all("--target");
-  if (targets.empty()) { targets = {"llvm"}; }
-  for (const std::string& text : targets) {
-    Reporter reporter(arguments);
-    auto target = target::parse(text);
-    if (!target) {
-      reporter.report(target.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    if (auto known = codegen::check_target(*target); !known) {
-      reporter.report(known.diagnostics(), nullptr);
-      return reporter.status();
-    }
-  }
-  std::string output = arguments.get("--output", "build");
-  size_t jobs = std::max(1U, std::thread::hardware_concurrency());
-  if (auto text = arguments.get("--jobs")) {
-    auto number = parse_number(*text, 1, 1000);
-    if (!number) { return usage_error("build", "`--jobs` is a number from 1 to 1000"); }
-    jobs = static_cast<size_t>(*number);
-  }
-  std::string cache = arguments.get("--cache", default_cache());
-  if (cache == "none") { cache.clear(); }
-  std::string with = arguments.get("--with", "");
-  bool as_written = arguments.has("--as-written");
-  bool packed = arguments.has("--packed");
-  bool debug_info = arguments.has("--debug-info");
-  std::string database = arguments.has("--tuned") ? arguments.get("--db", tune::Database::default_path()) : "";
-  if (arguments.has("--db") && !arguments.has("--tuned")) { return usage_error("build", "`--db` says where the schedules of `--tuned` are: give both"); }
-  if (arguments.has("--tuned") && (as_written || !with.empty())) { return usage_error("build", "`--tuned` excludes `--with` and `--as-written`"); }
-  if (std::error_code unknown; !database.empty() && !fs::exists(database, unknown)) {
-    Reporter reporter(arguments);
-    reporter.report({error(Code::CannotRead).arg("file", database).arg("why", "there is no such file; `loopsmith tune` makes it")}, nullptr);
-    return reporter.status();
-  }
-  // A folder is TVM's, with what it calls its database in it.
-  if (std::string records = database.empty() ? "" : tvm_records_at(database); !records.empty()) { database = records; }
-  if (std::error_code unknown; !database.empty() && fs::is_directory(database, unknown)) {
-    Reporter reporter(arguments);
-    reporter.report({error(Code::CannotRead).arg("file", database).arg("why", "it is a folder, without a `database_tuning_record.json` of TVM's")}, nullptr);
-    return reporter.status();
-  }
-  std::string tuned = database.empty() ? "" : ", tuned " + database_version(database);
-  if (!with.empty() && as_written) { return usage_error("build", "`--with` and `--as-written` exclude each other"); }
-
-  // What there is to do.
-  std::vector<Task> tasks;
-  std::set<std::string> stems;
-  auto add = [&](const fs::path& file, const fs::path& relative, bool is_named) -> int {
-    for (const std::string& target : targets) {
-      fs::path stem = fs::path(output);
-      if (targets.size() > 1) { stem /= slug(target); }
-      stem /= relative.parent_path() / relative.stem();
-      if (!stems.insert(stem.string()).second) {
-        return usage_error("build", fmt::format("`{}` and another file would both make `{}.o`: build them into folders of their own", file.string(), stem.string()));
-      }
-      tasks.push_back({file.string(), target, stem.string(), 0,
-                       fmt::format("{}{}{}{}", as_written ? "as written" : with.empty() ? "" : "with " + with, packed ? ", packed" : "", debug_info ? ", lines" : "", tuned), is_named});
-    }
-    return exit_done;
-  };
+  auto asked = read_asked(arguments);
+  if (const int* status = std::get_if<int>(&asked)) { return *status; }
+  Tasks tasks(std::get<Asked>(asked));
   for (const std::string& given : arguments.positional()) {
-    std::error_code problem;
-    if (fs::is_directory(given, problem)) {
-      std::vector<fs::path> below = files_below(given, problem);
-      if (problem) {
-        fmt::print(stderr, "loopsmith build: cannot read `{}`: {}\n", given, problem.message());
-        return exit_input;
-      }
-      if (below.empty()) { fmt::print(stderr, "loopsmith build: there is no .tir file below `{}`\n", given); }
-      for (const fs::path& file : below) {
-        if (int status = add(file, file.lexically_relative(given), false); status != exit_done) { return status; }
-      }
-    } else if (int status = add(given, fs::path(given).filename(), true); status != exit_done) {
-      return status;
-    }
+    if (auto status = tasks.add(given)) { return *status; }
   }
-  for (Task& task : tasks) {
-    if (auto text = read_file(task.file)) { task.source = hash_bytes(*text); }
-  }
-  bool dry = arguments.has("--dry-run");
-  std::error_code problem;
-  if (!dry) { fs::create_directories(output, problem); }
-  if (problem) {
-    fmt::print(stderr, "loopsmith build: cannot make the folder `{}`: {}\n", output, problem.message());
-    return exit_input;
-  }
-  std::optional<FolderLock> lock;
-  if (!dry) {
-    lock.emplace(output);
-    if (!lock->is_held()) {
-      fmt::print(stderr, "loopsmith build: cannot write into `{}`: {}\n", output, std::strerror(errno));
-      return exit_input;
-    }
-  }
-  std::optional<StagingFolder> staging;
-  if (!dry) { staging.emplace(output); }
-  if (staging && staging->problem()) {
-    fmt::print(stderr, "loopsmith build: cannot write into `{}`: {}\n", output, staging->problem().message());
-    return exit_input;
-  }
-  std::string manifest_path = output + "/manifest.json";
-  json manifest = read_manifest(manifest_path);
-  std::string engine = engine_id();
-  std::vector<const Task*> todo;
-  for (const Task& task : tasks) {
-    if (arguments.has("--force") || !is_current(manifest, task, engine)) { todo.push_back(&task); }
-  }
-  auto event = [&](json value) {
-    if (arguments.json()) { fmt::print("{}\n", dumped(value)); }
-  };
-  event({{"event", "start"}, {"files", tasks.size()}, {"to_build", todo.size()}});
-  if (dry) {
-    for (const Task* task : todo) {
-      event({{"event", "would-build"}, {"file", task->file}, {"target", task->target}, {"stem", task->stem}});
-      if (!arguments.json()) { fmt::print("would build {} for {}\n", task->file, task->target); }
-    }
-    if (!arguments.json()) { fmt::print("{} of {} to build\n", todo.size(), tasks.size()); }
-    return exit_done;
-  }
-
-  auto write_manifest = [&]() -> bool {
-    std::string staged = staging->path() + "/manifest.json";
-    auto status = write_file(staged, manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
-    if (status) { status = publish({{.path = manifest_path, .staged = staged, .kind = "manifest"}}); }
-    Reporter reporter(arguments);
-    if (!status) { reporter.report(status.diagnostics(), nullptr); }
-    return status.ok();
-  };
-  // What is about to change is no longer as the manifest says, wherever this ends; nor is what another file made in its place.
-  size_t forgotten = 0;
-  std::set<std::string> changing;
-  for (const Task* task : todo) { changing.insert(task->stem); }
-  json& known = manifest["built"];
-  for (auto it = known.begin(); it != known.end();) {
-    bool goes = !it->is_object() || changing.contains(it->value("stem", ""));
-    forgotten += goes ? 1 : 0;
-    it = goes ? known.erase(it) : std::next(it);
-  }
-  if (forgotten > 0 && !write_manifest()) { return exit_input; }
-
-  // Build.
-  auto began = Clock::now();
-  Interruption interruption;
-  std::mutex mutex;
-  std::atomic<size_t> next{0};
-  size_t done = 0;
-  size_t failed = 0;
-  bool is_terminal = !arguments.json() && ::isatty(STDERR_FILENO) != 0;
-  auto seconds_since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  auto show_progress = [&] {
-    if (!is_terminal) { return; }
-    double left = done > 0 ? seconds_since(began) / static_cast<double>(done) * static_cast<double>(todo.size() - done) : 0;
-    fmt::print(stderr, "\r\033[K[{}/{}]{}{}", done, todo.size(), failed > 0 ? fmt::format(" {} failed", failed) : "",
-               done > 0 && done < todo.size() ? fmt::format(", about {:.0f} s left", left) : "");
-    if (done == todo.size()) { fmt::print(stderr, "\r\033[K"); }
-    std::fflush(stderr);
-  };
-  auto run_one = [&](const Task& task) {
-    auto start = Clock::now();
-    auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache,
-                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0", staging->path(), database},
-                               .standard_input = Stream::Null,
-                               .standard_error = Stream::Pipe},
-                              "", in(std::chrono::minutes(10)), 64U << 20U, interruption.token());
-    double seconds = seconds_since(start);
-    json told = result && result->status.succeeded() ? json::parse(result->output, nullptr, false) : json();
-    std::lock_guard guard(mutex);
-    if (result && result->cancelled) { return; }
-    std::vector<Artefact> artefacts;
-    if (told.is_object()) {
-      for (json& artefact : told["artefacts"]) {
-        artefacts.push_back({.path = artefact.value("path", ""), .staged = artefact.value("staged", ""), .kind = {}});
-        artefact.erase("staged");
-      }
-    }
-    Status published = publish(artefacts);
-    if (!published) { told = json(); }
-    ++done;
-    if (is_terminal) { fmt::print(stderr, "\r\033[K"); }
-    if (told.is_object()) {
-      json entry = told;
-      entry["source"] = fmt::format("{:016x}", task.source);
-      entry["engine"] = engine;
-      entry["options"] = task.options;
-      entry["stem"] = task.stem;
-      entry["seconds"] = seconds;
-      manifest["built"][key_of(task)] = entry;
-      event({{"event", "built"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"artefacts", told["artefacts"]},
-             {"kernels", told["kernels"]}, {"notes", told["notes"]}, {"from_cache", told["from_cache"]}});
-      if (!arguments.json()) {
-        std::string kernels;
-        for (const json& kernel : told["kernels"]) {
-          kernels += (kernels.empty() ? "" : ", ") + kernel.value("name", "");
-          if (kernel.contains("schedule")) { kernels += fmt::format(" ({})", kernel.value("schedule", "")); }
-        }
-        fmt::print("{}{}: {}  {:.2f} s\n", task.file, targets.size() > 1 ? " for " + task.target : "", kernels, seconds);
-        for (const json& note : told["notes"]) { fmt::print(stderr, "{}: note: {}\n", task.file, note.get<std::string>()); }
-      }
-    } else {
-      ++failed;
-      std::string why = result ? result->error : render(result.diagnostics().front(), {}, {.file = task.file});
-      // What the other program could not say: of which file.
-      if (constexpr std::string_view ours = "loopsmith: "; why.starts_with(ours)) { why = fmt::format("{}: {}", task.file, why.substr(ours.size())); }
-      if (!published) { why += render(published.diagnostics().front(), {}, {.file = task.file}); }
-      if (result && result->timed_out) { why += "it took longer than ten minutes\n"; }
-      else if (result && result->status.signal != 0) { why += fmt::format("{}: the compiler {}\n", task.file, result->status.describe()); }
-      event({{"event", "failed"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"why", why}});
-      if (!arguments.json()) { fmt::print(stderr, "{}", why); }
-    }
-    std::fflush(stdout);
-    show_progress();
-  };
-  std::vector<std::thread> threads;
-  auto work = [&] {
-    for (size_t mine = next++; mine < todo.size() && !interruption.came(); mine = next++) { run_one(*todo[mine]); }
-  };
-  for (size_t i = 1; i < std::min(jobs, todo.size()); ++i) {
-    // A system that gives no more threads has as many files built at a time as there are.
-    try {
-      threads.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;
-    }
-  }
-  work();
-  for (std::thread& thread : threads) { thread.join(); }
-  if (!todo.empty() && !write_manifest()) { return exit_input; }
-  if (interruption.came() && done < todo.size()) {
-    event({{"event", "interrupted"}, {"built", done - failed}, {"failed", failed}, {"left", todo.size() - done}, {"seconds", seconds_since(began)}});
-    if (is_terminal) { fmt::print(stderr, "\r\033[K"); }
-    if (!arguments.json()) { fmt::print(stderr, "loopsmith build: interrupted: {} built, {} left for the next build\n", done - failed, todo.size() - done); }
-    std::fflush(nullptr);
-    staging.reset();
-    lock.reset();
-    Interruption::obey();
-  }
-  event({{"event", "done"}, {"built", todo.size() - failed}, {"failed", failed}, {"unchanged", tasks.size() - todo.size()}, {"seconds", seconds_since(began)}});
-  if (!arguments.json()) {
-    fmt::print("{} built, {} unchanged{}\n", todo.size() - failed, tasks.size() - todo.size(), failed > 0 ? fmt::format(", {} failed", failed) : "");
-  }
-  return failed > 0 ? exit_input : exit_done;
+  return build_all(arguments, std::get<Asked>(asked), tasks.all);
 }
 
 }  // namespace loopsmith::driver::commands

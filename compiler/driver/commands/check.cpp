@@ -1,9 +1,7 @@
 // `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
 #include <filesystem>
-#include <set>
 #include <string>
 #include <system_error>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -13,6 +11,7 @@
 #include "driver/program.h"
 #include "driver/reports.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -20,14 +19,14 @@ namespace {
 const Usage usage{
     .command = "check",
     .arguments = "[--json|--sarif] [--warnings W] FILE|FOLDER...",
-    .summary = "Finds what is wrong with files: syntax, names, types, bounds, races, and what their schedules may not do.",
-    .details = "Reads and schedules; executes nothing. Of a folder, all .tir files below it; `-` is standard input. Exit\n"
-               "status 1 where there are errors; warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
-               "`# ls: ignore[CODE]` on a line (or on the line above) silences a warning there,\n"
-               "`# ls: ignore-file[CODE]` in the whole file.",
+    .summary = "Reports errors and warnings in files: syntax, names, types, bounds, races, and refused steps of their schedules.",
+    .details = "Reads and schedules; executes no program. A folder stands for all .tir files below it, `-` for standard input. Exit status 1\n"
+               "where a file has errors, not for warnings alone. `loopsmith explain CODE` explains the code in brackets. A comment\n"
+               "`# ls: ignore[CODE]` on a line (or alone on the line above) silences a warning or hint there, as it does in the editor;\n"
+               "`# ls: ignore-file[CODE]` silences it in the whole file.",
     .options = {json_option,
                 {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
-                {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
+                {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error (a warning fails)"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
                  {"loopsmith check --sarif kernels > findings.sarif", "for code scanning"},
                  {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},
@@ -35,7 +34,7 @@ const Usage usage{
     .most = 100000,
 };
 
-auto plural(size_t n, const char* what) -> std::string { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+auto count_text(size_t n, const char* noun) -> std::string { return loopsmith::count_text(static_cast<int64_t>(n), noun); }
 
 }  // namespace
 
@@ -47,11 +46,8 @@ auto check(std::vector<std::string> args) -> int {
   if (shown != "all" && shown != "default" && shown != "none" && shown != "error") {
     return usage_error("check", fmt::format("`--warnings` is all, default, none or error, not `{}`", shown));
   }
-  // What several schedules of a function run into is one thing.
-  std::set<std::tuple<Code, DeclId, uint32_t, uint32_t, std::string>> told;
   auto wanted = [&](Diagnostics diagnostics) {
     std::erase_if(diagnostics, [&](const Diagnostic& d) {
-      if (d.where.is_known() && !told.emplace(d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { return true; }
       if (d.severity == Severity::Error || shown == "all") { return false; }
       return shown == "none" || d.severity == Severity::Hint;
     });
@@ -74,25 +70,19 @@ auto check(std::vector<std::string> args) -> int {
   }
   for (const std::string& path : paths) {
     auto file = SourceFile::read(path);
-    told.clear();
     if (!file) {
       reporter.report(file.diagnostics(), nullptr);
       continue;
     }
-    SourceFile& source = **file;
-    reporter.report(wanted(source.analyse()), &source);
-    for (const std::string& name : source.schedule_names()) {
-      auto run = source.run_schedule(name);
-      if (!run) { reporter.report(wanted(run.diagnostics()), &source); }
-      else { reporter.report(wanted(run->all_diagnostics()), &source); }
-    }
+    (*file)->document().replay({});
+    reporter.report(wanted((*file)->diagnostics()), file->get());
   }
   if (arguments.has("--sarif")) {
     fmt::print("{}\n", sarif(found, LOOPSMITH_VERSION).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
     std::string summary;
-    if (reporter.errors()) { summary = plural(reporter.errors(), "error"); }
-    if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + plural(reporter.warnings(), "warning"); }
+    if (reporter.errors()) { summary = count_text(reporter.errors(), "error"); }
+    if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + count_text(reporter.warnings(), "warning"); }
     fmt::print(stderr, "{}\n", summary);
   }
   if (shown == "error" && reporter.warnings() > 0) { return exit_input; }

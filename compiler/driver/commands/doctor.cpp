@@ -1,5 +1,5 @@
-// `loopsmith doctor`: what this program and this machine have, what is missing, and how to get it. Looks, and
-// changes nothing; libraries that are loaded on first use are only looked for.
+// `loopsmith doctor`: lists the parts of this program and this machine, missing parts, and the ways to get them. Changes nothing; libraries that are loaded
+// on first use are only looked for.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -39,7 +39,7 @@ auto is_loadable(std::initializer_list<const char*> names) -> bool {
   return false;
 }
 
-// The first line that a program prints; empty where it is missing or fails.
+// The first line that a program prints; empty: the program is missing or fails.
 auto version_of(const std::string& program, const std::string& option) -> std::string {
   if (!find_program(program)) { return {}; }
   ProcessOptions options;
@@ -127,8 +127,8 @@ auto doctor(std::vector<std::string> args) -> int {
   static const Usage usage = {
       .command = "doctor",
       .arguments = "[--json]",
-      .summary = "Says what is found and missing on this machine, and how to get it.",
-      .details = "Exit status 3 where something needed does not work; what is optional may be missing.",
+      .summary = "Lists found and missing parts of this machine, and ways to get them.",
+      .details = "Exit status 3 where a required part does not work; optional parts may be missing.",
       .options = {{.name = "--json", .help = "a line of JSON for each finding"}},
       .examples = {{"loopsmith doctor", "a list for people"}},
   };

@@ -9,6 +9,7 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -16,20 +17,20 @@ namespace {
 const Usage usage{
     .command = "emit",
     .arguments = "FILE --kind llvm|asm|obj|c-header [--with NAME] [--target T] [-o F]",
-    .summary = "Generates code: LLVM IR, assembly, an object file; or the header of what `build` makes.",
+    .summary = "Generates code: LLVM IR, assembly or an object file; or the C header that `build` makes.",
     .details = "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
     .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj or c-header"},
                 with_option,
                 function_option,
                 target_option,
-                {.name = "--output", .value = "F", .help = "where to write; standard output", .short_name = "-o"},
-                {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
-                {.name = "--opt-level", .value = "N", .help = "0 to 3; the target's, else 2"},
+                {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
+                {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
+                {.name = "--opt-level", .value = "N", .help = "0 to 3; the default is the target's, else 2"},
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
-                 {"loopsmith emit matmul.tir --kind asm -g", "the same with the line of the file that each instruction is of"},
-                 {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for others"}},
+                 {"loopsmith emit matmul.tir --kind asm -g", "the same with the line of the file for each instruction"},
+                 {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for another machine"}},
     .least = 1,
     .most = 1,
 };
@@ -75,7 +76,7 @@ auto emit(std::vector<std::string> args) -> int {
   };
   IRModule module = selection.module;
   if (selection.is_bare) {
-    // Nobody wants an object with a function `main`: the symbol is the name the function has in the file.
+    // The symbol of a bare function is its name in the file: an object with a function `main` would not link.
     PrimFuncNode named = *module->find(selection.function);
     named.attrs = with_attr(named.attrs, "global_symbol", selection.program.str());
     module = with_function(module, selection.function, make_func(std::move(named)));

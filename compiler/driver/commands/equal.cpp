@@ -1,4 +1,4 @@
-// `loopsmith equal A B`: are two programs the same but for names? If not, where do they part?
+// `loopsmith equal A B`: compares two programs apart from names, and shows the first difference.
 #include "ir/equal.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ const Usage usage{
     .summary = "Compares the structure of two modules; shows the first difference.",
     .details = "Names of variables, buffers and blocks do not matter. A file with one program is compared as a module;\n"
                "of files with several, `--function` names the one to compare. Exit status 1 where they differ.",
-    .options = {{.name = "--map-free-vars", .help = "variables that neither side defines may correspond too"}, function_option, json_option},
-    .examples = {{"loopsmith equal before.tir after.tir", "prints `equal`, or the place and what each has there"}},
+    .options = {{.name = "--map-free-vars", .help = "variables that neither side defines may correspond, too"}, function_option, json_option},
+    .examples = {{"loopsmith equal before.tir after.tir", "prints `equal`, or the first place where they differ"}},
     .least = 2,
     .most = 2,
 };

@@ -1,4 +1,4 @@
-// `loopsmith explain CODE`: what a diagnostic means, as docs/diagnostics.md says it; the page is part of the program.
+// `loopsmith explain CODE`: the section of docs/diagnostics.md about a diagnostic. The page is embedded in the program.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include "driver/command.h"
 #include "driver/manual.h"
 #include "support/diagnostic.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 const Usage usage{
     .command = "explain",
     .arguments = "[CODE]",
-    .summary = "Says what a diagnostic means, why it matters, and what to do: the code in brackets behind a message.",
-    .details = "Without a code: lists them all.",
-    .examples = {{"loopsmith explain data-race", "what it is, an example, and the remedy"}},
+    .summary = "Explains a diagnostic by the code in brackets behind its message: meaning, importance, remedy.",
+    .details = "Without a code, lists all codes.",
+    .examples = {{"loopsmith explain data-race", "the meaning, an example and the remedy"}},
     .least = 0,
     .most = 1,
 };

@@ -21,17 +21,17 @@ const Usage usage{
     .command = "fmt",
     .arguments = "[--check] [--diff] FILE...",
     .summary = "Formats programs, schedules and scripts, in place; `-` is standard input, to standard output.",
-    .details = "Never changes what a text means: trees are compared before anything is written. Comments, order and\n"
+    .details = "Never changes the meaning of a text: syntax trees are compared before a file is written. Comments, order and\n"
                "groups of lines stay; statements with syntax errors stay byte for byte (and give exit status 1).\n"
                "In .py files only TVMScript and schedules are formatted. `# fmt: off`, `# fmt: on` and `# fmt: skip`\n"
-               "are heeded.",
-    .options = {{.name = "--check", .help = "write nothing; exit status 1 where a file would change"},
-                {.name = "--diff", .help = "write nothing; show what would change"},
-                {.name = "--width", .value = "N", .help = "columns that lines may have; 120"},
-                {.name = "--indent", .value = "N", .help = "columns of a level; 4"},
+               "work as in Python formatters.",
+    .options = {{.name = "--check", .help = "writes nothing; exit status 1 where a file would change"},
+                {.name = "--diff", .help = "writes nothing; shows the changes"},
+                {.name = "--width", .value = "N", .help = "the width of lines in columns; the default is 120"},
+                {.name = "--indent", .value = "N", .help = "columns per level of indentation; the default is 4"},
                 json_option},
     .examples = {{"loopsmith fmt matmul.tir", "the file in the standard layout"},
-                 {"loopsmith fmt --check *.tir kernels.py", "for CI: is everything formatted?"}},
+                 {"loopsmith fmt --check *.tir kernels.py", "in continuous integration"}},
     .least = 1,
     .most = 100000,
 };
@@ -64,9 +64,9 @@ auto format(std::vector<std::string> args) -> int {
                                                                                         .is_python = format::is_python_file(name), .range = {}}));
     bool changes = formatted != *text;
     if (arguments.json()) {
-      nlohmann::json said = {{"file", name}, {"changed", changes}, {"errors", is_broken}};
-      if (path == "-" && !checks && !shows) { said["text"] = formatted; }
-      fmt::print("{}\n", said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      nlohmann::json line = {{"file", name}, {"changed", changes}, {"errors", is_broken}};
+      if (path == "-" && !checks && !shows) { line["text"] = formatted; }
+      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
     if (is_broken) {
       has_broken = true;

@@ -11,6 +11,7 @@
 #include "interp/interp.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -29,10 +30,10 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 random_option,
-                {.name = "--block", .value = "NAME", .help = "this block alone, with the loops around it: what it reads is an input, what it writes a result"},
+                {.name = "--block", .value = "NAME", .help = "runs this block alone, with the loops around it; the buffers that it reads are inputs, those that it writes results"},
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
-                {.name = "--time", .value = "S", .help = "stop after this long: 30, 90s, 2min"},
-                {.name = "--steps", .value = "N", .help = "stop after so many statements"},
+                {.name = "--time", .value = "S", .help = "the time limit: 30, 90s, 2min"},
+                {.name = "--steps", .value = "N", .help = "the limit of executed statements"},
                 json_option},
     .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"},
                  {"loopsmith interpret matmul.tir --with matmul_blocked --block C_local", "one block of the program after a schedule"}},
@@ -40,8 +41,8 @@ const Usage usage{
     .most = 1,
 };
 
-/// A block with the loops and blocks around it, and nothing that stands beside them. Buffers that are allocated around it are parameters, so that
-/// what others would have written into them is an input.
+/// A block with the loops and blocks around it, without their other contents. Buffers that are allocated around it become parameters, so that the values
+/// that other blocks write become inputs.
 class Alone final : public Mutator {
  public:
   explicit Alone(const Block& block) : block_(block) {}
@@ -65,7 +66,7 @@ class Alone final : public Mutator {
       params.push_back(make<VarNode>(Name("var_" + buffer->name.str()), DataType::handle(), buffer->origin));
       map.emplace_back(params.back(), buffer);
     }
-    // What the block does not touch need not be given.
+    // Buffers that the block does not touch need no arguments.
     std::erase_if(map, [&](const auto& one) {
       if (std::find(used.begin(), used.end(), one.second.get()) != used.end()) { return false; }
       std::erase_if(params, [&](const Var& param) { return param.same_as(one.first); });
@@ -102,7 +103,7 @@ class Alone final : public Mutator {
   std::vector<Buffer> allocated_;
 };
 
-/// Leaves of the program that block alone. Of several of a name, the first one.
+/// Reduces the program to one block; of several with the name, to the first.
 auto leave_block(Selection& selection, const std::string& name) -> Status {
   PrimFunc func = selection.module->find(selection.function);
   const Block* found = nullptr;

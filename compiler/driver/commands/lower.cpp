@@ -10,6 +10,7 @@
 #include "driver/program.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -21,16 +22,16 @@ const Usage usage{
     .options = {with_option,
                 function_option,
                 target_option,
-                {.name = "--stage", .value = "NAME", .help = "stop after this stage"},
-                {.name = "--list-stages", .help = "names the stages in order, and says what each does"},
-                {.name = "--diff", .help = "what each stage changed, with times, in place of the module"},
+                {.name = "--stage", .value = "NAME", .help = "stops after this stage"},
+                {.name = "--list-stages", .help = "lists the stages in order, with a description of each"},
+                {.name = "--diff", .help = "prints the changes and the time of each stage in place of the module"},
                 check_bounds_option,
                 {.name = "--cse", .help = "names values that occur several times (the stage `common_subexpressions`)"},
                 dialect_option,
                 json_option},
     .examples = {{"loopsmith lower --list-stages", "the way to machine code"},
-                 {"loopsmith lower matmul.tir --with matmul_blocked", "flat loops, as the code generator takes them"},
-                 {"loopsmith lower matmul.tir --with matmul_blocked --diff", "what each stage did"}},
+                 {"loopsmith lower matmul.tir --with matmul_blocked", "flat loops, the input of the code generator"},
+                 {"loopsmith lower matmul.tir --with matmul_blocked --diff", "the changes of each stage"}},
     .least = 0,
     .most = 1,
 };
@@ -82,7 +83,7 @@ auto lower(std::vector<std::string> args) -> int {
   context.options.share_subexpressions = arguments.has("--cse");
   auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
-    // Messages are to name the function as the file does.
+    // Messages name the function as the file does.
     request.on_stage = {};
     auto again = transform::lower(named_module(selection), context, request);
     reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());

@@ -15,15 +15,15 @@ const Usage usage{
     .summary = "Serves an editor, by the Language Server Protocol.",
     .details = "Analysis runs in a process of its own, which is started again when it dies; so is each search in the\n"
                "background. Opening a file checks it and applies its schedules; it never executes the program in it.",
-    .options = {{"--stdio", "", "talk on standard input and output (the default)"},
-                {"--port", "N", "wait for one client on this port of the local machine instead"},
-                {"--record", "F", "keep the session in a file, a line of JSON for each message"},
+    .options = {{"--stdio", "", "uses standard input and output (the default)"},
+                {"--port", "N", "waits for one client on this port of the local machine instead"},
+                {"--record", "F", "records the session in a file, a line of JSON for each message"},
                 {"--hang-limit", "SECONDS", "processor time without progress after which analysis is stopped (1)"},
-                {"--tuner", "PROGRAM", "what is started as `PROGRAM tune - --json` for searches (this program)"},
-                // vscode-languageclient adds it to what it starts.
-                {"--clientProcessId", "PID", "accepted and not used: `initialize` tells it"}},
-    .examples = {{"loopsmith lsp", "what an editor's configuration names"},
-                 {"loopsmith lsp --record session.jsonl", "keeps what the editor and the server said"}},
+                {"--tuner", "PROGRAM", "the program to start as `PROGRAM tune - --json` for searches (this program)"},
+                // vscode-languageclient adds this option to the command line of a server.
+                {"--clientProcessId", "PID", "accepted and not used, as `initialize` sends it"}},
+    .examples = {{"loopsmith lsp", "the command in an editor's configuration"},
+                 {"loopsmith lsp --record session.jsonl", "records the messages of editor and server"}},
 };
 
 }  // namespace

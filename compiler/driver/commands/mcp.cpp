@@ -1,10 +1,8 @@
-// `loopsmith mcp`: the Model Context Protocol on standard input and output (JSON-RPC 2.0, a message a line), for agents: the tools
-// check, schedule, hint, bench and tune. A thin door: a call becomes a command line of this program, run as a process of its own, so
-// its answer is the one that people get, and what crashes or never ends costs one call. No tool writes a file, but for the tuning
-// database; programs are executed by bench and tune only.
+// `loopsmith mcp`: the Model Context Protocol on standard input and output (JSON-RPC 2.0, one message per line), for agents, with the tools check, schedule,
+// hint, bench and tune. A call becomes a command line of this program and runs as a process, so its answer is the command's answer, and a crash or an
+// endless loop fails one call only. No tool writes a file except the tuning database; only bench and tune execute programs.
 //
-// The main thread reads; two threads execute, one the quick tools in order, one bench and tune, so that two measurements never run at
-// once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
+// The main thread reads. Two threads execute: one the quick tools in order, one bench and tune, so that two measurements never run at once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,18 +35,18 @@ const Usage usage{
     .arguments = "",
     .summary = "Serves an agent: the Model Context Protocol on standard input and output.",
     .details = "Tools: check, schedule, hint, bench, tune. Each gives what the command of that name gives. Programs come as paths or\n"
-               "as text; no tool changes a file. docs/mcp.md says how agents are told of it.",
+               "as text; no tool changes a file. docs/mcp.md explains how to configure agents.",
     .options = {},
     .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
 };
 
 constexpr std::string_view newest_protocol = "2025-06-18";
 constexpr std::string_view protocols[] = {"2024-11-05", "2025-03-26", newest_protocol};
-/// Text of an answer; agents pay for every byte.
+/// The most bytes of an answer's text: agents pay for every byte.
 constexpr size_t most_text = 60'000;
 constexpr auto quick_limit = 30s;
 constexpr auto bench_limit = 300s;
-/// A message longer than this is no honest one.
+/// The most bytes of a message; a longer one is refused.
 constexpr size_t longest_message = 64U << 20U;
 constexpr int deepest_message = 64;
 
@@ -89,17 +87,17 @@ auto all_tools() -> const Json& {
     check_source.erase("function");
     Json list = Json::array();
     list.push_back(tool("check", "Check programs and schedules",
-                        "All that is wrong or suspicious in TIRScript programs (TVMScript's syntax) and their schedules: races, bounds, refused primitives "
-                        "with the dependence that is in the way and repairs that were tried. Nothing is executed.",
+                        "Errors and warnings in TIRScript programs (TVMScript's syntax) and their schedules: races, bounds, refused primitives with the "
+                        "dependence that forbids them and repairs that were tried. Nothing is executed.",
                         check_source, false));
     list.push_back(tool("schedule", "Apply schedule primitives",
-                        "Applies schedule primitives step by step and shows what each changed, then the program. A step that is refused changes nothing: the "
-                        "answer says why, by a pair of iterations where there is one, and which calls would work. Nothing is executed.",
+                        "Applies schedule primitives step by step and shows the changes of each, then the program. A refused step changes nothing: the answer "
+                        "has the reason, with a pair of conflicting iterations where one exists, and calls that would work. Nothing is executed.",
                         with(source_properties(), {{"with", with_schema}, {"steps", steps},
                                                    {"print", {{"type", "boolean"}, {"description", "show the whole program at the end (default true)"}}}}), false));
     list.push_back(tool("hint", "Legal moves",
-                        "The loop tree of a state, and which primitives with which arguments are legal there, as lines that `schedule` takes as steps. `about` "
-                        "narrows it to a primitive, loop or block, with the reasons why the rest may not be done; `all` is every move where there are many.",
+                        "The loop tree of a state, and the primitives with arguments that are legal there, as lines that `schedule` takes as steps. `about` narrows "
+                        "them to a primitive, loop or block, with the reasons why the others are not legal; `all` lists every move where there are many.",
                         with(source_properties(), {{"with", with_schema}, {"steps", steps}, {"about", strings_schema("names of primitives, loops (as the script or program "
                                                                                                                 "calls them) or blocks")}}), false));
     list.push_back(tool("bench", "Measure",
@@ -107,11 +105,11 @@ auto all_tools() -> const Json& {
                         "the program in a process with limits.",
                         with(source_properties(), {{"with", strings_schema("schedule functions of the file to compare")}}), true));
     list.push_back(tool("tune", "Search for a fast schedule",
-                        "Searches schedules by measuring candidates; answers with the best as a readable schedule function, verified against the interpreter. "
-                        "Cancelling it stops and keeps the best so far. Executes programs in processes with limits.",
+                        "Searches schedules by measuring candidates; the answer is the best as a readable schedule function, verified against the interpreter. "
+                        "Cancelling stops the search and keeps its records. Executes programs in processes with limits.",
                         with(source_properties(), {{"trials", {{"type", "integer"}, {"minimum", 1}, {"maximum", 1000000}, {"description", "candidates to measure"}}},
-                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "how long it may take (default 60)"}}},
-                                                   {"target", string_schema("what code is for; this machine")}}), true));
+                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "how long to search (default 60); checking the best comes on top"}}},
+                                                   {"target", string_schema("the target; the default is this machine")}}), true));
     return list;
   }();
   return tools;
@@ -151,7 +149,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
   Command command;
   std::string file = arguments.contains("path") ? text("path") : "-";
   if (file.empty()) { return std::string("`path` is empty"); }
-  // A path is never an option, nor standard input.
+  // A path must not be taken for an option or for standard input.
   if (arguments.contains("path") && file.front() == '-') { file.insert(0, "./"); }
   command.input = text("text");
   auto add = [&](std::initializer_list<std::string> words) { command.arguments.insert(command.arguments.end(), words); };
@@ -162,8 +160,8 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     if (arguments.contains("function")) { add({"--function", text("function")}); }
     if (arguments.contains("with")) { add({"--with", text("with")}); }
     for (const std::string& step : list("steps")) {
-      // Steps are script: what commands would do (write files, read others, run a shell) is not offered here. The option takes nothing else,
-      // in whatever form a command comes; the sentence is for those who meant one.
+      // Steps are script. REPL commands, which write files, read others or run a shell, are not offered here. `--step` refuses them in any form; this check
+      // gives the reason.
       size_t first = step.find_first_not_of(" \t\n");
       if (first == std::string::npos) { continue; }
       if (std::string_view(":?;]").find(step[first]) != std::string_view::npos) { return fmt::format("a step is a line of script, not a command: `{}`", step); }
@@ -175,7 +173,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     } else {
       std::string about;
       for (const std::string& one : list("about")) {
-        // What is looked for by name; anything else could be a command.
+        // Only names may follow; any other text could be a command.
         bool is_name = !one.empty() && one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]-") == std::string::npos;
         if (!is_name) { return fmt::format("`about` names primitives, loops and blocks, and `{}` is none", one); }
         about += " " + one;
@@ -241,7 +239,7 @@ auto lines_of_json(const std::string& output) -> std::vector<Json> {
   return lines;
 }
 
-/// What a command wrote, as the result of a call.
+/// The output of a command as the result of a call.
 auto result_of(const std::string& name, const std::string& output, const std::string& errors, const ExitStatus& status) -> Json {
   if (status.signal != 0) { return text_result(fmt::format("`{}` {}\n{}", name, status.describe(), errors), true); }
   if (name == "schedule" || name == "hint") { return text_result(output + errors, status.code != 0); }
@@ -274,7 +272,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
     for (const Json& row : rows) {
       text += fmt::format("{}: {:.6g} s +- {:.1f}%", row.value("name", ""), row.value("seconds", 0.0), 100 * row.value("deviation", 0.0));
       if (row.value("gflops", 0.0) > 0) { text += fmt::format(", {:.4g} GFLOP/s", row.value("gflops", 0.0)); }
-      const char* roof = row.contains("roofline_of") ? "what memory lets through" : "the roofline";
+      const char* roof = row.contains("roofline_of") ? "the measured memory bandwidth" : "the roofline";
       if (double share = row.value("roofline", 0.0); share > 1.005) {
         text += fmt::format(", above {} (it is to be measured again: `loopsmith target show --measure`)", roof);
       } else if (share > 0) {
@@ -291,7 +289,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
                       done.value("trials", int64_t{0}), done.value("verified", "nothing"), done.value("schedule_text", ""));
   Json result = text_result(text, false);
   done.erase("event");
-  done.erase("trace");   // the schedule says the same
+  done.erase("trace");   // the schedule text holds the same steps
   result["structuredContent"] = std::move(done);
   return result;
 }
@@ -378,7 +376,7 @@ void Server::request(const Json& id, const std::string& method, const Json& para
   changed_.notify_all();
 }
 
-/// Brackets outside strings, so that reading cannot go deeper than we allow.
+/// The depth of brackets outside of strings, which is limited before a message is parsed.
 auto depth_of(const std::string& text) -> int {
   int depth = 0;
   int deepest = 0;
@@ -407,7 +405,7 @@ void Server::take(const std::string& line) {
   bool has_id = message.contains("id");
   Json method = message.value("method", Json());
   if (!method.is_string()) {
-    // Answers to questions: we ask none.
+    // This server sends no requests, so answers are ignored.
     if (message.contains("result") || message.contains("error")) { return; }
     return fail(id, InvalidRequest, "the message has no method");
   }
@@ -426,7 +424,7 @@ void Server::execute(Call& call) {
   options.argv.insert(options.argv.end(), call.command.arguments.begin(), call.command.arguments.end());
   options.standard_error = Stream::Pipe;
   if (call.name != "tune") {
-    // Cancelling stops what is waiting; a quick tool that runs is waited for.
+    // Cancels calls that wait; a quick tool that runs is awaited.
     if (call.is_cancelled) { return; }
     auto result = run_program(options, call.command.input, in(call.command.limit));
     if (call.is_cancelled) { return; }
@@ -458,7 +456,7 @@ void Server::execute(Call& call) {
     send({{"jsonrpc", "2.0"}, {"method", "notifications/progress"}, {"params", std::move(params)}});
   }
   auto status = process.wait(in(quick_limit));
-  // The protocol wants no answer to what was cancelled; the best so far is in the database, and a later call goes on from it.
+  // The protocol forbids an answer to a cancelled call. The best candidate is in the database, and a later call continues from it.
   if (call.is_cancelled) { return; }
   reply(call.id, result_of(call.name, output, {}, status ? *status : process.kill()));
 }
@@ -488,7 +486,7 @@ void Server::run() {
     if (!line.empty()) { take(line); }
   }
   {
-    // What was asked is answered before we go, searches with the best so far.
+    // Pending calls are answered before the end, searches with their best candidate.
     std::lock_guard lock(mutex_);
     ended_ = true;
     for (auto& [id, call] : calls_) {

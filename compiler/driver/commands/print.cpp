@@ -1,4 +1,4 @@
-// `loopsmith print FILE`: programs, as the compiler understood them, as script.
+// `loopsmith print FILE`: the programs of a file as the compiler understood them, printed as script.
 #include <fmt/format.h>
 
 #include "driver/command.h"
@@ -11,9 +11,9 @@ namespace {
 const Usage usage{
     .command = "print",
     .arguments = "FILE [--function F] [--dialect block|sblock] [--comments types|regions]",
-    .summary = "Parses, checks, and prints programs as script: with all that was left unsaid, in the standard form.",
+    .summary = "Parses, checks, and prints programs as script in the standard form, with all defaults written out.",
     .options = {function_option, dialect_option,
-                {.name = "--comments", .value = "WHAT", .help = "types of values, or the regions that loops and blocks touch, as comments"}, json_option},
+                {.name = "--comments", .value = "WHAT", .help = "adds comments: the types of values, or the regions that loops and blocks touch"}, json_option},
     .examples = {{"loopsmith print matmul.tir", "every program of the file"},
                  {"loopsmith print matmul.tir --function matmul --dialect sblock", "one, in the spelling of recent TVM"}},
     .least = 1,
@@ -43,14 +43,14 @@ auto print(std::vector<std::string> args) -> int {
     reporter.report(file.diagnostics(), nullptr);
     return reporter.status();
   }
-  // Mistakes, and what is not printed because it is not known.
-  Diagnostics said = (*file)->diagnostics();
-  std::erase_if(said, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
-  reporter.report(said, file->get());
+  // Errors, and programs that are left out because they are not known.
+  Diagnostics shown = (*file)->diagnostics();
+  std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
+  reporter.report(shown, file->get());
   bool first = true;
-  std::vector<NamedProgram> programs = (*file)->programs();
-  programs.insert(programs.end(), (*file)->programs_inside().begin(), (*file)->programs_inside().end());
-  for (const NamedProgram& program : programs) {
+  std::vector<workspace::Program> programs = workspace::top_programs(*(*file)->snapshot());
+  for (workspace::Program& inner : workspace::inner_programs(*(*file)->snapshot())) { programs.push_back(std::move(inner)); }
+  for (const workspace::Program& program : programs) {
     if (!program.module) { continue; }
     if (!first && !arguments.json()) { fmt::print("\n\n"); }
     first = false;

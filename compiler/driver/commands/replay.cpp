@@ -1,4 +1,4 @@
-// `loopsmith replay FILE --with NAME`: does the trace of a schedule give what the schedule gives, and is that still what was recorded?
+// `loopsmith replay FILE --with NAME`: compares the program of a schedule with that of the schedule's trace, and with a recorded program.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "script/held.h"
-#include "tune/session/text.h"
+#include "workspace/edits/certificate.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::driver::commands {
@@ -23,16 +23,16 @@ namespace {
 const Usage usage{
     .command = "replay",
     .arguments = "FILE [--with NAME] [--record | --check] [--file R.tir]",
-    .summary = "Applies a schedule's trace, through its JSON, and compares; records what came out, or checks that it is what was recorded.",
-    .details = "What is recorded is the scheduled program as text, in FILE.NAME.recorded.tir unless `--file` names another. Status 1 where\n"
-               "the trace gives another program than the schedule, or `--check` another one than was recorded; the difference is shown.\n"
-               "A schedule that `tune` found says in a comment which program it was for and what it made of it: that is compared as well.",
+    .summary = "Applies a schedule's trace, through its JSON, and compares the programs; records the program, or compares it with a record.",
+    .details = "The record is the scheduled program as text, in FILE.NAME.recorded.tir unless `--file` names another file. Exit status 1\n"
+               "where the trace gives another program than the schedule, or the schedule another one than the record; the difference is\n"
+               "shown. The comments of a schedule that `tune` found hold hashes of its program and its result, which are compared as well.",
     .options = {with_option,
                 function_option,
                 target_option,
-                {.name = "--record", .help = "writes the program down"},
-                {.name = "--check", .help = "compares with what was written down"},
-                {.name = "--file", .value = "R.tir", .help = "where that is"},
+                {.name = "--record", .help = "records the program"},
+                {.name = "--check", .help = "compares the program with the record"},
+                {.name = "--file", .value = "R.tir", .help = "the file of the record"},
                 json_option},
     .examples = {{"loopsmith replay matmul.tir --with matmul_blocked --record", "once"},
                  {"loopsmith replay matmul.tir --with matmul_blocked --check", "after every change, in continuous integration"}},
@@ -40,25 +40,23 @@ const Usage usage{
     .most = 1,
 };
 
-/// The text of a function of a file, up to the next line that is not indented; empty: it is not there.
-auto function_in(const std::string& path, const std::string& name) -> std::string {
-  auto text = read_file(path);
-  if (!text.ok()) { return {}; }
-  size_t begin = text->find("def " + name + "(");
-  if (begin == std::string::npos) { return {}; }
-  size_t end = begin;
-  do { end = text->find('\n', end + 1); } while (end != std::string::npos && end + 1 < text->size() && std::string_view(" \t\r\n#)").find((*text)[end + 1]) != std::string_view::npos);
-  return text->substr(begin, end == std::string::npos ? end : end - begin);
+/// The certificate in the comments of a schedule function. None: it has none.
+auto certificate_of(const workspace::Snapshot& snapshot, std::string_view name) -> std::optional<workspace::Certificate> {
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    syntax::ItemPtr item = schedule.name.view() == name ? snapshot.syntax().declaration(schedule.decl) : nullptr;
+    if (item) { return workspace::certificate_in(item->text); }
+  }
+  return {};
 }
 
-/// How much of a schedule of a file still holds (`script/held.h`); of the only one, where no name is given. Empty: it has none that runs.
+/// A sentence about the part of a schedule that still holds (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
 auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
-  auto text = read_file(path);
-  if (!text.ok()) { return {}; }
-  auto document = workspace::analyse(path, std::move(*text));
-  const auto& schedules = document->snapshot()->schedules();
-  for (const script::FileSchedule& schedule : schedules) {
-    bool is_meant = name.empty() ? schedules.size() == 1 : schedule.name.view() == name;
+  auto file = SourceFile::read(path);
+  if (!file.ok()) { return {}; }
+  (*file)->document().replay({});
+  workspace::SnapshotPtr snapshot = (*file)->snapshot();
+  for (const script::FileSchedule& schedule : snapshot->schedules()) {
+    bool is_meant = name.empty() ? snapshot->schedules().size() == 1 : schedule.name.view() == name;
     if (is_meant && schedule.run != nullptr && !schedule.run->steps.empty()) { return fmt::format("{}: {}", schedule.name.view(), script::what_holds(*schedule.run)); }
   }
   return {};
@@ -78,7 +76,7 @@ auto replay(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = path, .only_schedule = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) {
-    // Where a step is refused that once worked, what came before it is still good.
+    // Where a step that once worked is refused now, the steps in front of it still hold.
     std::string holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::string();
     if (!holds.empty() && !arguments.json()) { fmt::print("{}\n", holds); }
     return *status;
@@ -93,7 +91,7 @@ auto replay(std::vector<std::string> args) -> int {
   schedule::Schedule sch(selection.before, 1);
   if (auto status = sch.replay(*trace); !status) { return fail(status.diagnostics()); }
   const IRModule& again = sch.module();
-  auto told = [&](const char* what, const IRModule& before, const IRModule& after, const Difference& d) {
+  auto report_difference = [&](const char* what, const IRModule& before, const IRModule& after, const Difference& d) {
     if (arguments.json()) {
       nlohmann::json out = {{"event", "different"}, {"what", what}, {"path", d.path}, {"left", d.left}, {"right", d.right}};
       fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -103,20 +101,20 @@ auto replay(std::vector<std::string> args) -> int {
     }
     return exit_input;
   };
-  if (auto d = first_difference(selection.module, again)) { return told("the trace", selection.module, again, *d); }
+  if (auto d = first_difference(selection.module, again)) { return report_difference("the trace", selection.module, again, *d); }
   const std::string recorded = arguments.get("--file", fmt::format("{}.{}.recorded.tir", path, selection.schedule));
   if (arguments.has("--record")) {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
-  // What a schedule that was found says of itself is as good as what was written down.
-  auto certificate = path == "-" ? std::nullopt : tune::certificate_in(function_in(path, selection.schedule));
+  // The certificate in the comments of a found schedule serves like a recorded program.
+  auto certificate = certificate_of(*selection.file->snapshot(), selection.schedule);
   if (certificate) {
     std::string other;
     if (structural_hash(selection.before) != certificate->program) {
-      other = "the program is not the one that the schedule was found for, as its comment says";
+      other = "the program differs from the one in the schedule's certificate";
       if (std::string holds = what_holds_in(path, selection.schedule); !holds.empty()) { other += "; " + holds.substr(holds.find(": ") + 2); }
     } else if (structural_hash(selection.module) != certificate->scheduled) {
-      other = "the schedule gives another program than it did when it was found, as its comment says";
+      other = "the scheduled program differs from the one in the schedule's certificate";
     }
     if (!other.empty()) {
       if (arguments.json()) { fmt::print("{}\n", nlohmann::json{{"event", "different"}, {"what", other}, {"schedule", selection.schedule}}.dump()); }
@@ -127,18 +125,18 @@ auto replay(std::vector<std::string> args) -> int {
   std::error_code missing;
   bool has_recorded = arguments.get("--file").has_value() || std::filesystem::exists(recorded, missing);
   if (arguments.has("--check") && (has_recorded || !certificate)) {
-    // As it stands there, without this command's options.
+    // The recorded file is read without this command's options.
     auto plain = read_arguments(usage, {recorded});
     auto before = pick(std::get<Arguments>(plain), {.path = recorded}, reporter);
     if (const int* status = std::get_if<int>(&before)) { return *status; }
     const auto& old = std::get<Selection>(before);
-    if (auto d = first_difference(old.module, selection.module)) { return told("the schedule", old.module, selection.module, *d); }
+    if (auto d = first_difference(old.module, selection.module)) { return report_difference("the schedule", old.module, selection.module, *d); }
   }
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json{{"event", "same"}, {"schedule", selection.schedule}, {"instructions", selection.trace->instructions().size()}, {"file", recorded}}.dump());
   } else {
     fmt::print("{}: {} instructions, the same program from its trace{}\n", selection.schedule, selection.trace->instructions().size(),
-               (certificate ? std::string(" and as its comment says") : std::string()) +
+               (certificate ? std::string(" and by its certificate") : std::string()) +
                    (arguments.has("--record") ? fmt::format("; recorded in {}", recorded) : arguments.has("--check") && (has_recorded || !certificate) ? fmt::format(" and in {}", recorded) : std::string()));
   }
   return exit_done;

@@ -1,5 +1,5 @@
-// `loopsmith report FILE`: what is known of a file's programs on one page: loops under each schedule, estimates under the roofline, what
-// was tuned. With `--fault`, what somebody needs who is to mend Loopsmith. Executes nothing.
+// `loopsmith report FILE`: a page about a file's programs: loops under each schedule, estimates under the roofline, tuning records. With `--fault` a
+// report of a fault in Loopsmith for its developers. Executes nothing.
 #include <algorithm>
 #include <filesystem>
 
@@ -18,6 +18,7 @@
 #include "lsp/server/report.h"
 #include "schedule/loop_tree.h"
 #include "support/codes.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
 #include "tune/database/database.h"
@@ -32,19 +33,19 @@ const Usage usage{
     .command = "report",
     .arguments = "FILE [-o PAGE.html] [--db F] | FILE --fault [--line N]",
     .summary = "Writes a page on a file: loops under each schedule, estimates and measurements under the roofline, tuning curves. Or a report of a fault.",
-    .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, but for those of the tuning database.\n"
-               "`loopsmith target show` measures the roofs, once; without that they are what the processor's name promises.\n"
-               "`--fault` makes a folder below XDG_STATE_HOME of versions and the least of the file that shows its error: the declarations and steps\n"
-               "that it takes, without names, comments and texts. Nothing is sent.",
-    .options = {{.name = "--output", .value = "F", .help = "the page; FILE.html, - for standard output", .short_name = "-o"},
-                {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
-                {.name = "--fault", .help = "a report for those who make Loopsmith, of the first error"},
-                {.name = "--line", .value = "N", .help = "of the error, or of the schedule or program, at this line"},
+    .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, except those of the tuning database.\n"
+               "`loopsmith target show` measures the roofs once; without it they come from the processor's data sheet. `--fault` makes a folder\n"
+               "below XDG_STATE_HOME with versions and the smallest part of the file that shows the error: declarations and steps without names,\n"
+               "comments and texts. Nothing is sent.",
+    .options = {{.name = "--output", .value = "F", .help = "the page; the default is FILE.html, - is standard output", .short_name = "-o"},
+                {.name = "--db", .value = "F", .help = "the tuning database; the default is that of `tune`"},
+                {.name = "--fault", .help = "a report of the first error for the developers of Loopsmith"},
+                {.name = "--line", .value = "N", .help = "the error, schedule or program at this line"},
                 target_option,
                 json_option},
     .examples = {{"loopsmith report matmul.tir", "matmul.html"},
-                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with what was tuned there"},
-                 {"loopsmith report matmul.tir --fault --line 12", "a folder to send with a complaint"}},
+                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with the records of that database"},
+                 {"loopsmith report matmul.tir --fault --line 12", "a folder to send with a bug report"}},
     .least = 1,
     .most = 1,
 };
@@ -97,7 +98,7 @@ auto bytes_of(const PrimFunc& function) -> double {
   return bytes;
 }
 
-/// As `loopsmith.report.bundle` does in an editor.
+/// The same report as the editor's command `loopsmith.report.bundle`.
 auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
   auto line = parse_number(arguments.get("--line", "1"), 1, INT32_MAX);
@@ -128,6 +129,34 @@ auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   return exit_done;
 }
 
+/// A program as written and under each of its schedules.
+auto versions_of(SourceFile& file, const workspace::Program& program, const std::string& file_name, const cost::CoreModel& core) -> ReportProgram {
+  schedule::Schedule plain(program.module, 1);
+  Name function = plain.func_working_on();
+  ReportProgram one{.name = program.name.str(), .text = print_script(program.module), .flops = 0, .bytes = 0, .versions = {}, .tuning = {}};
+  if (PrimFunc body = program.module->find(function)) {
+    one.flops = tune::count_flops(program.module, function);
+    one.bytes = bytes_of(body);
+  }
+  one.versions.push_back(version_of("as written", plain, core));
+  const schedule::FuncState* before = plain.state().func(function);
+  for (const std::string& name : workspace::schedule_names(*file.snapshot())) {
+    auto run = file.document().run_schedule(name);
+    if (!run || !run->asked.same_as(program.module)) { continue; }
+    ReportVersion version{.name = name, .tree = {}};
+    if (run->result) { version = version_of(name, *run->result, core); }
+    if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
+      auto first = std::find_if(made.begin(), made.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+      version.problem = render(*first, file.locate(), {.file = file_name});
+      version.seconds.reset();
+    } else if (const schedule::FuncState* after = run->result ? run->result->state().func(run->result->func_working_on()) : nullptr; before != nullptr && after != nullptr) {
+      if (auto gain = cost::gain(*before, *after, core)) { version.gain = cost::gain_text(*gain); }
+    }
+    one.versions.push_back(std::move(version));
+  }
+  return one;
+}
+
 }  // namespace
 
 auto report(std::vector<std::string> args) -> int {
@@ -154,7 +183,8 @@ auto report(std::vector<std::string> args) -> int {
   SourceFile& file = **opened;
 
   Report report{.file = std::filesystem::path(file.name()).filename().string(), .roof = roof_of(*target), .problems = {}, .programs = {}};
-  for (const Diagnostic& d : file.analyse()) {
+  file.document().analyse({});
+  for (const Diagnostic& d : file.diagnostics()) {
     if (d.severity == Severity::Error) { report.problems.push_back(render(d, file.locate(), {.file = report.file})); }
   }
   std::optional<tune::Database> database;
@@ -170,31 +200,9 @@ auto report(std::vector<std::string> args) -> int {
     workloads = std::move(*all);
   }
   const cost::CoreModel core = cost::core_of(*target);
-  for (const NamedProgram& program : file.programs()) {
+  for (const workspace::Program& program : workspace::top_programs(*file.snapshot())) {
     if (!program.module || program.has_errors || program.module->functions.empty()) { continue; }
-    schedule::Schedule plain(program.module, 1);
-    Name function = plain.func_working_on();
-    ReportProgram one{.name = program.name.str(), .text = print_script(program.module), .flops = 0, .bytes = 0, .versions = {}, .tuning = {}};
-    if (PrimFunc body = program.module->find(function)) {
-      one.flops = tune::count_flops(program.module, function);
-      one.bytes = bytes_of(body);
-    }
-    one.versions.push_back(version_of("as written", plain, core));
-    const schedule::FuncState* before = plain.state().func(function);
-    for (const std::string& name : file.schedule_names()) {
-      auto run = file.run_schedule(name);
-      if (!run || !run->asked.same_as(program.module)) { continue; }
-      ReportVersion version{.name = name, .tree = {}};
-      if (run->result) { version = version_of(name, *run->result, core); }
-      if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
-        auto first = std::find_if(made.begin(), made.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
-        version.problem = render(*first, file.locate(), {.file = report.file});
-        version.seconds.reset();
-      } else if (const schedule::FuncState* after = run->result ? run->result->state().func(run->result->func_working_on()) : nullptr; before != nullptr && after != nullptr) {
-        if (auto gain = cost::gain(*before, *after, core)) { version.gain = cost::gain_text(*gain); }
-      }
-      one.versions.push_back(std::move(version));
-    }
+    ReportProgram one = versions_of(file, program, report.file, core);
     uint64_t hash = structural_hash(program.module);
     for (const auto& w : workloads) {
       if (w.task.workload != hash || w.records == 0) { continue; }
@@ -209,7 +217,7 @@ auto report(std::vector<std::string> args) -> int {
   if (report.programs.empty() && report.problems.empty()) { return fail({error(Code::NoProgram).arg("file", file.name())}); }
   std::string output = arguments.get("--output", path == "-" ? "-" : std::filesystem::path(path).replace_extension(".html").string());
   if (auto written = write_file(output, report_page(report)); !written) { return fail(written.diagnostics()); }
-  if (output != "-" && !arguments.json()) { fmt::print("{}: {} program{}\n", output, report.programs.size(), report.programs.size() == 1 ? "" : "s"); }
+  if (output != "-" && !arguments.json()) { fmt::print("{}: {}\n", output, count_text(static_cast<int64_t>(report.programs.size()), "program")); }
   return exit_done;
 }
 

@@ -11,8 +11,8 @@ const Usage usage{
     .command = "run",
     .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
     .summary = "Compiles a program for this machine and executes it; NumPy's .npy and .npz files in, .npy out.",
-    .details = "Buffers that no file is given for have random contents, the same for the same seed, in `interpret` too. It runs\n"
-               "in a process of its own: a crash is told, not shared.",
+    .details = "Buffers without a file have random contents, the same for the same seed, in `interpret` too. The program runs in a\n"
+               "process of its own, so a crash is reported.",
     .options = {function_option,
                 with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},

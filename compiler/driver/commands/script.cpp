@@ -16,8 +16,8 @@ const Usage usage{
     .arguments = "[--dry-run] [--json] FILE [ARG...]",
     .summary = "Runs a build script: loads programs, schedules, tunes, measures and builds them, in loops over sizes and targets.",
     .details = "A script has the language of schedule functions, and load, apply, build, tune, bench and args (docs/scripts.md). Paths in\n"
-               "it are relative to its folder. Exit status 1 where it ends with an error, or something that it built failed.",
-    .options = {{.name = "--dry-run", .help = "say what would be built, tuned and measured"}, json_option},
+               "it are relative to its folder. Exit status 1 where it ends with an error, or one of its builds failed.",
+    .options = {{.name = "--dry-run", .help = "lists the builds, searches and measurements, and runs none"}, json_option},
     .examples = {{"loopsmith script build.py 512 1024", "with `args` being [\"512\", \"1024\"]"}},
     .least = 1,
     .most = 10000,

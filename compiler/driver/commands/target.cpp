@@ -1,4 +1,4 @@
-// `loopsmith target list|show [T]`: the targets there are, and what a machine of one has.
+// `loopsmith target list|show [T]`: the known targets, and the hardware of one.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "runtime/peaks.h"
+#include "support/text.h"
 #include "target/hardware.h"
 
 namespace loopsmith::driver::commands {
@@ -15,10 +16,10 @@ namespace {
 const Usage usage{
     .command = "target",
     .arguments = "list | show [T]",
-    .summary = "Lists targets, or shows what one has: cores, caches, vector and matrix units, and what this machine reaches.",
-    .details = "What this machine reaches (multiply-adds, copies) is measured once, in about two seconds, and kept.",
-    .options = {{.name = "--measure", .help = "measure again"}, json_option},
-    .examples = {{"loopsmith target show", "this machine"}, {"loopsmith target show \"llvm -mcpu=znver4 -num-cores=8\"", "another one, by its name"}},
+    .summary = "Lists targets, or shows the hardware of one: cores, caches, vector and matrix units, and the peaks of this machine.",
+    .details = "The peaks of this machine (multiply-adds, copies) are measured once, in about two seconds, and kept.",
+    .options = {{.name = "--measure", .help = "measures the peaks again"}, json_option},
+    .examples = {{"loopsmith target show", "this machine"}, {"loopsmith target show \"llvm -mcpu=znver4 -num-cores=8\"", "another machine, by its name"}},
     .least = 1,
     .most = 2,
 };
@@ -39,10 +40,7 @@ constexpr Known known[] = {
     {"rocm -mcpu=gfx90a", "AMD MI200; code is emitted, and not run here"},
 };
 
-auto bytes_text(uint64_t bytes) -> std::string {
-  if (bytes == 0) { return "not known"; }
-  return bytes >= 1 << 20 ? fmt::format("{:g} MiB", static_cast<double>(bytes) / (1 << 20)) : fmt::format("{:g} KiB", static_cast<double>(bytes) / 1024);
-}
+auto cache_text(uint64_t bytes) -> std::string { return bytes == 0 ? "not known" : bytes_text(static_cast<double>(bytes)); }
 
 auto list(const Arguments& arguments) -> int {
   for (const Known& one : known) {
@@ -111,13 +109,13 @@ auto target(std::vector<std::string> args) -> int {
     return exit_done;
   }
   row("cores", std::to_string(hardware.cores));
-  row("caches", fmt::format("L1 {}, L2 {}, L3 {}", bytes_text(hardware.l1.bytes), bytes_text(hardware.l2.bytes), bytes_text(hardware.l3.bytes)));
+  row("caches", fmt::format("L1 {}, L2 {}, L3 {}", cache_text(hardware.l1.bytes), cache_text(hardware.l2.bytes), cache_text(hardware.l3.bytes)));
   row("vectors", fmt::format("{} bits, {} registers", hardware.vector_bits, hardware.vector_registers));
   row("units", units.empty() ? "none that this program knows" : fmt::format("{}", fmt::join(units, ", ")));
   if (peaks) {
     row("float32", fmt::format("{:.0f} GFLOP/s on one thread, {:.0f} on {}", peaks->fma_f32_one, peaks->fma_f32_all, peaks->threads));
     for (const runtime::CopyRate& rate : peaks->copy) {
-      row("copy", fmt::format("{:.0f} GB/s on one thread, {:.0f} on {}, footprint {}", rate.one, rate.all, peaks->threads, bytes_text(rate.footprint)));
+      row("copy", fmt::format("{:.0f} GB/s on one thread, {:.0f} on {}, footprint {}", rate.one, rate.all, peaks->threads, cache_text(rate.footprint)));
     }
   }
   return exit_done;

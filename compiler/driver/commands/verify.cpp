@@ -1,5 +1,5 @@
-// `loopsmith verify FILE --with NAME`: does a schedule keep the results? Compiled code of the scheduled program is compared with
-// the reference interpreter, in a program of its own: on inputs of the gate's, or on those that the command line names.
+// `loopsmith verify FILE --with NAME`: compares the results of the scheduled program, compiled, with those of the reference interpreter, in a process of its
+// own: on inputs of the gate (interp/compare.h), or on those that the command line names.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "schedule/caller_layouts.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "transform/pipelines.h"
 #include "tune/measure/pool.h"
 
@@ -21,12 +22,11 @@ const Usage usage{
     .command = "verify",
     .arguments = "FILE [--with NAME | --trace T.json] [--function F] [--target T] [--arg NAME=V]... [--inputs FILE.npz] [--time S]",
     .summary = "Compares the results of a scheduled program with those of the program as written.",
-    .details = "Small integers first, where sums of reals are exact in any order, then reals. Up to about 1e7 block instances the\n"
-               "reference interpreter computes all outputs; above, the unscheduled program compiled without optimisation does, and\n"
-               "the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs the lowered\n"
-               "program instead. Status 1 where results differ, and where\n"
-               "the two could not be compared (no code, `--time` is over), which the message says. With `--arg`, `--inputs` or\n"
-               "`--random` the two are compared on those inputs alone, all outputs by the interpreter.",
+    .details = "The first inputs are small integers, for which sums of reals are exact in any order; the second are reals. Up to about 1e7\n"
+               "block instances the reference interpreter computes all outputs; above, the unscheduled program compiled without\n"
+               "optimisation does, and the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs\n"
+               "the lowered program instead. Exit status 1 where results differ, or could not be compared (no code, `--time` is over).\n"
+               "With `--arg`, `--inputs` or `--random` the comparison is on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 function_option,
@@ -34,15 +34,15 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 random_option,
-                {.name = "--time", .value = "S", .help = "limit; 120 s"},
+                {.name = "--time", .value = "S", .help = "the time limit; the default is 120 s"},
                 json_option},
     .examples = {{"loopsmith verify matmul.tir --with matmul_blocked", "interpreter against compiled code"},
-                 {"loopsmith verify gather.tir --with fast --inputs case.npz", "on the arrays of a file"}},
+                 {"loopsmith verify gather.tir --with fast --inputs case.npz", "with the arrays of a file as inputs"}},
     .least = 1,
     .most = 1,
 };
 
-// A schedule may lay parameters out anew, which callers then do; here copies around the function do it. True: it did.
+// A schedule may change the layout of parameters, which is the callers' task. Here copies around the function do it. True: it changed a layout.
 auto lay_out_as_before(Selection& selection) -> bool {
   if (!selection.trace) { return false; }
   IRModule scheduled = std::exchange(selection.module, schedule::with_layouts_before(selection.before, selection.module, *selection.trace, 1, selection.function));
@@ -55,21 +55,22 @@ struct Answer {
   bool is_equal = false;
   std::string how = {};       // the two were compared; empty: they were not
   std::string note = {};      // the first difference, or why they were not compared
-  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: not told
+  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: not known
 };
 
-auto tell(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
+auto report(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
   const std::string& name = selection.schedule;
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}, {"extent", answer.extent}}).dump());
   } else if (answer.is_equal) {
-    fmt::print("the same results, by {}\n", answer.how);
-    // Nobody is to take the program for its schedules.
-    if (name.empty() && !selection.trace && !selection.file->schedule_names().empty()) {
-      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", selection.file->schedule_names().front());
+    fmt::print("the same results as {}\n", answer.how);
+    // The result is about the program as written, not about its schedules.
+    const std::vector<std::string> schedules = workspace::schedule_names(*selection.file->snapshot());
+    if (name.empty() && !selection.trace && !schedules.empty()) {
+      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedules.front());
     }
   } else if (answer.how.empty()) {
-    // It did not come to a comparison: too late, no code, nothing the interpreter can run.
+    // No comparison took place: the time limit came first, no code could be made, or the interpreter cannot run the program.
     fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", name.empty() ? "compiled code keeps" : "`" + name + "` keeps", answer.note);
   } else {
     fmt::print(stderr, "loopsmith verify: {} ({}): {}\n", name.empty() ? "compiled code differs from the interpreter" : "`" + name + "` does not keep the results", answer.how, answer.note);
@@ -83,24 +84,24 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   options.max_seconds = limit;
   auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
   if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
-  // What it reads and never wrote is not what happens to lie there.
+  // Elements that the program reads before it writes them have a fixed value, not the contents of the memory.
   auto code = compile(selection, {}, true);
   if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
   auto function = code->find(symbol_of(selection));
   if (!function) { return {.note = function.diagnostics()[0].message()}; }
-  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the inputs given", .note = status.diagnostics()[0].message()}; }
+  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the interpreter on the given inputs", .note = status.diagnostics()[0].message()}; }
   int written = 0;
   for (size_t i = 0; i < before.tensors.size(); ++i) {
     const codegen::Parameter& p = before.interface.parameters[i];
     if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
     ++written;
     interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
-    if (d.found) { return {.how = "the inputs given", .note = d.where}; }
+    if (d.found) { return {.how = "the interpreter on the given inputs", .note = d.where}; }
   }
-  return {.is_equal = true, .how = fmt::format("the inputs given, {} output{}", written, written == 1 ? "" : "s")};
+  return {.is_equal = true, .how = fmt::format("the interpreter on {} of the given inputs", count_text(written, "output"))};
 }
 
-// Where the target's code cannot run: the program as written and the scheduled one, lowered, both by the interpreter.
+// For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
   auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
@@ -108,25 +109,25 @@ auto compare_lowered(const Selection& selection, double limit) -> Answer {
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, *lowered, selection.function, options);
   if (!result) { return {.note = result.diagnostics()[0].message()}; }
-  std::string how = fmt::format("interpreter, lowered for `{}`, whose code does not run here, {}", selection.target.str(), result->how);
+  std::string how = fmt::format("the interpreter on {} (lowered for `{}`, whose code does not run here)", result->how, selection.target.str());
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
 
-// Where no code can be made for here (of a GPU's units, say): the program as written and the scheduled one, as the schedule left it.
+// For programs that no code can be made for on this machine (GPU units): both programs by the interpreter, the scheduled one before lowering.
 auto compare_scheduled(const Selection& selection, const std::string& why, double limit) -> Answer {
   interp::GateOptions options;
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, selection.module, selection.function, options);
   if (!result) { return {.note = "it does not build: " + why}; }
-  return {.is_equal = result->equal, .how = "interpreter alone, as no code can be made here, before lowering, " + result->how, .note = result->difference};
+  return {.is_equal = result->equal, .how = fmt::format("the interpreter on {} (before lowering, as no code can be made here)", result->how), .note = result->difference};
 }
 
-// None: the default. No limit: the command line is wrong, which was said.
+// The time limit; none: `--time` is wrong, which was reported.
 auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
   if (!text) { return 120; }
   auto seconds = parse_seconds(*text);
-  if (!seconds) { (void)usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, and got `" + *text + "`"); }
+  if (!seconds) { (void)usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, not `" + *text + "`"); }
   return seconds;
 }
 
@@ -145,7 +146,7 @@ auto verify(std::vector<std::string> args) -> int {
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
-  if (!runtime::runs_here(selection.target).ok()) { return tell(arguments, selection, compare_lowered(selection, *limit)); }
+  if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
   options.workers = 1;
@@ -155,19 +156,19 @@ auto verify(std::vector<std::string> args) -> int {
     reporter.report(started.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  // The program itself: what a file registers is not known to whoever replays its trace.
+  // Sends the program itself: a worker that replays its trace does not know the intrinsics that the file registers.
   tune::Candidate candidate{1, "[[], []]", print_script(selection.module)};
   tune::BuildReply built = pool.build({candidate}).front();
-  if (built.outcome != tune::Outcome::Measured) {
+  if (built.outcome != tune::BuildOutcome::Built) {
     // The worker knows the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
     std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
-    // A program as written is the same as itself: that would say nothing.
-    if (built.outcome != tune::Outcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
-    return tell(arguments, selection, compare_scheduled(selection, why, *limit));
+    // A comparison of the program as written with itself would prove nothing.
+    if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return report(arguments, selection, {.note = "it does not build: " + why}); }
+    return report(arguments, selection, compare_scheduled(selection, why, *limit));
   }
   tune::CheckReply reply = pool.check(candidate, *limit);
-  return tell(arguments, selection, {reply.equal, reply.how, reply.note, tune::extent_text(reply)});
+  return report(arguments, selection, {reply.equal, reply.how, reply.note, tune::extent_text(reply)});
 }
 
 auto verify_here(std::vector<std::string> args) -> int {
@@ -184,7 +185,7 @@ auto verify_here(std::vector<std::string> args) -> int {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  return tell(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
+  return report(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
 }
 
 }  // namespace loopsmith::driver::commands

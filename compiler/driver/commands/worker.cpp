@@ -1,5 +1,4 @@
-// `loopsmith worker --KIND`: a program of its own that another command of ours has started, and talks to over
-// pipes. Not for people. A kind is one row here.
+// `loopsmith worker --KIND`: a process that another command of ours has started and talks to through pipes. Not for users. A kind is one row here.
 #include <unistd.h>
 
 #include <cstdlib>

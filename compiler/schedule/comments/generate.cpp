@@ -94,9 +94,9 @@ auto literal(const std::string& text) -> std::string {
 }
 
 // The sentences of a comment: the summary, "Needs" and "Keeps".
-struct Said { std::string summary, needs, keeps; };
-auto said(const std::vector<std::string>& lines) -> Said {
-  Said out;
+struct Sentences { std::string summary, needs, keeps; };
+auto sentences_of(const std::vector<std::string>& lines) -> Sentences {
+  Sentences out;
   std::string* into = &out.summary;
   for (const std::string& line : lines) {
     if (line.empty()) { into = into == &out.summary ? nullptr : into; continue; }
@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
         }
       }
       for (const char* general : {"Internal", "ParameterKind", "VariableGone"}) { codes.erase(general); }
-      Said s = said(comment->second);
+      Sentences s = sentences_of(comment->second);
       out << "{" << literal(script) << ", " << literal(s.summary) << ", " << literal(s.needs) << ", " << literal(s.keeps) << ", {";
       bool first = true;
       for (const std::string& code : codes) {

@@ -119,9 +119,9 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
     }
   }
   const auto* inner = body.as<BlockRealize>();
-  const BufferRegion* said = inner ? region_of(inner->block->writes, declared.buffer) : nullptr;
-  if (!said) { return declared; }
-  BufferRegion within = certain_write(*inner->block, *said);
+  const BufferRegion* inner_write = inner ? region_of(inner->block->writes, declared.buffer) : nullptr;
+  if (!inner_write) { return declared; }
+  BufferRegion within = certain_write(*inner->block, *inner_write);
   VarMap bindings = bindings_of(*inner);
   std::vector<Range> ranges;
   for (const Range& range : within.region) { ranges.push_back(substitute(range, bindings)); }

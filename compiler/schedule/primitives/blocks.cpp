@@ -230,8 +230,8 @@ struct Blockize {
         return note_loop(note_block(std::move(out), block), *loop);
       };
       // Spatial and reduction iter vars show the loops of the reduction; rolling_buffer makes other kinds.
-      bool is_told = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
-      if (!is_told && !part.loops.empty()) { return refuse(part.loops.back()); }
+      bool is_plain = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
+      if (!is_plain && !part.loops.empty()) { return refuse(part.loops.back()); }
       for (const Place* loop : part.loops) {
         if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy("decompose the reduction first, with `decompose_reduction`"); }
       }

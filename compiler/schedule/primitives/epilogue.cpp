@@ -20,6 +20,7 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -169,9 +170,8 @@ class Uses : public Visitor {
   }
   void on(const Block& n) override {
     for (const MatchBufferRegion& match : n.match_buffers) { is_opaque |= match.source.buffer->data.get() == data_ || match.buffer->data.get() == data_; }
-    ++depth_;
+    ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
-    --depth_;
   }
 
  private:

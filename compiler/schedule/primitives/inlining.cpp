@@ -21,6 +21,7 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -64,17 +65,17 @@ class UseCounter : public Visitor {
   }
   void on(const Block& n) override {
     for (const MatchBufferRegion& match : n.match_buffers) { all.is_opaque |= match.source.buffer == buffer_; }
-    ++depth_;
+    ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
-    --depth_;
   }
   // Its predicate belongs to a block.
   void on(const BlockRealize& n) override {
     if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
-    ++depth_;
-    visit(n.predicate);
-    --depth_;
+    {
+      ScopedValue<int> inside(depth_, depth_ + 1);
+      visit(n.predicate);
+    }
     visit(n.block);
     leave(&n);
   }
@@ -228,8 +229,8 @@ struct ComputeInline {
 
   struct Beyond { const Place* reader; Buffer buffer; };
 
-  /// Elements that a buffer has and the block does not write may be read where nobody looks at them. In the reader their value would be
-  /// computed, from elements that there may not be.
+  /// A reader may read elements that the block does not write, and ignore them. Inlined, their values would be computed, from elements that
+  /// may not exist.
   static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
     // Elements that its loops leave out are not written either.
     const bool may_skip = !keeps_domains(func, block);

@@ -21,6 +21,7 @@
 #include "schedule/reducers.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -82,12 +83,11 @@ class OtherUses : public Visitor {
   void on(const BufferLoad& n) override { access(n.buffer, n.indices); Visitor::on(n); }
   void on(const BufferStore& n) override { access(n.buffer, n.indices); Visitor::on(n); }
   void on(const Block& n) override {
-    Name around = std::exchange(block_, n.name);
+    ScopedValue<Name> inside(block_, n.name);
     for (const MatchBufferRegion& match : n.match_buffers) {
       if (match.source.buffer->data == buffer_->data) { add("matched to another buffer"); }
     }
     Visitor::on(n);
-    block_ = around;
   }
   void on(const DeclBuffer& n) override {
     if (n.buffer->data == buffer_->data) { add("declared again as another buffer"); }
@@ -146,9 +146,10 @@ class WriteFinder : public Visitor {
   }
   void on(const BlockRealize& n) override {
     for (size_t i = 0; i < n.iter_values.size(); ++i) { bind(n.block->iter_vars[i].var, n.iter_values[i]); }
-    const BlockRealize* around = std::exchange(realize_, &n);
-    Visitor::on(n);
-    realize_ = around;
+    {
+      ScopedValue<const BlockRealize*> inside(realize_, &n);
+      Visitor::on(n);
+    }
     for (const IterVar& iter : n.block->iter_vars) { unbind(iter.var); }
   }
   void on(const BufferStore& n) override {

@@ -22,6 +22,7 @@
 #include "schedule/races.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -82,29 +83,26 @@ class AccessFinder : public Visitor {
   void on(const Block&) override { is_nested = true; }
   void on(const IfThenElse& n) override {
     visit(n.condition);
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     visit(n.then_case);
     if (n.else_case) { visit(n.else_case); }
-    --conditions_;
   }
   void on(const For& n) override {
-    ++conditions_;                           // its variable is not the block's, and its body may not run
+    // Its variable is not the block's, and its body may not run.
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     Visitor::on(n);
-    --conditions_;
   }
   void on(const While& n) override {
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     Visitor::on(n);
-    --conditions_;
   }
   void on(const Call& n) override {
     static const Name if_then_else_name("if_then_else");
     if (!(n.op == if_then_else_name) || n.args.size() != 3) { return Visitor::on(n); }
     visit(n.args[0]);
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     visit(n.args[1]);
     visit(n.args[2]);
-    --conditions_;
   }
 
  private:

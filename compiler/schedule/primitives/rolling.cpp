@@ -53,55 +53,93 @@ struct RollingBuffer {
     std::vector<int64_t> overlaps;
   };
 
+  /// The call while it is checked: its block and buffer, and the loop around the block and all its consumers.
+  struct Call {
+    const Context& cx;
+    const FuncState& func;
+    const Place& place;                       // the block
+    const Place& scope;
+    BufferRegion write;
+    const Place* common = nullptr;
+    [[nodiscard]] auto refuse(std::string why) const -> Diagnostic { return note_block(cx.error(Code::RollingForm).arg("buffer", write.buffer->name.view()).arg("why", why), place); }
+    /// The region of an access while the loops from a block up to the common loop run.
+    [[nodiscard]] auto relaxed(const Place& of, const BufferRegion& region) const -> std::vector<Range> {
+      arith::DomMap below;
+      for (const Place* at = func.parent(of); at != common; at = func.parent(*at)) {
+        below.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+      }
+      VarMap map = bindings_of(*of.realize);
+      std::vector<Range> out;
+      for (size_t i = 0; i < region.region.size(); ++i) {
+        out.push_back(arith::eval_set(substitute(region.region[i], map), below).cover_range(from_zero(region.buffer->shape[i])));
+      }
+      return out;
+    }
+  };
+
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
     LOOPSMITH_TRY(write, require_buffer(cx, place, args.write_buffer_index, true));
     const Buffer& buffer = write.buffer;
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::RollingForm).arg("buffer", buffer->name.view()).arg("why", why), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    Call call{cx, func, place, *scope, write};
     if (is_output_block(func, place, *scope)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
-    if (writer != &place || region_of(block.reads, buffer)) { return refuse("the block reads what it writes"); }
-    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return refuse("its predicate leaves out a part of what its loops would make"); }
-    // The innermost loop around the block and all its consumers.
-    std::vector<NodeId> consumers = consumers_of(func, place);
-    const Place* common = func.parent(place);
+    if (writer != &place || region_of(block.reads, buffer)) { return call.refuse("the block reads what it writes"); }
+    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return call.refuse("its predicate leaves out a part of what its loops would make"); }
+    LOOPSMITH_CHECK(find_common_loop(call));
+    std::vector<Range> window = call.relaxed(place, write);
+    Plan plan{scope, buffer, {}, 0, 0, {}, {}};
+    LOOPSMITH_CHECK(find_rolled_loops(call, window, plan));
+    LOOPSMITH_CHECK(require_filled_window(call, window));
+    arith::Analyzer analyzer;
+    for (const Place* at = call.common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+    LOOPSMITH_CHECK(require_kept_elements(call, window, plan, analyzer));
+    if (auto why = reads_unfinished(func, place, *scope, *call.common, plan)) { return call.refuse(*why); }
+    LOOPSMITH_CHECK(require_rollable_form(call, plan));
+    LOOPSMITH_CHECK(require_reads_in_window(call, window, plan, analyzer));
+    LOOPSMITH_CHECK(require_opaque_allowed(call, plan));
+    BufferNode fields = *buffer;
+    std::vector<Expr> shape = buffer->shape.to_vector();
+    shape[plan.axis] = cast(shape[plan.axis].dtype(), window[plan.axis].extent);
+    fields.shape = std::move(shape);
+    plan.to = make_buffer(std::move(fields));
+    return plan;
+  }
+
+  /// Sets the innermost loop around the block and all its consumers; no block outside of it reads the buffer.
+  static auto find_common_loop(Call& call) -> Status {
+    const FuncState& func = call.func;
+    std::vector<NodeId> consumers = consumers_of(func, call.place);
+    const Place* common = func.parent(call.place);
     auto is_above_all = [&](const Place& at) {
       return std::all_of(consumers.begin(), consumers.end(), [&](NodeId id) { return func.is_below(*func.find(id), at); });
     };
     while (common->is_loop() && !is_above_all(*common)) { common = func.parent(*common); }
-    if (!common->is_loop() || consumers.empty()) { return refuse("no loop is around the block and all who read the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
-    for (const Place* child : func.blocks_mentioning(*scope, buffer)) {
-      bool reads = region_of(child->block()->reads, buffer) != nullptr;
-      if (reads && !func.is_below(*child, *common)) { return refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }
-      if (child->end != child->index + 1 && (reads || child == &place)) { return refuse(fmt::format("`{}` holds other blocks", child->name().view())); }
+    if (!common->is_loop() || consumers.empty()) { return call.refuse("no loop is around the block and all who read the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
+    for (const Place* child : func.blocks_mentioning(call.scope, call.write.buffer)) {
+      bool reads = region_of(child->block()->reads, call.write.buffer) != nullptr;
+      if (reads && !func.is_below(*child, *common)) { return call.refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }
+      if (child->end != child->index + 1 && (reads || child == &call.place)) { return call.refuse(fmt::format("`{}` holds other blocks", child->name().view())); }
     }
-    arith::DomMap below;
-    for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) {
-      below.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
-    }
-    auto relaxed = [&](const Place& of, const BufferRegion& region, const arith::DomMap& domains) {
-      VarMap map = bindings_of(*of.realize);
-      std::vector<Range> out;
-      for (size_t i = 0; i < region.region.size(); ++i) {
-        out.push_back(arith::eval_set(substitute(region.region[i], map), domains).cover_range(from_zero(region.buffer->shape[i])));
-      }
-      return out;
-    };
-    std::vector<Range> window = relaxed(place, write, below);
-    Plan plan{scope, buffer, {}, 0, 0, {}, {}};
-    std::vector<const Place*> loops = func.loops(place);
+    call.common = common;
+    return ok();
+  }
+
+  /// Sets the loop and the overlap of windows along each dimension, and the axis along which the buffer rolls.
+  static auto find_rolled_loops(const Call& call, const std::vector<Range>& window, Plan& plan) -> Status {
+    std::vector<const Place*> loops = call.func.loops(call.place);
     Var rolled;
     int64_t stride = 0;
     for (Range bound : window) {
       int64_t divisor = 1;
       if (const auto* quotient = bound.min.as<FloorDiv>()) {
         auto by = as_int(quotient->b);
-        if (!by || *by <= 0) { return refuse(no_pattern); }
+        if (!by || *by <= 0) { return call.refuse(no_pattern); }
         divisor = *by;
         bound.min = quotient->a;
       }
@@ -113,7 +151,7 @@ struct RollingBuffer {
       } else {
         const auto* product = bound.min.as<Mul>();
         auto factor = product ? as_int(product->b) : std::nullopt;
-        if (!product || !product->a.as<VarNode>() || !factor || *factor <= 0) { return refuse(no_pattern); }
+        if (!product || !product->a.as<VarNode>() || !factor || *factor <= 0) { return call.refuse(no_pattern); }
         rolled = product->a.ref<VarNode>();
         stride = *factor;
       }
@@ -123,7 +161,7 @@ struct RollingBuffer {
       int64_t overlap = 0;
       if (rolled) {
         auto extent = as_int(bound.extent);
-        if (!extent) { return refuse("its windows have no constant extent"); }
+        if (!extent) { return call.refuse("its windows have no constant extent"); }
         overlap = *extent - stride;
         if (overlap <= 0) { rolled = {}; }
       }
@@ -138,29 +176,31 @@ struct RollingBuffer {
       axis = static_cast<size_t>(found - plan.rolled.begin());
       break;
     }
-    if (axis == plan.rolled.size()) { return refuse(no_pattern); }
+    if (axis == plan.rolled.size()) { return call.refuse(no_pattern); }
     plan.axis = axis;
     auto extent = as_int(window[axis].extent);
-    if (!extent) { return refuse("its windows have no constant extent"); }
+    if (!extent) { return call.refuse("its windows have no constant extent"); }
     plan.window = *extent;
+    return ok();
+  }
 
-    // Each iteration fills its window; the next one does not compute the common elements again.
-    {
-      std::vector<Range> ranges;
-      VarMap map = bindings_of(*place.realize);
-      for (const Range& range : write.region) { ranges.push_back(substitute(range, map)); }
-      std::vector<std::pair<Var, Range>> inner;
-      for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) { inner.insert(inner.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
-      arith::Analyzer fresh;
-      bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), inner, bool_imm(true), fresh).has_value();
-      if (!is_whole && !certainly_writes(func, place, write, common, {buffer, Array<Range>(window), {}})) {
-        return refuse(fmt::format("an iteration of `{}` does not fill its window", common->name().view()));
-      }
-    }
-    // The common elements must all be there: the iteration before ran the same loops below, with windows no smaller along the other
-    // dimensions.
-    arith::Analyzer analyzer;
-    for (const Place* at = common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  /// Each iteration fills its window, since the next one does not compute the common elements again.
+  static auto require_filled_window(const Call& call, const std::vector<Range>& window) -> Status {
+    const FuncState& func = call.func;
+    std::vector<Range> ranges;
+    VarMap map = bindings_of(*call.place.realize);
+    for (const Range& range : call.write.region) { ranges.push_back(substitute(range, map)); }
+    std::vector<std::pair<Var, Range>> inner;
+    for (const Place* at = func.parent(call.place); at != call.common; at = func.parent(*at)) { inner.insert(inner.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
+    arith::Analyzer fresh;
+    bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), inner, bool_imm(true), fresh).has_value();
+    if (is_whole || certainly_writes(func, call.place, call.write, call.common, {call.write.buffer, Array<Range>(window), {}})) { return ok(); }
+    return call.refuse(fmt::format("an iteration of `{}` does not fill its window", call.common->name().view()));
+  }
+
+  /// The common elements are all there: the iteration before ran the same loops below, with windows no smaller along the other dimensions.
+  static auto require_kept_elements(const Call& call, const std::vector<Range>& window, const Plan& plan, arith::Analyzer& analyzer) -> Status {
+    const FuncState& func = call.func;
     for (size_t i = 0; i < plan.rolled.size(); ++i) {
       const Var& var = plan.rolled[i];
       if (!var) { continue; }
@@ -171,67 +211,74 @@ struct RollingBuffer {
         return analyzer.can_prove(less_equal(last.min, now.min)) && analyzer.can_prove(less_equal(now.min + now.extent, last.min + last.extent));
       };
       for (size_t d = 0; d < window.size(); ++d) {
-        if (d != i && !was_no_smaller(window[d])) { return refuse(fmt::format("an iteration of `{}` needs more along dimension {} than the one before computed", var->name.view(), d)); }
+        if (d != i && !was_no_smaller(window[d])) { return call.refuse(fmt::format("an iteration of `{}` needs more along dimension {} than the one before computed", var->name.view(), d)); }
       }
-      for (const Place* at = common; at && at->is_loop() && at->loop->var != var; at = func.parent(*at)) {
+      for (const Place* at = call.common; at && at->is_loop() && at->loop->var != var; at = func.parent(*at)) {
         if (always_runs(func, *at) && was_no_smaller({at->loop->min, at->loop->extent})) { continue; }
-        return note_loop(refuse(fmt::format("an iteration of `{}` runs more of `{}` than the one before", var->name.view(), at->name().view())), *at);
+        return note_loop(call.refuse(fmt::format("an iteration of `{}` runs more of `{}` than the one before", var->name.view(), at->name().view())), *at);
       }
     }
-    if (auto why = reads_unfinished(func, place, *scope, *common, plan)) { return refuse(*why); }
-    // Assumptions of the rewritten program.
-    for (size_t i = 0; i < write.region.size(); ++i) {
-      if (!plan.rolled[i] && i != axis) { continue; }
-      if (i >= block.iter_vars.size() || write.region[i].min.get() != block.iter_vars[i].var.get() || !is_one(write.region[i].extent)) {
-        return refuse(fmt::format("dimension {} is not written by iter var {} of the block", i, i));
+    return ok();
+  }
+
+  /// The rewrite can express the indices: each rolled dimension is written by an iter var of its own, and its loops run in order from 0.
+  static auto require_rollable_form(const Call& call, const Plan& plan) -> Status {
+    const FuncState& func = call.func;
+    const Block& block = *call.place.block();
+    for (size_t i = 0; i < call.write.region.size(); ++i) {
+      if (!plan.rolled[i] && i != plan.axis) { continue; }
+      if (i >= block.iter_vars.size() || call.write.region[i].min.get() != block.iter_vars[i].var.get() || !is_one(call.write.region[i].extent)) {
+        return call.refuse(fmt::format("dimension {} is not written by iter var {} of the block", i, i));
       }
     }
-    for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
+    for (const Place* at = func.parent(call.place); at && at->is_loop(); at = func.parent(*at)) {
       bool is_rolled = std::any_of(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == at->loop->var; });
       if (!is_rolled) { continue; }
       if ((at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) || !is_zero(at->loop->min)) {
-        return note_loop(refuse(fmt::format("iterations of `{}` do not run in order from 0", at->name().view())), *at);
+        return note_loop(call.refuse(fmt::format("iterations of `{}` do not run in order from 0", at->name().view())), *at);
       }
-      if (at != common && !func.is_below(*common, *at)) { return refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
+      if (at != call.common && !func.is_below(*call.common, *at)) { return call.refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
     }
-    for (const Place* child : func.blocks_mentioning(*scope, buffer)) {
-      const BufferRegion* read = region_of(child->block()->reads, buffer);
-      if (read) {
-        arith::DomMap domains;
-        for (const Place* at = func.parent(*child); at != common; at = func.parent(*at)) {
-          domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
-        }
-        std::vector<Range> needed = relaxed(*child, *read, domains);
-        const Range& made = window[axis];
-        bool is_inside = analyzer.can_prove(less_equal(made.min, needed[axis].min)) &&
-                         analyzer.can_prove(less_equal(needed[axis].min + needed[axis].extent, made.min + made.extent));
-        if (!is_inside) { return refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
-      }
+    return ok();
+  }
+
+  /// All readers stay within the window.
+  static auto require_reads_in_window(const Call& call, const std::vector<Range>& window, const Plan& plan, arith::Analyzer& analyzer) -> Status {
+    for (const Place* child : call.func.blocks_mentioning(call.scope, call.write.buffer)) {
+      const BufferRegion* read = region_of(child->block()->reads, call.write.buffer);
+      if (!read) { continue; }
+      std::vector<Range> needed = call.relaxed(*child, *read);
+      const Range& made = window[plan.axis];
+      bool is_inside = analyzer.can_prove(less_equal(made.min, needed[plan.axis].min)) &&
+                       analyzer.can_prove(less_equal(needed[plan.axis].min + needed[plan.axis].extent, made.min + made.extent));
+      if (!is_inside) { return call.refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
     }
-    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block does
-    // not use the buffer. No other primitive changes unrelated blocks.
+    return ok();
+  }
+
+  /// Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block does
+  /// not use the buffer. No other primitive changes unrelated blocks.
+  static auto require_opaque_allowed(const Call& call, const Plan& plan) -> Status {
+    const FuncState& func = call.func;
+    const size_t axis = plan.axis;
     const Block* reduction = nullptr;
     auto is_reduction = [&](const Block& inner) {
       const auto& iters = inner.iter_vars;
       return axis < iters.size() && iters[axis].kind != IterKind::Spatial && iters[axis].kind != IterKind::Opaque;
     };
-    for (const BlockRealize* realize : func.places().blocks_below(*scope)) {
+    for (const BlockRealize* realize : func.places().blocks_below(call.scope)) {
       each_block(*realize->block, [&](const Block& inner) { if (!reduction && is_reduction(inner)) { reduction = &inner; } });
     }
     if (reduction) {
-      return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", reduction->iter_vars[axis].var->name.view(), reduction->name.view()));
+      return call.refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", reduction->iter_vars[axis].var->name.view(), reduction->name.view()));
     }
-    if (auto shared = shares_own_buffer(func, *scope, buffer, axis)) {
-      return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, would no longer each have a `{}` of their own: iter var {} of `{}` becomes opaque", shared->loop->name().view(),
+    if (auto shared = shares_own_buffer(func, call.scope, call.write.buffer, axis)) {
+      return note_loop(call.refuse(fmt::format("iterations of `{}`, which run at the same time, would no longer each have a `{}` of their own: iter var {} of `{}` becomes opaque", shared->loop->name().view(),
                                           shared->buffer->name.view(), axis, shared->block->name().view())), *shared->loop);
     }
-    BufferNode fields = *buffer;
-    std::vector<Expr> shape = buffer->shape.to_vector();
-    shape[axis] = cast(shape[axis].dtype(), window[axis].extent);
-    fields.shape = std::move(shape);
-    plan.to = make_buffer(std::move(fields));
-    return plan;
+    return ok();
   }
+
   // Kept elements are not computed again, so their operands must have been complete. They may not be if a block in the rolling loop
   // writes them behind this block, or writes only a part before it and the rest in later iterations.
   static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<std::string> {

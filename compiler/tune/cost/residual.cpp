@@ -5,7 +5,7 @@
 
 namespace loopsmith::tune {
 namespace {
-// Strength of the prior "the draft is right", in rows.
+// Strength of the assumption that the draft is right, in rows of data.
 constexpr double ridge = 6;
 }  // namespace
 
@@ -35,7 +35,7 @@ void ResidualModel::fit() {
     }
   }
   for (double& s : scale_) { s = s > 1e-12 ? std::sqrt(s / total) : 0; }
-  // Few rows tell of a common factor, which ranks nothing; slopes need more.
+  // A few rows give only a common factor, which does not rank points; slopes need more.
   if (rows_.size() < 8) { return; }
   std::vector<double> a(n * n, 0);
   std::vector<double> b(n, 0);

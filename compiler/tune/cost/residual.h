@@ -1,5 +1,5 @@
-// What measurements teach beyond the draft: a ridge regression of log(measured / draft) on the features of a point.
-// With no data it answers 0, so the model *is* the draft. Deterministic; a fit of some hundred rows of some thirty
+// Corrects the draft by measurements: a ridge regression of log(measured / draft) on the features of a point.
+// Without data it answers 0, so the model is the draft. Deterministic; a fit of some hundred rows of some thirty
 // features takes well under a millisecond.
 #pragma once
 

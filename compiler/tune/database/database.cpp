@@ -45,7 +45,7 @@ CREATE INDEX IF NOT EXISTS record_by_candidate ON record (workload, candidate);
 CREATE INDEX IF NOT EXISTS record_by_time ON record (workload, outcome, median_seconds);
 )";
 
-// 64-bit hashes are kept as 16 hexadecimal digits: SQLite's integers are signed, and people read them.
+// 64-bit hashes are kept as 16 hexadecimal digits, as SQLite's integers are signed.
 auto hex(uint64_t value) -> std::string {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
@@ -72,7 +72,7 @@ class Statement {
   }
   auto bind(int i, int64_t value) -> Statement& { sqlite3_bind_int64(statement_, i, value); return *this; }
   auto bind(int i, double value) -> Statement& { sqlite3_bind_double(statement_, i, value); return *this; }
-  /// True while there is a row.
+  /// True while the statement has another row.
   auto step() -> bool {
     if (status_ == SQLITE_OK || status_ == SQLITE_ROW) { status_ = sqlite3_step(statement_); }
     return status_ == SQLITE_ROW;
@@ -178,7 +178,7 @@ auto Database::open(const std::string& path) -> Result<Database> {
   LOOPSMITH_CHECK(impl->run("PRAGMA synchronous = NORMAL"));
   LOOPSMITH_CHECK(impl->run("PRAGMA foreign_keys = ON"));
   if (version < schema_version) {
-    // IMMEDIATE: of two programs that open a new file at once, one makes the tables, the other finds them.
+    // IMMEDIATE: when two processes open a new file at once, one makes the tables and the other finds them.
     LOOPSMITH_CHECK(impl->run("BEGIN IMMEDIATE"));
     Status made = impl->run(schema);
     if (made.ok()) { made = impl->run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str()); }
@@ -292,7 +292,7 @@ auto Database::at_once(const std::function<Status()>& work) -> Status {
 auto Database::forget(const Unwanted& unwanted) -> Result<Forgotten> {
   Forgotten out;
   LOOPSMITH_CHECK(at_once([&]() -> Status {
-    // Places within a workload: measured before all else, the fastest first.
+    // Ranks records within a workload: measured ones first, the fastest first.
     Statement records(impl_->db,
                       "DELETE FROM record WHERE id IN (SELECT id FROM (SELECT id, outcome, unix_time, row_number() OVER "
                       "(PARTITION BY workload ORDER BY outcome <> 0, median_seconds, id) AS place FROM record) "
@@ -313,14 +313,14 @@ auto Database::forget(const Unwanted& unwanted) -> Result<Forgotten> {
 
 namespace {
 
-/// Of a regular file: what changes whenever it is written. None: it is no regular file.
+/// A number that changes with every write to a regular file. None: it is not a regular file.
 auto stamp_of(const std::string& path) -> std::optional<std::array<int64_t, 4>> {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) { return std::nullopt; }
   return std::array<int64_t, 4>{static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
 }
 
-/// `immutable`: SQLite takes no lock and makes neither a log nor its index beside the file.
+/// `immutable`: SQLite takes no lock and makes no log or index beside the file.
 auto immutable_uri(const std::string& path) -> std::string {
   std::string uri = "file:";
   for (char c : path) {
@@ -385,7 +385,7 @@ auto recorded_on_disk(const std::string& path, uint64_t workload, const std::str
     row.bind(1, hex(workload)).bind(2, machine);
     if (row.step()) { out.records = row.integer(0); }
   }
-  // Without a lock, pages of two moments may have been read.
+  // Without a lock, the pages that were read may come from before and after a write.
   if (stamp_of(path) != before) { return std::nullopt; }
   return out;
 }

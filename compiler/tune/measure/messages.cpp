@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// Hashes use all 64 bits, which JSON numbers of other programs may not keep: as text.
+// Hashes go as text, as other programs may not keep all 64 bits of JSON numbers.
 auto hex(uint64_t value) -> std::string {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
@@ -47,19 +47,38 @@ auto outcome_of(const json& object) -> Outcome {
   }
   return Outcome::Crashed;
 }
+auto build_outcome_of(const json& object) -> BuildOutcome {
+  std::string name = text_of(object, "outcome");
+  for (BuildOutcome o : {BuildOutcome::Built, BuildOutcome::Rejected, BuildOutcome::Crashed, BuildOutcome::TimedOut}) {
+    if (name == outcome_name(o)) { return o; }
+  }
+  return BuildOutcome::Crashed;
+}
 
 }  // namespace
 
-auto extent_text(const CheckReply& reply) -> std::string {
-  if (reply.inputs == 0) { return {}; }
-  return std::to_string(reply.inputs) + " inputs" + (reply.ulps < 0 ? "" : ", max " + std::to_string(reply.ulps) + " ulp") + ", seed " + std::to_string(reply.seed);
+auto outcome_name(BuildOutcome outcome) -> const char* { return outcome == BuildOutcome::Built ? "built" : outcome_name(trial_outcome(outcome)); }
+
+auto trial_outcome(BuildOutcome outcome) -> Outcome {
+  switch (outcome) {
+    case BuildOutcome::Built: return Outcome::Measured;
+    case BuildOutcome::Rejected: return Outcome::Rejected;
+    case BuildOutcome::Crashed: return Outcome::Crashed;
+    case BuildOutcome::TimedOut: return Outcome::TimedOut;
+  }
+  return Outcome::Crashed;
 }
 
-auto verified_text(const CheckReply& reply) -> std::string {
-  std::string extent = extent_text(reply);
-  size_t comma = extent.find(',');
-  return comma == std::string::npos ? reply.how : reply.how + extent.substr(comma);
+namespace {
+auto distance_and_seed(const CheckReply& reply) -> std::string {
+  return (reply.ulps < 0 ? "" : ", max " + std::to_string(reply.ulps) + " ulp") + ", seed " + std::to_string(reply.seed);
 }
+}  // namespace
+
+auto extent_text(const CheckReply& reply) -> std::string {
+  return reply.inputs == 0 ? std::string() : std::to_string(reply.inputs) + " inputs" + distance_and_seed(reply);
+}
+auto verified_text(const CheckReply& reply) -> std::string { return reply.inputs == 0 ? reply.how : reply.how + distance_and_seed(reply); }
 
 auto to_line(const WorkerTask& t) -> std::string {
   return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
@@ -95,7 +114,7 @@ auto parse_line(const std::string& text, TaskReply& out) -> bool {
 }
 auto parse_line(const std::string& text, BuildReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), outcome_of(o), text_of(o, "note"), hash_of(o, "lowered"), hash_of(o, "object"), real_of(o, "seconds")};
+  out = {id_of(o), build_outcome_of(o), text_of(o, "note"), hash_of(o, "lowered"), hash_of(o, "object"), real_of(o, "seconds")};
   return text_of(o, "reply") == "build";
 }
 auto parse_line(const std::string& text, MeasureReply& out) -> bool {

@@ -1,14 +1,14 @@
-// What a tuning session and its measurement workers say to each other: one JSON object per line, either way.
+// The messages between a tuning session and its measurement workers: one JSON object per line in either direction.
 //
 //     -> {"op":"task", "module":TEXT, "function":NAME, "target":TEXT, "seed":N}     <- {"ok":true} or {"ok":false,"why":...}
 //     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
-//        with "module": the scheduled program itself, and no trace is replayed
+//        with "module", the text of the scheduled program, no trace is replayed
 //     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
 //     -> {"op":"drop", "id":N}                                                      (no answer)
 //     -> {"op":"check", "id":N, "mode":"auto"|"off"}                                <- CheckReply
 //
-// A worker holds what it built until it is measured or dropped. It never answers out of turn. Its standard error
-// is for its own last words, which the session keeps for the record of a crash.
+// A worker holds the candidates that it built until they are measured or dropped, and answers in the order of the requests. The session keeps the
+// worker's standard error for the record of a crash.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace loopsmith::tune {
 
-/// What is to be tuned, as a worker needs it.
+/// The program to be tuned, as a worker needs it.
 struct WorkerTask {
   std::string module;     // script text of the unscheduled program
   std::string function;   // in it
@@ -27,13 +27,24 @@ struct WorkerTask {
   uint64_t seed = 0;      // of the inputs
 };
 
+/// How the build of a candidate ended. All but `Built` are the end of its trial.
+enum class BuildOutcome : uint8_t {
+  Built,
+  Rejected,   // too large, or not lowered; or `stop` came first
+  Crashed,    // the worker died
+  TimedOut,   // the worker was killed at the time limit
+};
+[[nodiscard]] auto outcome_name(BuildOutcome outcome) -> const char*;
+/// The outcome of a trial that was not built.
+[[nodiscard]] auto trial_outcome(BuildOutcome outcome) -> Outcome;
+
 struct BuildReply {
   uint64_t id = 0;
-  Outcome outcome = Outcome::Measured;   // Measured: built. Rejected: not, `note` says why.
-  std::string note;
-  uint64_t lowered_hash = 0;             // structural hash after lowering: equal ones run equally fast
-  uint64_t object_hash = 0;              // of the machine code
-  double seconds = 0;                    // replay, lowering and code generation
+  BuildOutcome outcome = BuildOutcome::Built;
+  std::string note;                      // the cause, where it was not built
+  uint64_t lowered_hash = 0;             // structural hash after lowering; candidates with the same hash are equally fast
+  uint64_t object_hash = 0;              // hash of the machine code
+  double seconds = 0;                    // of replay, lowering and code generation
 };
 
 struct MeasureReply {
@@ -49,15 +60,15 @@ struct MeasureReply {
 struct CheckReply {
   uint64_t id = 0;
   bool equal = false;
-  std::string how;       // "interpreter, all outputs"; "unoptimised build, all outputs; interpreter, 64 sampled"
-  std::string note;      // where it differs
-  int64_t ulps = -1;     // of the results, as far as they were compared: steps of their type apart, at most; -1: none are reals
+  std::string how;       // "the interpreter on all outputs of 2 inputs"
+  std::string note;      // the first difference
+  int64_t ulps = -1;     // the largest distance between two compared results, in steps of their type; -1: none are reals
   uint64_t seed = 0;     // of the inputs
-  int inputs = 0;        // that were compared
+  int inputs = 0;        // the number of inputs with compared results
 };
-/// "2 inputs, max 1 ulp, seed 8"; empty: nothing was compared.
+/// "2 inputs, max 1 ulp, seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
-/// `how` with the rest of that: "interpreter, all outputs, 2 inputs, max 1 ulp, seed 8".
+/// `how` with the distance and the seed: "the interpreter on all outputs of 2 inputs, max 1 ulp, seed 8".
 [[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;
@@ -72,7 +83,7 @@ struct TaskReply { bool ok = false; std::string why; };
 [[nodiscard]] auto to_line(const MeasureReply& reply) -> std::string;
 [[nodiscard]] auto to_line(const CheckReply& reply) -> std::string;
 
-/// False where the line is not such a reply.
+/// False when the line is not such a reply.
 [[nodiscard]] auto parse_line(const std::string& line, TaskReply& out) -> bool;
 [[nodiscard]] auto parse_line(const std::string& line, BuildReply& out) -> bool;
 [[nodiscard]] auto parse_line(const std::string& line, MeasureReply& out) -> bool;

@@ -1,4 +1,4 @@
-// Worker programs and what they are asked: see pool.h.
+// Worker processes and the requests to them: see pool.h.
 #include "tune/measure/pool.h"
 
 #include "support/codes.h"
@@ -15,7 +15,7 @@ struct WorkerPool::Worker {
 
 namespace {
 
-// An address sanitizer maps terabytes of address space for itself: a worker built with one would not start under a limit.
+// The address sanitizer maps terabytes of address space: a worker built with it would not start under a limit.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool limits_memory = false;
 #elif defined(__has_feature)
@@ -24,7 +24,7 @@ constexpr bool limits_memory = !__has_feature(address_sanitizer);
 constexpr bool limits_memory = true;
 #endif
 
-// How long a wait lasts before `stop` is asked again.
+// The time between two calls of `stop` in a wait.
 constexpr std::chrono::milliseconds patience(20);
 
 auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
@@ -62,7 +62,7 @@ auto WorkerPool::start(Worker& worker) -> Status {
   return ok();
 }
 
-// Takes the remains away; says how it ended.
+// Removes a dead worker; returns a sentence about its end.
 auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
   worker.holds.clear();
   if (!worker.process) { return "the worker does not run"; }
@@ -93,7 +93,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
   std::vector<std::optional<Running>> running(workers_.size());
   size_t next = 0;
   size_t busy = 0;
-  auto fail = [&](size_t index, Outcome outcome, std::string note) {
+  auto fail = [&](size_t index, BuildOutcome outcome, std::string note) {
     replies[index] = {};
     replies[index].id = candidates[index].id;
     replies[index].outcome = outcome;
@@ -102,14 +102,14 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
   auto begin = [&](size_t w) {
     while (next < candidates.size()) {
       size_t index = next++;
-      if (stopped()) { fail(index, Outcome::Rejected, "stopped"); continue; }
+      if (stopped()) { fail(index, BuildOutcome::Rejected, "stopped"); continue; }
       Worker& worker = *workers_[w];
       if (!worker.process) {
         Status started = start(worker);
-        if (!started.ok()) { fail(index, Outcome::Crashed, started.diagnostics().front().message()); continue; }
+        if (!started.ok()) { fail(index, BuildOutcome::Crashed, started.diagnostics().front().message()); continue; }
       }
       if (worker.process->write(build_line(candidates[index].id, candidates[index].trace, candidates[index].module), in(seconds(10))) != IoStatus::Done) {
-        fail(index, Outcome::Crashed, lost(worker, false));
+        fail(index, BuildOutcome::Crashed, lost(worker, false));
         continue;
       }
       running[w] = Running{index, in(seconds(limit))};
@@ -118,7 +118,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
     }
   };
   for (size_t w = 0; w < workers_.size(); ++w) { begin(w); }
-  // Workers are asked in turn with short waits: a reply is one line, and a handful of workers is all there is.
+  // Reads from the workers in turn with short waits: a reply is one line, and there are only a few workers.
   while (busy > 0) {
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!running[w]) { continue; }
@@ -131,13 +131,13 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
       --busy;
       if (ends) {
         (void)lost(worker, true);
-        fail(index, Outcome::Rejected, "stopped");
+        fail(index, BuildOutcome::Rejected, "stopped");
       } else if (line.status == IoStatus::Done && parse_line(line.data, replies[index]) && replies[index].id == candidates[index].id) {
-        if (replies[index].outcome == Outcome::Measured) { worker.holds.insert(candidates[index].id); }
+        if (replies[index].outcome == BuildOutcome::Built) { worker.holds.insert(candidates[index].id); }
         build_times_.push_back(replies[index].seconds);
       } else {
         bool late = line.status == IoStatus::TimedOut;
-        fail(index, late ? Outcome::TimedOut : Outcome::Crashed, "while it was built: " + lost(worker, late));
+        fail(index, late ? BuildOutcome::TimedOut : BuildOutcome::Crashed, "while it was built: " + lost(worker, late));
       }
       begin(w);
     }
@@ -149,8 +149,8 @@ auto WorkerPool::holder(const Candidate& candidate) -> Worker* {
   for (auto& worker : workers_) {
     if (worker->process && worker->holds.contains(candidate.id)) { return worker.get(); }
   }
-  // Its worker was lost since: build it again.
-  if (build({candidate}).front().outcome != Outcome::Measured) { return nullptr; }
+  // The worker that held it was lost: build it again.
+  if (build({candidate}).front().outcome != BuildOutcome::Built) { return nullptr; }
   for (auto& worker : workers_) {
     if (worker->holds.contains(candidate.id)) { return worker.get(); }
   }

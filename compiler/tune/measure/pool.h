@@ -1,9 +1,7 @@
-// The session's side of measurement: a few long-lived worker programs, each with limits of time and memory. A worker
-// that crashes or hangs costs the candidate it had, and is started anew; whatever else it had built is built again
-// when it is asked for.
+// The session's side of measurement: a few long-lived worker processes, each with limits of time and memory. A worker that crashes or hangs loses its
+// candidate and is started anew; its other candidates are built again when they are needed.
 //
-// Builds run on all workers at once. Measurements run one at a time, while no build runs, so that nothing of ours
-// disturbs a kernel that uses every core.
+// Builds run on all workers at once. Measurements run one at a time, while no build runs, so that we do not disturb a kernel that uses every core.
 #pragma once
 
 #include <functional>
@@ -17,12 +15,12 @@
 namespace loopsmith::tune {
 
 struct PoolOptions {
-  std::vector<std::string> program;        // how to start a worker: program and arguments
+  std::vector<std::string> program;        // the program and arguments of a worker
   int workers = 2;
   uint64_t memory_limit = 4ULL << 30;      // bytes of address space each; 0: none
   double build_limit = 10;                 // seconds at first; then 3 times the slowest tenth, at least 1
   double measure_limit = 10;               // seconds for one candidate, warm-up included; less where a best is known
-  std::function<bool()> stop;              // asked often: true ends what is being built or measured, and its worker
+  std::function<bool()> stop;              // called often; true: ends running builds and measurements with their workers
   int niceness = 0;
 };
 
@@ -42,24 +40,24 @@ class WorkerPool {
   /// Starts the workers and hands them the task. Fails where the program cannot be started or refuses the task.
   [[nodiscard]] auto start() -> Status;
 
-  /// Builds all, on all workers; one reply per candidate, in the order given. What `stop` leaves without a build is
-  /// answered as Rejected with the note "stopped".
+  /// Builds candidates on all workers; one reply for each, in the same order. A candidate that `stop` leaves without a build is Rejected with the note
+  /// "stopped".
   [[nodiscard]] auto build(const std::vector<Candidate>& candidates) -> std::vector<BuildReply>;
 
-  /// Measures one that was built. `best_seconds` (0: none) lets a slow one stop early: after a call that took twice as
-  /// long, and in the middle of one that lasts fifty times as long. `limit` (0: that of the options) in seconds. One that
-  /// was killed at its limit is TimedOut, `median_seconds` the limit: a call takes no less.
+  /// Measures a built candidate. `best_seconds` (0: none) lets a slow one stop early: after a call that takes twice as long, and in the middle of a call that
+  /// takes fifty times as long. `limit` in seconds; 0: that of the options. A candidate that is killed at its limit is TimedOut, and `median_seconds`
+  /// is the limit, a lower bound of its time.
   [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
-  /// Verifies one that was built; may take long: `limit` seconds. What `stop` ends is answered as not equal, with the note "stopped".
+  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped".
   [[nodiscard]] auto check(const Candidate& candidate, double limit) -> CheckReply;
 
   void drop(uint64_t id);
 
-  /// Asks this from now on, in the place of the options' `stop`.
+  /// Replaces the `stop` of the options.
   void stop_when(std::function<bool()> stop) { options_.stop = std::move(stop); }
 
-  /// How many workers were lost so far, by crash or time limit.
+  /// The number of workers lost by a crash or a time limit.
   [[nodiscard]] auto restarts() const -> int { return restarts_; }
 
  private:

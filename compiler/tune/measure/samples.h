@@ -7,12 +7,11 @@
 
 namespace loopsmith::tune {
 
-/// Is the program of the kind that `check_samples` knows?
+/// True when `check_samples` can check the program.
 [[nodiscard]] auto has_samples(const IRModule& module, Name function) -> bool;
 
-/// Where one block makes the result and its spatial loops stand for its elements: runs the interpreter on some points of them
-/// and compares with `expected`. Gives how many elements were compared (0: the program is not of that kind), and in
-/// `difference` the first that differs.
+/// For programs in which one block computes the result and its spatial loops range over the elements: runs the interpreter on some elements and compares
+/// with `expected`. Returns the number of compared elements (0: another kind of program), and in `difference` the first difference.
 [[nodiscard]] auto check_samples(const IRModule& module, Name function, const interp::Inputs& inputs, const interp::Inputs& expected,
                                  int samples, bool exact, std::string& difference) -> int;
 

@@ -36,8 +36,8 @@
 namespace loopsmith::tune {
 namespace {
 
-// Block instances up to which the interpreter checks everything; above, where elements cannot be sampled, it still does
-// as long as that takes seconds.
+// Up to this number of block instances the interpreter checks everything. Where elements cannot be sampled, it checks everything up to the second number,
+// which takes seconds.
 constexpr double full_check_instances = 1e7;
 constexpr double patient_check_instances = 1e8;
 constexpr int sampled_elements = 64;
@@ -69,7 +69,7 @@ auto first_message(const Diagnostics& diagnostics) -> std::string {
   return diagnostics.empty() ? std::string("no reason given") : diagnostics.front().message();
 }
 
-// The module of a text that has the function.
+// The module of a text with the function in it.
 auto read_module(const std::string& text, Name function) -> Result<IRModule> {
   syntax::Document document(text);
   frontend::File file;
@@ -109,13 +109,13 @@ auto Worker::build(uint64_t id, const std::string& text, const std::string& modu
   BuildReply reply;
   reply.id = id;
   auto refuse = [&](const Diagnostics& why) {
-    reply.outcome = Outcome::Rejected;
+    reply.outcome = BuildOutcome::Rejected;
     reply.note = first_message(why);
     return reply;
   };
   auto scheduled = module.empty() ? replayed(text) : read_module(module, function_);
   if (!scheduled.ok()) { return refuse(scheduled.diagnostics()); }
-  // Only the function that is tuned, and what it calls: others would cost time and change nothing.
+  // Only the tuned function and the functions that it calls: others would only take time.
   Built built;
   built.scheduled = with_callees(*scheduled, function_);
   auto lowered = transform::lower(built.scheduled);
@@ -144,7 +144,7 @@ auto Worker::measure(uint64_t id, double best_seconds, int repeat) -> MeasureRep
   if (!function.ok()) { return refuse(Outcome::Rejected, first_message(function.diagnostics())); }
   runtime::BenchOptions options;
   options.blocks = std::max(1, repeat);
-  // One block is for what may be very slow: its first call counts.
+  // With one block the first call counts: the program may be very slow.
   options.warm_up = repeat > 1 ? 1 : 0;
   options.time_limit = 2;
   options.give_up_above = best_seconds > 0 ? 2 * best_seconds : 0;
@@ -186,7 +186,7 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
   return ok();
 }
 
-// `may_round`: set where the difference is one of short types, and no larger than rounding makes it. `ulps`: raised to how far reals are apart.
+// `may_round`: set where the difference is in a short type and no larger than rounding errors. `ulps`: raised to the largest distance between reals.
 auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr, int64_t* ulps = nullptr) -> std::string {
   for (size_t i = 0; i < expected.arguments.size(); ++i) {
     const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
@@ -214,7 +214,7 @@ auto Worker::check(uint64_t id) -> CheckReply {
   reply = check_built(module_, found->second, may_round);
   reply.id = id;
   if (reply.equal || !may_round) { return reply; }
-  // Long sums of short types: in float32, whether the two compute the same.
+  // Long sums of short types are compared in float32.
   Built wide{interp::with_wide_reals(found->second.scheduled), nullptr};
   IRModule module = interp::with_wide_reals(with_callees(module_, function_));
   if (!wide.scheduled || !module) { return reply; }
@@ -230,7 +230,7 @@ auto Worker::check(uint64_t id) -> CheckReply {
   return decided;
 }
 
-// A program against what was built of it.
+// Compares a program with the code that was built from it.
 auto Worker::check_built(const IRModule& module, const Built& built, bool& may_round) const -> CheckReply {
   CheckReply reply;
   PrimFunc func = module->find(function_);
@@ -276,18 +276,18 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
         return reply;
       }
       reads = std::move(stats->warnings);
-      reply.how = "interpreter, all outputs, 2 inputs";
+      reply.how = "the interpreter on all outputs of 2 inputs";
     } else {
       if (Status ran = run_compiled(*plain, expected); !ran.ok()) {
         reply.note = first_message(ran.diagnostics());
         return reply;
       }
-      reply.how = "unoptimised build, all outputs, 2 inputs";
+      reply.how = "an unoptimised build on all outputs of 2 inputs";
     }
     ++reply.inputs;
     reply.note = differs(func, expected, got, exactly, &may_round, &reply.ulps);
     if (!reply.note.empty()) { return reply; }
-    // Right by what happened to lie in memory? A program that itself reads what it never wrote has no one result.
+    // The results may agree only by the former contents of the memory. A program that reads elements before it writes them has no single result.
     if (contents == interp::Contents::SmallIntegers) {
       bool is_defined = true;
       if (in_full) {
@@ -307,10 +307,10 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
       }
     }
     if (!in_full && contents == interp::Contents::SmallIntegers) {
-      // The build that served as reference is itself checked, on a few elements, where the program lets a part of it run.
+      // The reference build itself is checked on a few elements, where a part of the program can run alone.
       int checked = check_samples(module, function_, *inputs, expected, sampled_elements, exactly, reply.note);
       if (!reply.note.empty()) { return reply; }
-      if (checked > 0) { sampled = "; interpreter, " + std::to_string(checked) + " sampled elements"; }
+      if (checked > 0) { sampled = " and the interpreter on " + std::to_string(checked) + " elements"; }
     }
   }
   reply.how += sampled;
@@ -321,7 +321,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
 }  // namespace
 
 auto run_measuring_worker(std::vector<std::string>) -> int {
-  // Answers go to a copy of standard output; what kernels print must not mix with them.
+  // Answers go to a copy of standard output, so that output of kernels does not mix with them.
   int out = ::dup(STDOUT_FILENO);
   int nowhere = ::open("/dev/null", O_WRONLY);
   if (nowhere >= 0) { ::dup2(nowhere, STDOUT_FILENO); }

@@ -1,5 +1,5 @@
 // The measuring worker: `loopsmith worker --measure`. It reads requests (messages.h) on standard input, builds candidates in
-// memory, runs them, and answers. It trusts nothing it runs: it is a process of its own, and may die.
+// memory, runs them, and answers. It is a process of its own, as a candidate may crash it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace loopsmith::tune {
 
-/// Runs until its input ends; gives the exit status.
+/// Runs until its input ends; returns the exit status.
 [[nodiscard]] auto run_measuring_worker(std::vector<std::string> args) -> int;
 
 }  // namespace loopsmith::tune

@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t population = 384;
 constexpr int generations = 5;
-constexpr int tries = 200;   // to draw a point that is worth a look
-// A batch of 16: 2 by chance, at least 4 neighbours of the best.
+constexpr int tries = 200;   // draws for one point that is worth measuring
+// Of a batch of 16, 2 points are random and at least 4 are neighbours of the best.
 constexpr size_t chance_share = 8;
 constexpr size_t neighbour_share = 4;
 
-// Points that use the same innermost tiles run alike; a batch should not be all of one kind.
+// Points with the same innermost tiles take similar times; a batch should hold several kinds.
 auto bucket_of(const Sketch& sketch, const Point& point) -> std::string {
   std::string key;
   for (size_t k = 0; k < point.size(); ++k) {
@@ -54,7 +54,7 @@ auto Search::mutate(size_t sketch, Point point) -> Point {
     size_t n = knobs[k].choices.size();
     if (n < 2) { continue; }
     if (n > 8 && draw(2) == 0) {
-      // Choices are listed in order of size: a near one is a small step.
+      // Choices are in order of size, so a neighbour in the list is a small change.
       auto step = static_cast<int64_t>(1 + draw(3)) * (draw(2) ? 1 : -1);
       point[k] = static_cast<uint16_t>((static_cast<int64_t>(point[k]) + step + static_cast<int64_t>(n)) % static_cast<int64_t>(n));
     } else {
@@ -93,7 +93,7 @@ auto Search::evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double,
     if (pool.size() > size) { pool.resize(size); }
     size_t parents = pool.size();
     for (size_t i = 0; i < size; ++i) {
-      // Better ones have more children.
+      // Better points have more children.
       size_t parent = std::min(draw(parents), draw(parents));
       Point child = mutate(sketch, pool[parent].second);
       if (draw(5) == 0) {
@@ -115,79 +115,88 @@ auto Search::take(size_t sketch, const Point& point, double expected, std::vecto
   return true;
 }
 
+void Search::propose_at_random(size_t wanted, std::vector<Proposal>& out) {
+  for (int i = 0; i < tries * 4 && wanted > 0; ++i) {
+    // Larger sketches are drawn from more often, but each is drawn from.
+    double total = 0;
+    for (const auto& s : sketches_) { total += 1 + std::log2(s->size() + 1); }
+    double at = total * static_cast<double>(draw(1U << 20)) / (1U << 20);
+    size_t sketch = 0;
+    while (sketch + 1 < sketches_.size() && at >= 1 + std::log2(sketches_[sketch]->size() + 1)) {
+      at -= 1 + std::log2(sketches_[sketch]->size() + 1);
+      ++sketch;
+    }
+    if (valid_random_point(sketch) && take(sketch, scratch_, sketches_[sketch]->draft(scratch_), out)) { --wanted; }
+  }
+}
+
+auto Search::evolve_all(size_t keep) -> std::vector<Expected> {
+  std::vector<Expected> pool;
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    Arm& arm = arms_[s];
+    // A sketch that is far behind after some trials, or whose points all failed, is left out.
+    if (arm.measured.empty() ? arm.rejected >= 24 : arm.measured.size() >= 6 && arm.measured.front().seconds > 1.5 * best_) { continue; }
+    arm.residual.fit();
+    for (auto& [expected, point] : evolve(s, keep)) { pool.push_back({expected, {s, std::move(point)}}); }
+  }
+  std::sort(pool.begin(), pool.end());
+  return pool;
+}
+
+auto Search::neighbours(size_t sketch, const Point& centre) const -> std::vector<Point> {
+  std::vector<Point> out;
+  for (size_t k = 0; k < centre.size(); ++k) {
+    size_t n = sketches_[sketch]->knobs()[k].choices.size();
+    std::vector<size_t> others;
+    if (n <= 12) { for (size_t c = 0; c < n; ++c) { others.push_back(c); } }
+    else { for (size_t d = 1; d <= 4; ++d) { others.push_back((centre[k] + d) % n); others.push_back((centre[k] + n - d) % n); } }
+    for (size_t c : others) {
+      Point point = centre;
+      point[k] = static_cast<uint16_t>(c);
+      if (!arms_[sketch].seen.contains(point)) { out.push_back(std::move(point)); }
+    }
+  }
+  return out;
+}
+
+void Search::propose_neighbours(size_t count, std::vector<Proposal>& out) {
+  std::pair<double, size_t> best_arm{std::numeric_limits<double>::infinity(), 0};
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    if (!arms_[s].measured.empty()) { best_arm = std::min(best_arm, {arms_[s].measured.front().seconds, s}); }
+  }
+  if (!std::isfinite(best_arm.first)) { return; }
+  size_t s = best_arm.second;
+  std::vector<std::pair<double, Point>> near;
+  for (size_t i = 0; i < std::min<size_t>(arms_[s].measured.size(), 3); ++i) {
+    for (Point& point : neighbours(s, arms_[s].measured[i].point)) {
+      double expected = score(s, point);
+      if (std::isfinite(expected)) { near.emplace_back(expected, std::move(point)); }
+    }
+  }
+  std::sort(near.begin(), near.end());
+  size_t wanted = std::max<size_t>(1, count / neighbour_share);
+  for (auto& [expected, point] : near) {
+    if (wanted == 0 || out.size() >= count) { break; }
+    if (take(s, point, expected, out)) { --wanted; }
+  }
+}
+
 auto Search::propose(size_t count) -> std::vector<Proposal> {
   std::vector<Proposal> out;
   if (sketches_.empty()) { return out; }
-  auto by_chance = [&](size_t wanted) {
-    for (int i = 0; i < tries * 4 && wanted > 0; ++i) {
-      // Larger spaces are drawn from more often; all of them some of the time.
-      double total = 0;
-      for (const auto& s : sketches_) { total += 1 + std::log2(s->size() + 1); }
-      double at = total * static_cast<double>(draw(1U << 20)) / (1U << 20);
-      size_t sketch = 0;
-      while (sketch + 1 < sketches_.size() && at >= 1 + std::log2(sketches_[sketch]->size() + 1)) {
-        at -= 1 + std::log2(sketches_[sketch]->size() + 1);
-        ++sketch;
-      }
-      if (valid_random_point(sketch) && take(sketch, scratch_, sketches_[sketch]->draft(scratch_), out)) { --wanted; }
-    }
-  };
   if (strategy_ == Strategy::Random) {
-    by_chance(count);
+    propose_at_random(count, out);
     return out;
   }
-
-  std::vector<std::pair<double, std::pair<size_t, Point>>> pool;
-  std::pair<double, size_t> best_arm{std::numeric_limits<double>::infinity(), 0};
-  for (size_t s = 0; s < sketches_.size(); ++s) {
-    Arm& arm = arms_[s];
-    if (!arm.measured.empty()) {
-      best_arm = std::min(best_arm, {arm.measured.front().seconds, s});
-      // A sketch that is far behind after some trials, or that only ever failed, rests.
-      if (arm.measured.size() >= 6 && arm.measured.front().seconds > 1.5 * best_) { continue; }
-    } else if (arm.rejected >= 24) {
-      continue;
-    }
-    arm.residual.fit();
-    for (auto& [expected, point] : evolve(s, count * 6)) { pool.push_back({expected, {s, std::move(point)}}); }
-  }
-  std::sort(pool.begin(), pool.end());
-
-  // Every sketch is looked at, by its best two, before any is preferred.
+  std::vector<Expected> pool = evolve_all(count * 6);
+  // The two best points of every sketch are measured before a sketch is preferred.
   for (size_t s = 0; s < sketches_.size(); ++s) {
     int wanted = 2 - arms_[s].proposed;
     for (auto& [expected, at] : pool) {
       if (wanted > 0 && at.first == s && out.size() < count && take(s, at.second, expected, out)) { --wanted; }
     }
   }
-  // Neighbours of the best measured.
-  if (std::isfinite(best_arm.first)) {
-    size_t s = best_arm.second;
-    Arm& arm = arms_[s];
-    std::vector<std::pair<double, Point>> near;
-    for (size_t i = 0; i < std::min<size_t>(arm.measured.size(), 3); ++i) {
-      const Point& centre = arm.measured[i].point;
-      for (size_t k = 0; k < centre.size(); ++k) {
-        size_t n = sketches_[s]->knobs()[k].choices.size();
-        std::vector<size_t> others;
-        if (n <= 12) { for (size_t c = 0; c < n; ++c) { others.push_back(c); } }
-        else { for (size_t d = 1; d <= 4; ++d) { others.push_back((centre[k] + d) % n); others.push_back((centre[k] + n - d) % n); } }
-        for (size_t c : others) {
-          Point point = centre;
-          point[k] = static_cast<uint16_t>(c);
-          if (arm.seen.contains(point)) { continue; }
-          double expected = score(s, point);
-          if (std::isfinite(expected)) { near.emplace_back(expected, std::move(point)); }
-        }
-      }
-    }
-    std::sort(near.begin(), near.end());
-    size_t wanted = std::max<size_t>(1, count / neighbour_share);
-    for (auto& [expected, point] : near) {
-      if (wanted == 0 || out.size() >= count) { break; }
-      if (take(s, point, expected, out)) { --wanted; }
-    }
-  }
+  propose_neighbours(count, out);
   size_t by_luck = count / chance_share;
   std::map<std::pair<size_t, std::string>, size_t> buckets;
   size_t per_bucket = std::max<size_t>(3, count / 4);
@@ -199,7 +208,7 @@ auto Search::propose(size_t count) -> std::vector<Proposal> {
       if (take(at.first, at.second, expected, out)) { ++used; }
     }
   }
-  if (out.size() < count) { by_chance(count - out.size()); }
+  if (out.size() < count) { propose_at_random(count - out.size(), out); }
   return out;
 }
 

@@ -1,7 +1,7 @@
-// What to measure next. Points are scored by draft and residual model, thousands a second; evolution inside a sketch finds
-// good ones, a quota goes to the neighbours of the best measured so far, another to chance.
+// Chooses the points to measure next. Draft and residual model score thousands of points per second; evolution inside a sketch finds good ones, one quota
+// goes to neighbours of the best measured points, another to random points.
 //
-// Deterministic: the same sketches, seed and answers give the same proposals, which is how a session resumes.
+// Deterministic: the same sketches, seed and measurements give the same proposals. Sessions resume by this.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ class Search {
   /// Up to `count` points that were never proposed before; fewer when the space is exhausted.
   [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal>;
 
-  /// The answer to a proposal. `seconds` with `exact` false: at least that.
+  /// The measurement of a proposal. `exact` false: the true time is at least `seconds`.
   void learn(const Proposal& proposal, double seconds, bool exact);
-  /// The point is no candidate: not legal, or it did not build, run or give the right result.
+  /// The point is not a candidate: it is not legal, or did not build, run or give the right result.
   void reject(const Proposal& proposal);
 
  private:
@@ -44,6 +44,16 @@ class Search {
     int rejected = 0;
     std::set<Point> seen;
   };
+  /// The expected seconds of a point of a sketch.
+  using Expected = std::pair<double, std::pair<size_t, Point>>;
+
+  void propose_at_random(size_t wanted, std::vector<Proposal>& out);
+  /// Proposes neighbours of the best measured points of the best sketch.
+  void propose_neighbours(size_t count, std::vector<Proposal>& out);
+  /// The points that differ from one in a single knob and were not proposed yet.
+  [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
+  /// The best points of all sketches that are worth it, `keep` of each; the fastest first.
+  auto evolve_all(size_t keep) -> std::vector<Expected>;
   auto random_point(size_t sketch) -> Point;
   auto valid_random_point(size_t sketch) -> bool;   // into scratch_
   auto mutate(size_t sketch, Point point) -> Point;

@@ -1,4 +1,4 @@
-// What is recorded, held against a program: see explain.h.
+// Records compared with a program: see explain.h.
 #include "tune/session/explain.h"
 
 #include <fmt/format.h>
@@ -9,18 +9,12 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 
 namespace loopsmith::tune {
 namespace {
 
-auto time_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
-}
-
-/// Why a trace cannot be made on a program; empty: it can.
+/// Why a trace does not apply to a program; empty: it applies.
 auto why_not(const IRModule& program, const std::string& json) -> std::string {
   auto trace = schedule::trace_from_json(json);
   if (!trace.ok()) { return "its trace cannot be read"; }
@@ -56,7 +50,7 @@ auto explain_records(Database& database, const IRModule& program, const std::str
     }
     out.tasks.push_back(std::move(task));
   }
-  // As `recorded_on_disk` chooses: of this machine, verified before not, the fastest.
+  // The same choice as `recorded_on_disk`: of this machine, verified records first, the fastest.
   TaskExplained* used = nullptr;
   for (TaskExplained& task : out.tasks) {
     if (!task.is_same_program || !task.is_this_machine || task.best_seconds <= 0) { continue; }
@@ -74,8 +68,8 @@ auto text_of(const RecordsExplained& explained, const std::string& database) -> 
   bool has_used = explained.tasks.front().is_used;
   bool has_here = std::any_of(explained.tasks.begin(), explained.tasks.end(), [](const TaskExplained& t) { return t.is_same_program && t.is_this_machine && t.best_seconds > 0; });
   for (const TaskExplained& task : explained.tasks) {
-    std::string what = fmt::format("{} trial{} for `{}`", task.records, task.records == 1 ? "" : "s", task.task.target);
-    std::string best = task.best_seconds > 0 ? fmt::format("best {}", time_text(task.best_seconds)) : "none was measured to its end";
+    std::string what = fmt::format("{} for `{}`", count_text(task.records, "trial"), task.task.target);
+    std::string best = task.best_seconds > 0 ? fmt::format("best {}", duration_text(task.best_seconds)) : "none was measured to its end";
     if (task.best_seconds > 0) { best += task.is_best_verified ? fmt::format(", verified by {}", task.how_verified) : ", not verified"; }
     std::string applies = task.best_seconds <= 0 ? std::string() : task.why_not_applied.empty() ? "; its trace applies" : "; its trace does not apply: " + task.why_not_applied;
     std::string why;
@@ -94,7 +88,7 @@ auto text_of(const RecordsExplained& explained, const std::string& database) -> 
     }
     text += fmt::format("- {}: {}; {}{}\n", task.is_used ? "used" : "not used: " + why, what, best, applies);
   }
-  // What decides, and what does not.
+  // The reasons.
   return text + "Records say no version of the engine: a trace counts as long as its steps work on the program.\n";
 }
 

@@ -10,23 +10,17 @@
 #include <vector>
 
 #include "ir/equal.h"
+#include "support/text.h"
 
 namespace loopsmith::tune {
 namespace {
 
-/// Seconds without a record, after which what follows is another search.
+/// Seconds without a record that separate two searches.
 constexpr int64_t pause = 3600;
 constexpr size_t curve_width = 40;
 constexpr size_t most_steps = 12;
 
-auto time_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
-}
-
-/// "2026-11-23 07:50", where one is; nothing of records that do not say it.
+/// "2026-11-23 07:50", or "at an unknown time" for records without a time.
 auto date_text(int64_t unix_time) -> std::string {
   if (unix_time <= 0) { return "at an unknown time"; }
   auto time = static_cast<std::time_t>(unix_time);
@@ -37,7 +31,7 @@ auto date_text(int64_t unix_time) -> std::string {
   return text;
 }
 
-/// The best so far, a bar for so many trials; by logarithm.
+/// The course of the best as bars on a logarithmic scale, each for a number of trials.
 auto curve(const std::vector<double>& best) -> std::string {
   constexpr const char* bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;
@@ -51,7 +45,7 @@ auto curve(const std::vector<double>& best) -> std::string {
 auto of_search(const Record* begin, const Record* end, const std::string& target, double& best_before) -> std::string {
   std::map<std::string, int64_t> without;
   std::vector<double> bests;
-  std::vector<std::pair<const Record*, double>> steps;   // and how the best before was
+  std::vector<std::pair<const Record*, double>> steps;   // each with the best time before it
   const Record* best = nullptr;
   for (const Record* record = begin; record != end; ++record) {
     if (record->outcome != Outcome::Measured || record->median_seconds <= 0) {
@@ -65,17 +59,17 @@ auto of_search(const Record* begin, const Record* end, const std::string& target
     bests.push_back(best->median_seconds);
   }
   auto count = static_cast<int64_t>(end - begin);
-  std::string text = fmt::format("### {}: {} trial{} for `{}`\n\n", date_text(begin->unix_time), count, count == 1 ? "" : "s", target);
+  std::string text = fmt::format("### {}: {} for `{}`\n\n", date_text(begin->unix_time), count_text(count, "trial"), target);
   if (best == nullptr) {
     text += "- none was measured to its end\n";
   } else {
-    text += fmt::format("- best {} +- {:.1f}%", time_text(best->median_seconds), best->spread_seconds / best->median_seconds * 100);
-    if (best_before > 0) { text += best->median_seconds < best_before ? fmt::format(", {:.2f} times as fast as before", best_before / best->median_seconds) : fmt::format("; earlier ones found {}", time_text(best_before)); }
+    text += fmt::format("- best {} +- {:.1f}%", duration_text(best->median_seconds), best->spread_seconds / best->median_seconds * 100);
+    if (best_before > 0) { text += best->median_seconds < best_before ? fmt::format(", {:.2f} times as fast as before", best_before / best->median_seconds) : fmt::format("; earlier ones found {}", duration_text(best_before)); }
     text += best->verified.empty() ? ", not verified\n" : fmt::format(", verified by {}\n", best->verified);
     text += fmt::format("- best so far by trial: {}\n", curve(bests));
     size_t left_out = steps.size() > most_steps ? steps.size() - most_steps : 0;
     for (size_t i = left_out; i < steps.size(); ++i) {
-      text += fmt::format("- trial {}: {} ({:+.0f}%)\n", steps[i].first->trial, time_text(steps[i].first->median_seconds), (steps[i].first->median_seconds / steps[i].second - 1) * 100);
+      text += fmt::format("- trial {}: {} ({:+.0f}%)\n", steps[i].first->trial, duration_text(steps[i].first->median_seconds), (steps[i].first->median_seconds / steps[i].second - 1) * 100);
     }
     if (left_out > 0) { text += fmt::format("- {} better ones before those\n", left_out); }
     best_before = best_before > 0 ? std::min(best_before, best->median_seconds) : best->median_seconds;
@@ -111,7 +105,7 @@ auto records_history(Database& database, const IRModule& program, const std::str
     for (auto search = searches.rbegin(); search != searches.rend(); ++search) { text += *search; }
   }
   if (text.empty()) { text = fmt::format("Nothing was measured of `{}` as it is now on this machine.\n", name); }
-  if (elsewhere > 0) { text += fmt::format("{} more trial{} on other machines.\n", elsewhere, elsewhere == 1 ? "" : "s"); }
+  if (elsewhere > 0) { text += fmt::format("{} more {} on other machines.\n", grouped(elsewhere), plural(elsewhere, "trial")); }
   return text;
 }
 

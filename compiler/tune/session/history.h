@@ -1,4 +1,4 @@
-// What was measured of a program, search by search: when, how many trials, how the best came down, and why trials gave no time.
+// The history of a program's searches: their times, trials, the course of the best, and the reasons why trials have no time.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace loopsmith::tune {
 
-/// Lines of Markdown about the program with this text on a machine; newest search first. A search is what was measured without a pause of an hour.
+/// Markdown about the searches for a program on a machine, the newest first. Records without a pause of an hour between them are one search.
 [[nodiscard]] auto records_history(Database& database, const IRModule& program, const std::string& name, const std::string& machine) -> Result<std::string>;
 
 }  // namespace loopsmith::tune

@@ -17,6 +17,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"
 #include "tune/space/analysis.h"
@@ -26,7 +27,7 @@ namespace loopsmith::tune {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A measured candidate as the comparison needs it.
+/// A measured candidate for the final comparison.
 struct Finalist {
   Candidate candidate;
   std::string python;
@@ -47,7 +48,7 @@ struct Comparison::Parts {
 
 namespace {
 
-// Candidates of the final comparison, and blocks of each there.
+// The number of candidates in the final comparison, and of their blocks there.
 constexpr size_t finalists = 4;
 constexpr int final_blocks = 25;
 constexpr int screen_blocks = 5;
@@ -80,7 +81,7 @@ class Session {
     if (!stopped_ && options_.stop && options_.stop()) { stopped_ = true; }
     return stopped_;
   }
-  /// The clock of the budget stands still.
+  /// The clock of the budget stands still meanwhile.
   void wait_while_paused() {
     if (stopped_ || !options_.paused || !options_.paused()) { return; }
     const SteadyClock::time_point since = SteadyClock::now();
@@ -114,13 +115,13 @@ class Session {
   Progress progress_;
   SessionResult result_;
   bool stopped_ = false;
-  uint64_t next_id_ = 2;                                   // 1: the program as it is
+  uint64_t next_id_ = 2;                                   // 1: the program as written
   std::vector<Tried> measured_;                            // fastest first
   std::unordered_map<std::string, Record> recorded_;       // by trace
-  std::unordered_map<uint64_t, std::pair<Outcome, double>> by_lowered_;   // equal code is measured once
+  std::unordered_map<uint64_t, double> seconds_by_code_;   // by BuildReply::object_hash: equal code is measured once
 };
 
-// The program as written is measured for comparison only: seconds, and at most a quarter of the session.
+// The program as written is measured for comparison only: for these seconds, and at most a quarter of the session.
 constexpr double plain_limit = 3;
 constexpr uint64_t plain_id = 1;
 constexpr const char* empty_trace = "[[], []]";
@@ -159,7 +160,7 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
   if (outcome == Outcome::Measured || outcome == Outcome::Censored) {
     search.learn(tried.proposal, seconds, outcome == Outcome::Measured);
   } else {
-    // One that was killed says how slow it is, at least; the others say nothing.
+    // The time limit of a candidate that was killed is a lower bound of its time; the others teach nothing.
     seconds > 0 ? search.learn(tried.proposal, seconds, false) : search.reject(tried.proposal);
     ++progress_.failures[outcome_name(outcome)];
   }
@@ -191,17 +192,17 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   }
   BuildReply built = pool.build({plain}).front();
   if (stopping()) { return ok(); }
-  if (built.outcome != Outcome::Measured) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is does not build: " + built.note);
+  if (built.outcome != BuildOutcome::Built) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written does not build: " + built.note);
   }
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
   MeasureReply reply = pool.measure(plain, 0, 1, limit);
   if (stopping()) { return ok(); }
   if (reply.outcome == Outcome::Crashed) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is ends its worker: " + reply.note);
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written crashes its worker: " + reply.note);
   }
   if (reply.outcome == Outcome::Measured || reply.outcome == Outcome::TimedOut) {
-    // Too slow to be worth the wait: candidates may still be fast.
+    // A program that is too slow to measure may still have fast candidates.
     bool is_measured = reply.outcome == Outcome::Measured;
     is_measured ? void(progress_.plain_seconds = reply.median_seconds) : too_slow(reply.median_seconds);
     Record record;
@@ -218,14 +219,14 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   return ok();
 }
 
-// False when the space is exhausted.
+// Proposes, builds and measures one batch. False: the space is exhausted.
 auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Result<bool> {
   size_t wanted = options_.batch;
   if (options_.trials > 0) { wanted = std::min(wanted, static_cast<size_t>(options_.trials - progress_.trials)); }
-  // The first batches are small: feedback early.
+  // The first batches are small, so that the search learns early.
   if (progress_.trials < static_cast<int>(options_.batch)) { wanted = std::min<size_t>(wanted, 8); }
   std::vector<Tried> fresh;
-  // Points that turn out illegal cost no trial; others are asked for in their place.
+  // Illegal points cost no trial; others are proposed in their place.
   for (int attempt = 0; attempt < 8 && fresh.size() < wanted; ++attempt) {
     std::vector<Proposal> proposals = search.propose(wanted - fresh.size());
     if (proposals.empty()) { break; }
@@ -241,12 +242,12 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
     }
   }
   if (fresh.empty()) { return false; }
-  // The most promising first: its time lets the slow ones stop early.
+  // The most promising candidate comes first: its time lets slow ones stop early.
   std::sort(fresh.begin(), fresh.end(), [](const Tried& a, const Tried& b) {
     return std::pair(a.proposal.expected_seconds, a.candidate.id) < std::pair(b.proposal.expected_seconds, b.candidate.id);
   });
 
-  // Those with a record are answered from it; the rest are built, then measured.
+  // Candidates with a record take its time; the others are built and measured.
   std::vector<Candidate> to_build;
   for (const Tried& tried : fresh) {
     if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
@@ -264,13 +265,13 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       pool.drop(tried.candidate.id);
       continue;
     }
-    if (reply.outcome != Outcome::Measured) {
-      LOOPSMITH_CHECK(settle(search, database, std::move(tried), reply.outcome, 0, 0, 0, reply.note, 0));
+    if (reply.outcome != BuildOutcome::Built) {
+      LOOPSMITH_CHECK(settle(search, database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
       continue;
     }
-    if (auto twin = by_lowered_.find(reply.object_hash); twin != by_lowered_.end()) {
+    if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
       pool.drop(tried.candidate.id);
-      search.learn(tried.proposal, std::max(twin->second.second, 1e-9), false);
+      search.learn(tried.proposal, std::max(twin->second, 1e-9), false);
       ++progress_.failures["same code as another"];
       continue;
     }
@@ -278,15 +279,15 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
     double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
     MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
     if (stopping() && measured.outcome == Outcome::Rejected) { continue; }
-    by_lowered_[reply.object_hash] = {measured.outcome, measured.median_seconds};
+    seconds_by_code_[reply.object_hash] = measured.median_seconds;
     if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
-      // A new best is measured again before it is believed; the slower of the two counts.
+      // A new best is measured twice; the slower time counts.
       MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
       if (again.outcome == Outcome::Measured && again.median_seconds > measured.median_seconds) { measured = again; }
     }
     LOOPSMITH_CHECK(settle(search, database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
                            measured.blocks, measured.note, reply.lowered_hash));
-    // Memory: only those that may be compared at the end stay built.
+    // To save memory, only candidates of the final comparison stay built.
     bool may_win = std::any_of(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(std::min(finalists, measured_.size())),
                                [&](const Tried& t) { return t.candidate.id == candidate.id; });
     if (!may_win) { pool.drop(candidate.id); }
@@ -294,7 +295,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
   return true;
 }
 
-// The fastest few, in turns, with more blocks: what a short screening cannot tell apart.
+// Measures the fastest few again, in turns and with more blocks, as a short screening cannot tell them apart.
 auto Session::confirm(WorkerPool& pool) -> void {
   size_t count = std::min(finalists, measured_.size());
   if (count == 0) { return; }
@@ -320,7 +321,7 @@ auto Session::confirm(WorkerPool& pool) -> void {
                    [](const Tried& a, const Tried& b) { return std::pair(a.seconds, a.candidate.id) < std::pair(b.seconds, b.candidate.id); });
 }
 
-// What earlier searches measured and this one, stopped before it came to them, has not taken up: trials too, answered from the database.
+// Takes up the records of earlier searches that this search was stopped before proposing. They count as trials from the database.
 void Session::recall(const std::vector<Record>& records) {
   std::unordered_set<std::string_view> met;
   for (const Tried& tried : measured_) { met.insert(tried.candidate.trace); }
@@ -343,7 +344,7 @@ void Session::recall(const std::vector<Record>& records) {
 
 auto Session::run() -> Result<SessionResult> {
   PrimFunc func = module_->find(function_);
-  if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "there is no such function"); }
+  if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the module has no such function"); }
   if (!root_block(func)) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "it is not at schedule level (no blocks to schedule)");
   }
@@ -387,7 +388,7 @@ auto Session::run() -> Result<SessionResult> {
   auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
       .finalists = {}, .result = std::move(result_), .pool = std::move(pool), .database = std::move(database), .options = options_, .start = start_});
   for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record}); }
-  // What was asked of the session is of no concern to who has the comparison.
+  // The callbacks of the session do not apply to the comparison.
   parts->options.stop = {};
   auto comparison = std::make_unique<Comparison>(std::move(parts));
   if (stopped_ && options_.compare_later && !measured_.empty()) {
@@ -418,13 +419,13 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
   for (Finalist& finalist : parts_->finalists) {
     if (options.verify) {
       CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds);
-      // It was not found wrong: nothing was found.
+      // The comparison did not end, so the candidate is neither right nor wrong.
       if (!reply.equal && abandon && abandon()) {
         result.abandoned = true;
         break;
       }
       if (!reply.equal) {
-        result.notes.push_back("a candidate of " + std::to_string(finalist.seconds) + " s was left out: " + reply.note);
+        result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note);
         LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
         continue;

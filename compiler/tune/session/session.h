@@ -1,12 +1,12 @@
-// A tuning session: one function, one target, a budget; from the design space through search and measurement to a best
-// schedule that was verified before it is offered.
+// A tuning session for one function, one target and one budget: from the design space through search and measurement to the best schedule, which is
+// verified before it is offered.
 //
-// Everything measured goes to the database at once. A session that stops for any reason (budget, cancel, crash) keeps its
-// best; started again with the same seed it makes the same proposals, finds their records, and goes on where it was. Stopped before
-// it came to all of them, it has them still: the best of the program's records on this target and machine is its best.
+// Every measurement goes to the database at once. A session that stops for any reason (budget, cancel, crash) loses nothing: started again with the same
+// seed it makes the same proposals, finds their records, and continues from there. Stopped before it has proposed all of them again, it still
+// takes the best of the program's records on this target and machine.
 //
-// To stop takes a moment, to compare the best with the program may take minutes: who asked for a stop is told of it first
-// (`Progress::is_stopped`), and may leave the comparison to another thread.
+// Stopping takes a moment, but the comparison of the best with the program may take minutes. `Progress::is_stopped` reports the stop before the
+// comparison, which may be left to another thread.
 #pragma once
 
 #include <functional>
@@ -25,24 +25,24 @@
 namespace loopsmith::tune {
 
 struct Progress {
-  int trials = 0;                // done, by measurement or from the database
+  int trials = 0;                // finished ones, measured or found in the database
   int trials_total = 0;          // 0: bounded by time only
   double elapsed_seconds = 0;
   double limit_seconds = 0;      // 0: bounded by trials only
   double best_seconds = 0;       // 0: none yet
-  double plain_seconds = 0;      // the program as it is; 0: not measured yet
+  double plain_seconds = 0;      // of the program as written; 0: not measured yet
   double flops = 0;              // of one call
   int from_database = 0;
-  std::map<std::string, int> failures;   // by how they ended
+  std::map<std::string, int> failures;   // counts by the way they ended
   std::string phase;             // "measuring", "paused", "confirming", "verifying"
-  std::vector<double> trial_seconds;     // of every trial, in order; 0: it was not measured to its end
-  std::string best_python;       // the statements of the best so far, as a script
-  bool is_stopped = false;       // by `stop`: nothing is measured any more
+  std::vector<double> trial_seconds;     // of every trial, in order; 0: it has no time
+  std::string best_python;       // the statements of the best candidate, as script
+  bool is_stopped = false;       // `stop` ended the search: nothing more is measured
 };
 
 struct SessionOptions {
-  int trials = 0;                // 0: no limit but time
-  double seconds = 60;           // 0: no limit but trials
+  int trials = 0;                // 0: limited by time only
+  double seconds = 60;           // 0: limited by trials only
   uint64_t seed = 0;
   Strategy strategy = Strategy::Guided;
   std::string database;          // path; ":memory:" keeps nothing
@@ -50,37 +50,37 @@ struct SessionOptions {
   int workers = 2;
   size_t batch = 16;
   bool verify = true;
-  double verify_seconds = 120;   // limit
+  double verify_seconds = 120;   // the limit of the comparison
   std::function<void(const Progress&)> on_progress;
-  std::function<bool()> stop;    // asked often; true: stop and keep the best
-  std::function<bool()> paused;  // asked often; true: what is under way ends, nothing else is begun until it is false or `stop` is true. No time of the budget passes
-  std::function<bool()> abandon; // asked often while the best is compared; true: it is not, and nothing is found
-  bool compare_later = false;    // a session that `stop` ended leaves the comparison to who asked: `SessionResult::comparison`
+  std::function<bool()> stop;    // called often; true: stop and keep the best
+  std::function<bool()> paused;  // called often; true: the running measurement ends, and nothing starts until it is false or `stop` is true. The budget's clock stands still
+  std::function<bool()> abandon; // called often during the comparison; true: it ends, and nothing is found
+  bool compare_later = false;    // after `stop` the comparison is left to the caller: `SessionResult::comparison`
 };
 
 class Comparison;
 
 struct SessionResult {
-  bool found = false;            // something measured, and verified where asked
+  bool found = false;            // a candidate was measured, and verified where that is asked for
   std::string trace;             // TVM's JSON
   std::string trace_python;      // lines of a schedule function's body
   double best_seconds = 0;
-  double spread_seconds = 0;     // of the turns in which the fastest were compared: how far the farthest is; of one that was not compared, the median absolute deviation
-  int timings = 0;               // that `best_seconds` is the median of: runs of the kernel, many at a time where it is short
+  double spread_seconds = 0;     // the largest deviation among the turns of the final comparison; without one the median absolute deviation
+  int timings = 0;               // the number of timings that `best_seconds` is the median of; a short kernel runs many times in each
   double plain_seconds = 0;
   double flops = 0;
-  std::string verified;          // how
-  bool is_unscheduled_best = false;   // no schedule beat the program as it is
-  bool stopped = false;          // by `stop`, not by the budget
+  std::string verified;          // the way of verification; empty: not verified
+  bool is_unscheduled_best = false;   // no schedule is faster than the program as written
+  bool stopped = false;          // `stop` ended the search, not the budget
   Progress progress;
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
-  bool abandoned = false;        // by `abandon`
-  std::unique_ptr<Comparison> comparison;   // what is still to be compared; none: all that is needed was
+  bool abandoned = false;        // `abandon` ended the comparison
+  std::unique_ptr<Comparison> comparison;   // the comparison that is left to the caller; null: none is
 };
 
-/// The fastest candidates of a search that was stopped, none of them compared with the program yet, and the workers that hold
-/// them. It has text and processes and no nodes, so that one thread, whichever, may finish it. Ends its workers.
+/// The fastest candidates of a stopped search, not yet compared with the program, and the workers that hold them. Holds text and processes but no IR nodes,
+/// so that any one thread may finish it. The destructor ends the workers.
 class Comparison {
  public:
   struct Parts;
@@ -90,8 +90,8 @@ class Comparison {
   ~Comparison();
 
   [[nodiscard]] auto best_seconds() const -> double;
-  /// The fastest whose results are right; what the database says of them is marked. Once. `on_progress` of the session's
-  /// options is not called any more where `abandon` is given.
+  /// Finds the fastest candidate with the right results and marks the verified and wrong ones in the database. Call it once. With `abandon`, `on_progress` of
+  /// the session's options is no longer called.
   [[nodiscard]] auto finish(std::function<bool()> abandon = {}) -> Result<SessionResult>;
 
  private:
@@ -102,11 +102,11 @@ class Comparison {
 [[nodiscard]] auto tune(const IRModule& module, Name function, const target::Target& target, const std::string& label,
                         const SessionOptions& options) -> Result<SessionResult>;
 
-/// Arithmetic operations of one call: the leaf blocks' operations on values, index arithmetic left out.
+/// The arithmetic operations of one call: those of the leaf blocks on values, without index arithmetic.
 [[nodiscard]] auto count_flops(const IRModule& module, Name function) -> double;
 
-/// Seconds that a call takes at least on a machine: its arithmetic, or its buffers once through memory, whichever is more. 0: not known,
-/// since a shape is symbolic or the arithmetic is not in float32.
+/// The least seconds of a call on a machine: the time for its arithmetic, or for moving its buffers through memory once, whichever is more. 0: not known,
+/// as a shape is symbolic or the arithmetic is not in float32.
 [[nodiscard]] auto least_seconds(const IRModule& module, Name function, const target::Peaks& peaks) -> double;
 
 }  // namespace loopsmith::tune

@@ -1,6 +1,7 @@
 // Facts on the blocks of a function: see analysis.h.
 #include "tune/space/analysis.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -82,107 +83,133 @@ auto is_multiply_add(const Stmt& body) -> bool {
   return product(sum->a) || product(sum->b);
 }
 
+/// Numbers of the loops around a block, by the variable of a loop and by the iter var that is bound to it.
+struct LoopNumbers {
+  std::map<const VarNode*, size_t> of_loop;
+  std::map<const VarNode*, size_t> of_iter;
+};
+
+/// The loops around a block. False: a loop has no constant extent, does not start at 0, or is not serial.
+auto add_loops(const FuncState& func, const Place& place, BlockFact& fact, LoopNumbers& numbers) -> bool {
+  bool is_simple = true;
+  for (const Place* loop : func.loops(place)) {
+    LoopFact l;
+    l.id = loop->id;
+    l.name = loop->loop->var->name.str();
+    auto extent = as_int(loop->loop->extent);
+    if (!extent || !is_zero(loop->loop->min) || loop->loop->for_kind != ForKind::Serial) { is_simple = false; }
+    l.extent = extent.value_or(0);
+    numbers.of_loop[loop->loop->var.get()] = fact.loops.size();
+    fact.loops.push_back(l);
+    fact.instances *= static_cast<double>(l.extent);
+  }
+  return is_simple;
+}
+
+/// The iter vars that are bound to loops; a constant binding (to a unit loop) is fine too. False: a binding is of another kind, or a loop is not bound to
+/// exactly one iter var.
+auto bind_iter_vars(const Place& place, BlockFact& fact, LoopNumbers& numbers) -> bool {
+  bool is_simple = true;
+  const Block& block = *place.block();
+  std::vector<int> bound(fact.loops.size(), 0);
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const auto* v = place.realize->iter_values[i].as<VarNode>();
+    auto found = v ? numbers.of_loop.find(v) : numbers.of_loop.end();
+    bool reduction = iter.kind == IterKind::Reduction;
+    fact.has_reduction = fact.has_reduction || reduction;
+    if (iter.kind != IterKind::Spatial && !reduction) { is_simple = false; }
+    if (found == numbers.of_loop.end()) {
+      if (!as_int(place.realize->iter_values[i])) { is_simple = false; }
+      continue;
+    }
+    numbers.of_iter[iter.var.get()] = found->second;
+    fact.loops[found->second].is_reduction = reduction;
+    ++bound[found->second];
+  }
+  return is_simple && std::all_of(bound.begin(), bound.end(), [](int count) { return count == 1; });
+}
+
+auto access_of(const Body::Found& found, size_t loops, const LoopNumbers& numbers) -> AccessFact {
+  AccessFact access;
+  access.buffer = found.buffer.get();
+  access.is_write = found.is_write;
+  access.bytes = found.buffer->dtype.element_bytes();
+  for (const Expr& extent : found.buffer->shape) { access.shape.push_back(as_int(extent).value_or(0)); }
+  for (const Expr& index : found.indices) {
+    std::vector<int64_t> strides(loops, 0);
+    if (auto sum = linear(index)) {
+      for (auto [v, c] : sum->terms) {
+        auto loop = numbers.of_iter.find(v);
+        if (loop != numbers.of_iter.end()) { strides[loop->second] += c; }
+      }
+    } else {
+      access.is_affine = false;
+    }
+    access.strides.push_back(std::move(strides));
+  }
+  return access;
+}
+
+/// Accesses to one buffer with the same strides count as one.
+void add_access(BlockFact& fact, AccessFact access) {
+  bool is_new = true;
+  for (AccessFact& known : fact.accesses) {
+    if (known.buffer == access.buffer && known.strides == access.strides) {
+      known.is_write = known.is_write || access.is_write;
+      is_new = false;
+    }
+  }
+  if (is_new) { fact.accesses.push_back(std::move(access)); }
+}
+
+auto fact_of(const FuncState& func, const Place& place) -> BlockFact {
+  const Block& block = *place.block();
+  BlockFact fact;
+  fact.id = place.id;
+  fact.name = block.name.str();
+  LoopNumbers numbers;
+  bool has_simple_loops = add_loops(func, place, fact, numbers);
+  bool has_simple_bindings = bind_iter_vars(place, fact, numbers);
+  Body body;
+  body.visit(block.body);
+  fact.flops = body.flops;
+  fact.uses_branch = body.uses_branch;
+  fact.is_expensive = body.is_expensive;
+  fact.is_multiply_add = is_multiply_add(block.body);
+  fact.is_simple = is_one(place.realize->predicate) && has_simple_loops && has_simple_bindings && block.body.as<BufferStore>() && block.alloc_buffers.empty() &&
+                   block.match_buffers.empty();
+  for (const Body::Found& found : body.accesses) { add_access(fact, access_of(found, fact.loops.size(), numbers)); }
+  return fact;
+}
+
+/// Finds producers and consumers by the buffers that they write and read. Blocks that write parameters are outputs.
+void connect(const FuncState& func, std::vector<BlockFact>& facts) {
+  std::map<const BufferNode*, std::vector<size_t>> writers;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    for (const AccessFact& access : facts[i].accesses) {
+      if (access.is_write) { continue; }
+      for (size_t w : writers[access.buffer]) {
+        if (w != i) { facts[i].producers.push_back(w); facts[w].consumers.push_back(i); }
+      }
+    }
+    for (const AccessFact& access : facts[i].accesses) {
+      if (!access.is_write) { continue; }
+      writers[access.buffer].push_back(i);
+      for (const auto& [param, buffer] : func.func()->buffer_map) {
+        if (buffer.get() == access.buffer) { facts[i].is_output = true; }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 auto analyze(const FuncState& func) -> std::vector<BlockFact> {
   std::vector<BlockFact> out;
   if (!func.is_schedulable()) { return out; }
-  std::map<NodeId, size_t> index;
-  for (const Place* place : func.child_blocks(func.root())) {
-    const Block& block = *place->block();
-    BlockFact fact;
-    fact.id = place->id;
-    fact.name = block.name.str();
-    std::map<const VarNode*, size_t> loop_of;
-    bool simple = is_one(place->realize->predicate);
-    for (const Place* loop : func.loops(*place)) {
-      LoopFact l;
-      l.id = loop->id;
-      l.name = loop->loop->var->name.str();
-      auto extent = as_int(loop->loop->extent);
-      if (!extent || !is_zero(loop->loop->min) || loop->loop->for_kind != ForKind::Serial) { simple = false; }
-      l.extent = extent.value_or(0);
-      loop_of[loop->loop->var.get()] = fact.loops.size();
-      fact.loops.push_back(l);
-      fact.instances *= static_cast<double>(l.extent);
-    }
-    // Iter vars that are loops; a constant binding (a unit loop's) is fine too.
-    std::map<const VarNode*, size_t> iter_loop;
-    std::vector<int> bound(fact.loops.size(), 0);
-    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-      const IterVar& iter = block.iter_vars[i];
-      const auto* v = place->realize->iter_values[i].as<VarNode>();
-      auto found = v ? loop_of.find(v) : loop_of.end();
-      bool reduction = iter.kind == IterKind::Reduction;
-      fact.has_reduction = fact.has_reduction || reduction;
-      if (iter.kind != IterKind::Spatial && !reduction) { simple = false; }
-      if (found == loop_of.end()) {
-        if (!as_int(place->realize->iter_values[i])) { simple = false; }
-        continue;
-      }
-      iter_loop[iter.var.get()] = found->second;
-      fact.loops[found->second].is_reduction = reduction;
-      ++bound[found->second];
-    }
-    for (int b : bound) { simple = simple && b == 1; }
-
-    Body body;
-    body.visit(block.body);
-    fact.flops = body.flops;
-    fact.uses_branch = body.uses_branch;
-    fact.is_expensive = body.is_expensive;
-    fact.is_multiply_add = is_multiply_add(block.body);
-    simple = simple && block.body.as<BufferStore>() && block.alloc_buffers.empty() && block.match_buffers.empty();
-    fact.is_simple = simple;
-    for (const Body::Found& found : body.accesses) {
-      AccessFact access;
-      access.buffer = found.buffer.get();
-      access.is_write = found.is_write;
-      access.bytes = found.buffer->dtype.element_bytes();
-      for (const Expr& extent : found.buffer->shape) { access.shape.push_back(as_int(extent).value_or(0)); }
-      for (const Expr& e : found.indices) {
-        std::vector<int64_t> strides(fact.loops.size(), 0);
-        auto l = linear(e);
-        if (l) {
-          for (auto [v, c] : l->terms) {
-            auto loop = iter_loop.find(v);
-            if (loop != iter_loop.end()) { strides[loop->second] += c; }
-          }
-        } else {
-          access.is_affine = false;
-        }
-        access.strides.push_back(std::move(strides));
-      }
-      bool is_new = true;
-      for (AccessFact& known : fact.accesses) {
-        if (known.buffer == access.buffer && known.strides == access.strides) {
-          known.is_write = known.is_write || access.is_write;
-          is_new = false;
-        }
-      }
-      if (is_new) { fact.accesses.push_back(std::move(access)); }
-    }
-    index[place->id] = out.size();
-    out.push_back(std::move(fact));
-  }
-  // Who reads what whom wrote; parameters are outputs.
-  std::map<const BufferNode*, std::vector<size_t>> writers;
-  for (size_t i = 0; i < out.size(); ++i) {
-    for (const AccessFact& access : out[i].accesses) {
-      if (!access.is_write) {
-        for (size_t w : writers[access.buffer]) {
-          if (w != i) { out[i].producers.push_back(w); out[w].consumers.push_back(i); }
-        }
-      }
-    }
-    for (const AccessFact& access : out[i].accesses) {
-      if (!access.is_write) { continue; }
-      writers[access.buffer].push_back(i);
-      for (const auto& [param, buffer] : func.func()->buffer_map) {
-        if (buffer.get() == access.buffer) { out[i].is_output = true; }
-      }
-    }
-  }
+  for (const Place* place : func.child_blocks(func.root())) { out.push_back(fact_of(func, *place)); }
+  connect(func, out);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What the rules of the design space need to know of a function before anything is scheduled: its blocks, their loops,
-// which buffers they read and write with which strides, who feeds whom.
+// Facts about an unscheduled function for the rules of the design space: its blocks, their loops, the buffers that they access with their strides, producers
+// and consumers.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Every block for itself: outer loops in parallel, the innermost in vectors, elementwise blocks inlined where asked. It is
-// the whole space of elementwise programs, and the last resort of programs that no other rule knows.
+// Each block on its own: outer loops in parallel, the innermost vectorized, elementwise blocks inlined by choice. This is the whole space of elementwise
+// programs, and the fallback for programs that no other rule covers.
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // Chains over common outer loops (softmax, normalisations, pooling and what follows): the last block's outer loops
 // become one parallel loop of rows; the blocks before it move under it, so that a row stays in the cache, or are inlined.
-// A reduction along a row can be factored into several running results side by side (rfactor), which is what lets it use
-// vectors: one chain of additions waits for each of them in turn.
+// A reduction along a row can be factored into several running results side by side (rfactor). Only then can it use vectors: in a single chain each addition
+// waits for the one before.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -38,7 +38,7 @@ class RowSketch : public Sketch {
       Knob place{"place " + block.name, {{under_row}, {at_root}}};
       if (!block.has_reduction && block.is_simple && !block.is_output) { place.choices.push_back({inlined}); }
       knobs_.push_back(std::move(place));
-      // The reduction loop must be the innermost one to be cut for vectors.
+      // Only the innermost reduction loop can be split for vectors.
       if (can_factor && block.is_simple && block.has_reduction && block.loops.back().is_reduction) {
         Knob factor{"side by side in " + block.name, {{1}}};
         for (int64_t d : divisors(block.loops.back().extent)) {
@@ -142,7 +142,7 @@ class RowSketch : public Sketch {
   static constexpr size_t none = static_cast<size_t>(-1);
   struct Part { size_t block; size_t place_knob; size_t factor_knob; };
 
-  // The running results side by side: the last loop, vectorized; the start values in a loop of their own.
+  // The running results side by side become the last loop, vectorized; their initial values get a loop of their own.
   auto vectorize_factored(Schedule& sch, BlockRV block) const -> Status {
     LOOPSMITH_TRY(loops, get_loops(sch, block));
     if (loops.size() < 2) { return ok(); }

@@ -1,9 +1,9 @@
 // A design space: a few sketches, each a recipe of primitives with knobs left open.
 //
 // A *knob* is a decision with its choices written out (tile sizes of a loop, whether to pack an operand); a *point* is one
-// choice per knob. A sketch turns a point into schedule primitives that a person could have typed, and says in
-// advance, from the point alone, what time to expect (cost/draft.h) and what to learn from (features). Points are a few
-// bytes: the search works on them, and builds a schedule only for the few it wants measured.
+// choice per knob. A sketch turns a point into schedule primitives that a person could have typed. From the point alone it predicts the time
+// (cost/draft.h) and computes the features to learn from. Points take a few bytes: the search works on them, and builds schedules only for the few that are
+// measured.
 //
 // One file per rule; space/all.cpp lists them.
 #pragma once
@@ -38,14 +38,14 @@ class Sketch {
   virtual ~Sketch() = default;
   [[nodiscard]] auto name() const -> const std::string& { return name_; }
   [[nodiscard]] auto knobs() const -> const std::vector<Knob>& { return knobs_; }
-  /// How many points; saturates at 1e18.
+  /// The number of points; saturates at 1e18.
   [[nodiscard]] auto size() const -> double;
 
-  /// Applies the recipe. An error means that this point is not legal after all; it is then left out.
+  /// Applies the recipe. An error means that the point is not legal and is left out.
   [[nodiscard]] virtual auto apply(schedule::Schedule& sch, const Point& point) const -> Status = 0;
-  /// Seconds expected; infinity for points that are not worth a look (too many registers by far, too few tasks).
+  /// The expected seconds; infinity for points that are not worth measuring (far too many registers, too few tasks).
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
-  /// What the residual model sees; of one length for all points of the sketch.
+  /// The input of the residual model; of one length for all points of the sketch.
   [[nodiscard]] virtual auto features(const Point& point) const -> std::vector<double> = 0;
 
  protected:
@@ -56,7 +56,7 @@ class Sketch {
   std::vector<Knob> knobs_;
 };
 
-/// What a rule is given.
+/// The input of a rule.
 struct SpaceContext {
   const IRModule& module;
   Name function;
@@ -71,8 +71,7 @@ void add_tile_sketches(const SpaceContext& context, Sketches& out);   // space/t
 void add_row_sketches(const SpaceContext& context, Sketches& out);    // space/rows.cpp: chains over common outer loops
 void add_flat_sketches(const SpaceContext& context, Sketches& out);   // space/flat.cpp: every block for itself
 
-/// All sketches for a function. Never empty for a schedulable function: what no rule improves is still
-/// the program as it is.
+/// All sketches for a function. Never empty for a schedulable function: where no rule applies, the program as written is a sketch.
 [[nodiscard]] auto design_space(const SpaceContext& context) -> Sketches;
 
 }  // namespace loopsmith::tune

@@ -1,4 +1,4 @@
-// Small compositions of primitives that several rules use. Each is what a person would type.
+// Small compositions of primitives that several rules use, as a person would type them.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ namespace loopsmith::tune {
     -> Result<std::vector<schedule::LoopRV>>;
 [[nodiscard]] auto fuse(schedule::Schedule& sch, const std::vector<schedule::LoopRV>& loops) -> Result<schedule::LoopRV>;
 
-/// Makes the last `inner` loops of a block straight-line vector code: the last one vectorized (in chunks where it is long),
-/// the others unrolled while the whole stays small.
+/// Turns the last `inner` loops of a block into straight-line vector code: vectorizes the last one (in chunks where it is long) and unrolls the others as
+/// long as the code stays small.
 [[nodiscard]] auto vectorize_inner(schedule::Schedule& sch, schedule::BlockRV block, size_t inner, int lanes, bool unroll) -> Status;
 
-/// Spreads a block of spatial loops over the cores and vectorizes its last loop; leaves a block it cannot improve as it is.
+/// Distributes a block of spatial loops over the cores and vectorizes its last loop; leaves a block unchanged that it cannot improve.
 [[nodiscard]] auto flatten_block(schedule::Schedule& sch, schedule::BlockRV block, int lanes, int64_t parallel_from) -> Status;
 
 }  // namespace loopsmith::tune

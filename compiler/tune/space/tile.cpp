@@ -32,7 +32,7 @@ constexpr int64_t parallel_from = 16384;
 
 auto ceil_div(int64_t a, int64_t b) -> int64_t { return (a + b - 1) / b; }
 
-// Ways to cut a spatial loop into [outer, middle, register].
+// All ways to split a spatial loop into [outer, middle, register].
 auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes) -> std::vector<std::vector<int64_t>> {
   std::vector<std::vector<int64_t>> out;
   for (int64_t r : register_sizes) {
@@ -41,7 +41,7 @@ auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes)
     for (int64_t m : middles) { out.push_back({tiles / m, m, r}); }
   }
   if (out.size() > max_choices) {
-    // Thin out evenly: neighbours are alike.
+    // Thin out evenly, as neighbours take similar times.
     std::vector<std::vector<int64_t>> thin;
     for (size_t i = 0; i < max_choices; ++i) { thin.push_back(out[i * out.size() / max_choices]); }
     out = std::move(thin);
@@ -54,7 +54,7 @@ auto row_sizes(int64_t extent) -> std::vector<int64_t> {
   for (int64_t d : divisors(extent)) {
     if (d <= max_register_rows) { out.push_back(d); }
   }
-  // Nothing between 3 and 16 divides: tiles with a predicated rest.
+  // No divisor lies between 3 and 16: tiles with a predicated tail.
   if (extent > max_register_rows && (out.empty() || out.back() < 4)) {
     for (int64_t r : {4, 6, 8}) { out.push_back(r); }
   }
@@ -125,6 +125,17 @@ class TileSketch : public Sketch {
  private:
   struct Producer { std::string name; bool can_inline; size_t knob; double bytes; };
   struct Packable { size_t access; size_t knob; };
+  /// The blocks that `apply` copies through: the one that runs on the finished tile, if any, and the packed operands.
+  struct Copies { std::optional<BlockRV> last; std::vector<BlockRV> packs; };
+  /// The loops of the tiled block: the fused outer tiles, and the groups inside.
+  struct Tiles { std::optional<LoopRV> tasks; std::vector<LoopRV> middle, reduction_outer, reduction_inner, registers; };
+
+  // The steps of `apply`, in their order.
+  auto inline_blocks(Schedule& sch, const Point& point) const -> Status;
+  auto add_copies(Schedule& sch, const Point& point, BlockRV block) const -> Result<Copies>;
+  auto tile_loops(Schedule& sch, const Point& point, BlockRV block) const -> Result<Tiles>;
+  auto move_blocks(Schedule& sch, const Point& point, const Copies& copies, const Tiles& tiles) const -> Status;
+  auto vectorize_blocks(Schedule& sch, const Point& point, BlockRV block, const Copies& copies, const Tiles& tiles) const -> Status;
 
   auto add_knob(std::string name, int64_t choices) -> size_t {
     Knob knob{std::move(name), {}};
@@ -190,7 +201,7 @@ class TileSketch : public Sketch {
   CoreModel core_;
   size_t vector_loop_;
   int lanes_ = 16;
-  std::vector<std::string> inlined_;   // consumers that vanish
+  std::vector<std::string> inlined_;   // inlined consumers
   std::string fused_;                  // the last consumer; empty: none
   std::vector<Producer> producers_;
   std::vector<std::string> others_;
@@ -198,12 +209,12 @@ class TileSketch : public Sketch {
   std::vector<Packable> packable_;
 };
 
-auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
-  auto step = [](Result<Value> result) -> Status {
-    if (!result.ok()) { return std::move(result).diagnostics(); }
-    return ok();
-  };
-  LOOPSMITH_TRY(block, get_block(sch, anchor_.name));
+auto step(Result<Value> result) -> Status {
+  if (!result.ok()) { return std::move(result).diagnostics(); }
+  return ok();
+}
+
+auto TileSketch::inline_blocks(Schedule& sch, const Point& point) const -> Status {
   for (const std::string& name : inlined_) {
     LOOPSMITH_TRY(consumer, get_block(sch, name));
     LOOPSMITH_CHECK(step(sch.call("compute_inline", {consumer})));
@@ -213,17 +224,18 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     LOOPSMITH_TRY(inlined, get_block(sch, producer.name));
     LOOPSMITH_CHECK(step(sch.call("compute_inline", {inlined})));
   }
+  return ok();
+}
 
-  bool outer_reduction = has_outer_reduction(point);
-  std::optional<BlockRV> last;   // runs on the finished tile
+auto TileSketch::add_copies(Schedule& sch, const Point& point, BlockRV block) const -> Result<Copies> {
+  Copies copies;
   if (!fused_.empty()) {
     LOOPSMITH_TRY(consumer, get_block(sch, fused_));
-    last = consumer;
-  } else if (!outer_reduction) {
+    copies.last = consumer;
+  } else if (!has_outer_reduction(point)) {
     LOOPSMITH_TRY(written, sch.call("cache_write", {block, Value(0), Value("local")}));
-    last = *written.as<BlockRV>();
+    copies.last = *written.as<BlockRV>();
   }
-  std::vector<BlockRV> packs;
   for (const Packable& packable : packable_) {
     if (chosen(point, packable.knob)[0] == 0) { continue; }
     LOOPSMITH_TRY(place, sch.get(block));
@@ -231,59 +243,76 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     for (size_t i = 0; i < reads.size(); ++i) {
       if (reads[i].buffer->name.view() != anchor_.accesses[packable.access].buffer->name.view()) { continue; }
       LOOPSMITH_TRY(packed, sch.call("cache_read", {block, Value(static_cast<int64_t>(i)), Value("global")}));
-      packs.push_back(*packed.as<BlockRV>());
+      copies.packs.push_back(*packed.as<BlockRV>());
       break;
     }
   }
+  return copies;
+}
 
+auto TileSketch::tile_loops(Schedule& sch, const Point& point, BlockRV block) const -> Result<Tiles> {
   LOOPSMITH_TRY(loops, get_loops(sch, block));
   bool vector_first = chosen(point, order_knob_)[0] == 1;
+  Tiles tiles;
   std::vector<std::vector<LoopRV>> parts;
-  std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
+  std::vector<LoopRV> outer;
   for (size_t l = 0; l < loops.size(); ++l) {
     if (anchor_.loops[l].is_reduction && chosen(point, l)[0] == 1) {
-      // Not cut: a unit loop outside would count as a reduction loop there.
-      reduction_inner.push_back(loops[l]);
+      // Not split: a unit loop outside would count as a reduction loop there.
+      tiles.reduction_inner.push_back(loops[l]);
       parts.emplace_back();
       continue;
     }
     LOOPSMITH_TRY(cut, split(sch, loops[l], chosen(point, l)));
     if (anchor_.loops[l].is_reduction) {
-      reduction_outer.push_back(cut[0]);
-      reduction_inner.push_back(cut[1]);
+      tiles.reduction_outer.push_back(cut[0]);
+      tiles.reduction_inner.push_back(cut[1]);
     }
     parts.push_back(std::move(cut));
   }
   for (size_t l : spatial_order(false)) { outer.push_back(parts[l][0]); }
-  for (size_t l : spatial_order(vector_first)) { middle.push_back(parts[l][1]); }
-  for (size_t l : spatial_order(false)) { registers.push_back(parts[l][2]); }
+  for (size_t l : spatial_order(vector_first)) { tiles.middle.push_back(parts[l][1]); }
+  for (size_t l : spatial_order(false)) { tiles.registers.push_back(parts[l][2]); }
   std::vector<Value> order;
-  for (const auto* group : {&outer, &reduction_outer, &middle, &reduction_inner, &registers}) {
+  for (const auto* group : {&outer, &tiles.reduction_outer, &tiles.middle, &tiles.reduction_inner, &tiles.registers}) {
     order.insert(order.end(), group->begin(), group->end());
   }
   LOOPSMITH_CHECK(step(sch.call("reorder", order)));
   LOOPSMITH_TRY(tasks, fuse(sch, outer));
+  tiles.tasks = tasks;
+  return tiles;
+}
 
-  if (last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*last, outer_reduction ? tasks : middle.back()}))); }
-  for (BlockRV pack : packs) { LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? middle.front() : outer_reduction ? reduction_outer.back() : tasks}))); }
+auto TileSketch::move_blocks(Schedule& sch, const Point& point, const Copies& copies, const Tiles& tiles) const -> Status {
+  bool outer_reduction = has_outer_reduction(point);
+  bool vector_first = chosen(point, order_knob_)[0] == 1;
+  if (copies.last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*copies.last, outer_reduction ? *tiles.tasks : tiles.middle.back()}))); }
+  for (BlockRV pack : copies.packs) {
+    LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? tiles.middle.front() : outer_reduction ? tiles.reduction_outer.back() : *tiles.tasks})));
+  }
   for (const Producer& producer : producers_) {
     if (chosen(point, producer.knob)[0] != 1) { continue; }
     LOOPSMITH_TRY(moved, get_block(sch, producer.name));
-    LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, tasks})));
+    LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, *tiles.tasks})));
   }
+  return ok();
+}
+
+auto TileSketch::vectorize_blocks(Schedule& sch, const Point& point, BlockRV block, const Copies& copies, const Tiles& tiles) const -> Status {
+  bool outer_reduction = has_outer_reduction(point);
   // Straight-line vector code on the tile.
-  LOOPSMITH_CHECK(vectorize_inner(sch, block, registers.size(), lanes_, true));
-  if (last) {
-    LOOPSMITH_TRY(last_loops, get_loops(sch, *last));
-    LOOPSMITH_TRY(attached, sch.get(outer_reduction ? tasks : middle.back()));
+  LOOPSMITH_CHECK(vectorize_inner(sch, block, tiles.registers.size(), lanes_, true));
+  if (copies.last) {
+    LOOPSMITH_TRY(last_loops, get_loops(sch, *copies.last));
+    LOOPSMITH_TRY(attached, sch.get(outer_reduction ? *tiles.tasks : tiles.middle.back()));
     size_t inside = 0;
     for (size_t i = last_loops.size(); i-- > 0; ++inside) {
       LOOPSMITH_TRY(place, sch.get(last_loops[i]));
       if (place->id == attached->id) { break; }
     }
-    LOOPSMITH_CHECK(vectorize_inner(sch, *last, inside, lanes_, !outer_reduction));
+    LOOPSMITH_CHECK(vectorize_inner(sch, *copies.last, inside, lanes_, !outer_reduction));
   }
-  for (BlockRV pack : packs) { LOOPSMITH_CHECK(vectorize_inner(sch, pack, 1, lanes_, false)); }
+  for (BlockRV pack : copies.packs) { LOOPSMITH_CHECK(vectorize_inner(sch, pack, 1, lanes_, false)); }
   for (const Producer& producer : producers_) {
     int64_t place = chosen(point, producer.knob)[0];
     if (place == 2) { continue; }
@@ -293,13 +322,23 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   }
   for (const std::string& name : others_) {
     LOOPSMITH_TRY(other, get_block(sch, name));
-    // Best effort: a block that does not allow it stays as it is.
+    // A block that refuses this stays unchanged.
     Schedule before = sch;
     if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
   }
-  LOOPSMITH_CHECK(step(sch.call("parallel", {tasks})));
-  // Last: what is left of the block is no reduction any more, and loops of it could no longer be vectorized.
-  return step(sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
+  return ok();
+}
+
+auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
+  LOOPSMITH_TRY(block, get_block(sch, anchor_.name));
+  LOOPSMITH_CHECK(inline_blocks(sch, point));
+  LOOPSMITH_TRY(copies, add_copies(sch, point, block));
+  LOOPSMITH_TRY(tiles, tile_loops(sch, point, block));
+  LOOPSMITH_CHECK(move_blocks(sch, point, copies, tiles));
+  LOOPSMITH_CHECK(vectorize_blocks(sch, point, block, copies, tiles));
+  LOOPSMITH_CHECK(step(sch.call("parallel", {*tiles.tasks})));
+  // This comes last: afterwards the block is no reduction, and its loops could not be vectorized.
+  return step(sch.call("decompose_reduction", {block, has_outer_reduction(point) ? tiles.reduction_outer.front() : tiles.reduction_inner.front()}));
 }
 
 auto TileSketch::draft(const Point& point) const -> double {
@@ -441,7 +480,7 @@ void add_tile_sketches(const SpaceContext& context, Sketches& out) {
     if (reuse && work > most) { most = work; anchor = i; }
   }
   if (anchor == blocks.size()) { return; }
-  // Vectors run along the last dimension of what is written.
+  // Vectors run along the last dimension of the output.
   const BlockFact& block = blocks[anchor];
   size_t vector_loop = block.loops.size();
   for (const AccessFact& access : block.accesses) {

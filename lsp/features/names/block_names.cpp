@@ -51,8 +51,8 @@ auto NameFinder::scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
   return only;
 }
 
-auto NameFinder::unnamed_program(const syn::Expr& value) -> uint32_t {
-  Giving value = giving(value);
+auto NameFinder::unnamed_program(const syn::Expr& program) -> uint32_t {
+  Giving value = giving(program);
   if (value.entity == no_entity || !value.is_call) { return value.entity; }
   uint32_t entity = new_entity(Name(), EntityKind::Variable, 0, false);
   table_.gives[entity].push_back(value);

@@ -158,7 +158,7 @@ class NameFinder {
   void bind_block(const syn::StringExpr& name);
   auto scheduled_program(const syn::ScheduleForm& form) -> uint32_t;
   /// `make(16)`: an entity without a name or a place of its own.
-  auto unnamed_program(const syn::Expr& value) -> uint32_t;
+  auto unnamed_program(const syn::Expr& program) -> uint32_t;
   /// The entity whose value an expression has; none: the text does not tell.
   auto giving(const syn::Expr& expr) -> Giving;
   /// `kernels.matmul`: an entity without a name or a place of its own.

@@ -1,6 +1,8 @@
 // Code actions and lenses as the protocol has them.
 #include "lsp/worker/routes/all.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lsp/features/actions.h"

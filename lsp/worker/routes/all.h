@@ -2,7 +2,6 @@
 #pragma once
 
 #include "lsp/features/completion.h"
-#include "lsp/features/views.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
 

@@ -5,9 +5,8 @@
 
 #include "lsp/features/counterparts.h"
 #include "lsp/features/loop_hints.h"
-#include "lsp/features/insertion_point.h"
 #include "lsp/features/verdicts.h"
-#include "lsp/features/view_keys.h"
+#include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/conversions.h"

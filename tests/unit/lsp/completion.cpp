@@ -279,3 +279,28 @@ TEST_CASE("a completion that is cancelled at any moment is remembered for nothin
     }
   }
 }
+
+TEST_CASE("the core of completion needs no file: a prompt has the state of its schedule and names, of any letters") {
+  auto document = workspace::analyse("file:///t.tir", program);
+  workspace::SnapshotPtr snapshot = document->snapshot();
+  REQUIRE(snapshot->schedules().size() == 1);
+  ScheduleSpot spot;
+  spot.schedule_name = "sch";
+  spot.now = snapshot->schedules()[0].run->steps.back().after;
+  const schedule::FuncState* func = spot.now->state().func(spot.now->func_working_on());
+  REQUIRE(func != nullptr);
+  for (const schedule::Place& place : func->places()) {
+    if (place.is_loop() && place.name() == "i") { spot.live.push_back({"größe", &place}); }
+  }
+  REQUIRE(spot.live.size() == 1);
+  auto typed = [&](std::string_view line) {
+    spot.text = cursor_text(line, static_cast<uint32_t>(line.size()));
+    std::vector<std::string> labels;
+    for (const CompletionItem& item : sorted_items(schedule_items(spot))) { labels.push_back(item.label); }
+    return labels;
+  };
+  CHECK(typed("sch.parall") == std::vector<std::string>{"parallel"});
+  CHECK(typed("sch.parallel(grö") == std::vector<std::string>{"größe"});
+  CHECK(typed("sch.get_block(\"") == std::vector<std::string>{"C", "D"});
+  CHECK(typed("x.parall").empty());
+}

@@ -27,7 +27,7 @@ for line in sys.stdin:
         if m["trace"] == "crash": os.kill(os.getpid(), signal.SIGSEGV)
         if m["trace"] == "hang": time.sleep(60)
         if m["trace"] == "noise": print("garbage", flush=True); continue
-        outcome = "rejected" if m["trace"] == "reject" else "measured"
+        outcome = "rejected" if m["trace"] == "reject" else "built"
         out = {"reply": "build", "id": m["id"], "outcome": outcome, "note": "n", "lowered": "ff", "object": "ee", "seconds": 0.01}
     elif op == "measure":
         if m["id"] == 77: os.kill(os.getpid(), signal.SIGKILL)
@@ -60,15 +60,15 @@ TEST_CASE("one crash, one hang and one line of noise cost one candidate each") {
   std::vector<Candidate> batch = {{1, "fine"}, {2, "crash"}, {3, "fine"}, {4, "reject"}, {5, "hang"}, {6, "noise"}, {7, "fine"}};
   auto replies = pool.build(batch);
   REQUIRE(replies.size() == batch.size());
-  CHECK(replies[0].outcome == Outcome::Measured);
+  CHECK(replies[0].outcome == BuildOutcome::Built);
   CHECK(replies[0].lowered_hash == 0xff);
-  CHECK(replies[1].outcome == Outcome::Crashed);
+  CHECK(replies[1].outcome == BuildOutcome::Crashed);
   CHECK(replies[1].note.find("SIGSEGV") != std::string::npos);
-  CHECK(replies[2].outcome == Outcome::Measured);
-  CHECK(replies[3].outcome == Outcome::Rejected);
-  CHECK(replies[4].outcome == Outcome::TimedOut);
-  CHECK(replies[5].outcome == Outcome::Crashed);
-  CHECK(replies[6].outcome == Outcome::Measured);
+  CHECK(replies[2].outcome == BuildOutcome::Built);
+  CHECK(replies[3].outcome == BuildOutcome::Rejected);
+  CHECK(replies[4].outcome == BuildOutcome::TimedOut);
+  CHECK(replies[5].outcome == BuildOutcome::Crashed);
+  CHECK(replies[6].outcome == BuildOutcome::Built);
   CHECK(pool.restarts() == 3);
   // Those built by workers that were lost since are built again when they are measured.
   for (size_t i : {0, 2, 6}) {
@@ -109,7 +109,7 @@ TEST_CASE("stopping answers every candidate that was not begun, and ends the one
   auto replies = pool.build({{1, "hang"}, {2, "hang"}, {3, "fine"}, {4, "fine"}});
   if (tests::is_soak()) { CHECK(Clock::now() - start < std::chrono::milliseconds(1000)); }
   for (const BuildReply& reply : replies) {
-    CHECK(reply.outcome == Outcome::Rejected);
+    CHECK(reply.outcome == BuildOutcome::Rejected);
     CHECK(reply.note == "stopped");
   }
 }
@@ -122,14 +122,14 @@ TEST_CASE("a call that lasts is ended: at once when asked to stop, and early bes
   fake.options.stop = [&] { return stop; };
   WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
   REQUIRE(pool.start().ok());
-  REQUIRE(pool.build(slow).front().outcome == Outcome::Measured);
+  REQUIRE(pool.build(slow).front().outcome == BuildOutcome::Built);
   MeasureReply beside = pool.measure(slow.front(), 0.05, 5);
   CHECK(beside.outcome == Outcome::TimedOut);
   CHECK(beside.median_seconds == 2.5);
   MeasureReply limited = pool.measure(slow.front(), 0, 5, 0.5);
   CHECK(limited.outcome == Outcome::TimedOut);
   CHECK(limited.median_seconds == 0.5);
-  REQUIRE(pool.build(slow).front().outcome == Outcome::Measured);
+  REQUIRE(pool.build(slow).front().outcome == BuildOutcome::Built);
   auto start = Clock::now();
   stop = true;
   CHECK(pool.measure(slow.front(), 0, 5).outcome == Outcome::Rejected);

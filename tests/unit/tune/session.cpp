@@ -29,7 +29,7 @@ for line in sys.stdin:
     m = json.loads(line)
     op = m["op"]
     if op == "task": out = {"reply": "task", "ok": True, "why": ""}
-    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "measured", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
+    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
     elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 1.0 / m["id"], "spread": 0.01, "blocks": 5}
     elif op == "check":
         open(folder + "/asked", "a").write("%d\n" % m["id"])
@@ -50,7 +50,7 @@ for line in sys.stdin:
     elif op == "build":
         what = hashlib.sha256(json.dumps(m["trace"]).encode()).hexdigest()
         built[m["id"]] = 1e-6 * (1 + int(what[:6], 16) % 1000)
-        out = {"reply": "build", "id": m["id"], "outcome": "measured", "note": "", "lowered": what[:15], "object": what[15:30], "seconds": 0.001}
+        out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": what[:15], "object": what[15:30], "seconds": 0.001}
     elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": built.get(m["id"], 1e-3), "spread": 1e-9, "blocks": 5}
     elif op == "check": out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
     else: continue

@@ -1,5 +1,5 @@
-// Lines of statements, and texts that are tried: see lines.h.
-#include "lsp/features/lines.h"
+// Statements as lines, and texts tried with edits: see lines.h.
+#include "workspace/edits/lines.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,7 @@
 #include "ir/equal.h"
 #include "syntax/schedule_form.h"
 
-namespace loopsmith::lsp {
-
-using workspace::Snapshot;
+namespace loopsmith::workspace {
 
 auto line_start_of(const Snapshot& snapshot, uint32_t at) -> uint32_t { return snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(at)); }
 
@@ -24,7 +22,16 @@ auto indent_at(const Snapshot& snapshot, uint32_t at) -> std::string {
   return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
 }
 
-auto line_break_of(const Snapshot& snapshot) -> std::string { return snapshot.text().find("\r\n") != std::string::npos ? "\r\n" : "\n"; }
+auto line_break_of(std::string_view text) -> std::string_view { return text.find("\r\n") != std::string_view::npos ? "\r\n" : "\n"; }
+auto line_break_of(const Snapshot& snapshot) -> std::string { return std::string(line_break_of(snapshot.text())); }
+
+auto with_line_breaks(std::string_view lines, std::string_view line_break) -> std::string {
+  std::string out;
+  for (char c : lines) {
+    if (c == '\n') { out += line_break; } else { out += c; }
+  }
+  return out;
+}
 
 auto whole_lines(const Snapshot& snapshot, Span statement) -> Span {
   uint32_t end = line_end_of(snapshot, statement.end);
@@ -43,27 +50,27 @@ auto body_of(const Snapshot& snapshot, DeclId decl) -> Body {
   return body;
 }
 
-auto with_edits(const std::string& text, const std::vector<TextEdit>& edits) -> std::string {
+auto with_edits(std::string_view text, const std::vector<TextEdit>& edits) -> std::string {
   std::string out;
   uint32_t at = 0;
   for (const TextEdit& edit : edits) {
-    out += text.substr(at, edit.span.begin - at) + edit.text;
+    out.append(text.substr(at, edit.span.begin - at)).append(edit.text);
     at = edit.span.end;
   }
-  return out + text.substr(at);
+  return out.append(text.substr(at));
 }
 
 auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string {
-  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
+  Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();
   if (!document.replay(cancel)) { return "it was cancelled"; }
-  workspace::SnapshotPtr after = document.snapshot();
+  SnapshotPtr after = document.snapshot();
   // Errors are compared by their messages, because edits move lines.
   std::vector<std::string> known;
-  for (const workspace::Finding& finding : snapshot.findings()) {
+  for (const Finding& finding : snapshot.findings()) {
     if (finding.severity == Severity::Error) { known.push_back(finding.message); }
   }
-  for (const workspace::Finding& finding : after->findings()) {
+  for (const Finding& finding : after->findings()) {
     if (finding.severity != Severity::Error) { continue; }
     auto same = std::find(known.begin(), known.end(), finding.message);
     if (same == known.end()) { return finding.message; }
@@ -79,4 +86,4 @@ auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, c
   return {};
 }
 
-}  // namespace loopsmith::lsp
+}  // namespace loopsmith::workspace

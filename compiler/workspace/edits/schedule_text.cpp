@@ -1,39 +1,30 @@
-// From a trace to a readable schedule function: see text.h. Variables are named after the loops and blocks they stand for,
-// which is found out by replaying the trace, a step more each time.
-#include "tune/session/text.h"
+// A trace as a readable schedule function: see schedule_text.h. Variables get the names of the loops and blocks that they stand for; replaying the
+// trace, each time with one more step, finds these.
+#include "workspace/edits/schedule_text.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <ctime>
 #include <map>
 #include <set>
 
-#include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
+#include "workspace/edits/placing.h"
 
-namespace loopsmith::tune {
+namespace loopsmith::workspace {
 namespace {
 
 using schedule::Instruction;
 using schedule::Primitive;
 using schedule::Value;
 
-// Names by the text of the variable in the trace ("l12").
+// Names for the variables of the trace ("l12").
 using Names = std::map<std::string, std::string>;
 
 auto identifier(std::string_view name) -> std::string {
-  static const std::set<std::string_view> reserved = {"and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else",
-      "for", "from", "global", "if", "import", "in", "is", "lambda", "not", "or", "pass", "return", "try", "while", "with", "yield",
-      "None", "True", "False", "sch", "T", "tir", "s_tir", "tvm", "ls"};
-  std::string out;
-  for (char c : name) { out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_'; }
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) { out = "v" + out; }
-  return reserved.contains(out) ? out + "_" : out;
+  static const std::set<std::string_view> used_by_schedules = {"sch", "T", "tir", "s_tir", "tvm", "ls"};
+  std::string out = to_name(name);
+  return is_python_keyword(out) || used_by_schedules.contains(out) ? out + "_" : out;
 }
 
 auto value_text(const Value& value, const Names& names) -> std::string {
@@ -74,7 +65,7 @@ auto line_text(const Instruction& instruction, const Names& names, const std::st
       if (const int64_t* number = value.integer()) { value = Value(*number != 0); }
     }
     if (p.otherwise && *p.otherwise == value) { positional = false; continue; }
-    // Where there is one program, naming it says nothing.
+    // `main` is the default function.
     if (p.name == "func_name" && value == Value("main")) { positional = false; continue; }
     const auto* items = value.as<Value::List>();
     if (p.is_variadic && items) {
@@ -92,14 +83,14 @@ auto line_text(const Instruction& instruction, const Names& names, const std::st
   return out + ")";
 }
 
-// The statements, each on its line; empty where there is none.
+// The statements, each on its line; empty: the trace has no step.
 auto statements(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
   LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
-  // Look-ups that nothing uses are left out.
+  // Leaves out look-ups that no step uses.
   trace = trace.simplified(/*remove_postproc=*/false);
   Names names;
   std::set<std::string> taken = text.taken;
-  // A variable of that name would be meant where the function names its program.
+  // A variable with the program's name would hide the program in the function.
   taken.insert(text.program);
   std::vector<std::pair<Value, std::string>> loops;   // variables named so far
   std::string body;
@@ -135,21 +126,11 @@ auto statements(const IRModule& module, const std::string& trace_json, const Sch
       }
       names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
     }
-    // Looking the same loops up twice in a row says nothing.
+    // The same look-up twice in a row is written once.
     std::string line = line_text(*instruction, names, text.schedule) + "\n";
     if (!body.ends_with("\n" + line) && body != line) { body += line; }
   }
   return body;
-}
-
-auto indented(const std::string& lines) -> std::string {
-  std::string out;
-  for (size_t at = 0; at < lines.size();) {
-    size_t end = lines.find('\n', at) + 1;
-    out += "    " + lines.substr(at, end - at);
-    at = end;
-  }
-  return out;
 }
 
 }  // namespace
@@ -164,47 +145,8 @@ auto schedule_statements_text(const IRModule& module, const std::string& trace_j
 }
 
 auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
-  LOOPSMITH_TRY(body, statements(module, trace_json, text));
-  std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + string_text(text.target)) + ")\n";
-  out += "def " + text.name + "(sch: tir.Schedule) -> None:\n";
-  for (const std::string& comment : text.comments) { out += "    # " + comment + "\n"; }
-  out += body.empty() ? "    pass\n" : indented(body);
-  return out;
+  LOOPSMITH_TRY(lines, schedule_statements_text(module, trace_json, text));
+  return schedule_function({.program = text.program, .name = text.name, .target = text.target, .body = lines + "\n"});
 }
 
-namespace {
-constexpr std::string_view program_word = "# Program ";
-constexpr std::string_view scheduled_word = ", scheduled ";
-}  // namespace
-
-auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate> {
-  auto read = schedule::trace_from_json(trace);
-  schedule::Schedule again(module, 1);
-  if (!read.ok() || !again.work_on(function).ok() || !again.replay(*read).ok()) { return std::nullopt; }
-  return Certificate{structural_hash(module), structural_hash(again.module())};
-}
-
-auto certificate_text(const std::optional<Certificate>& certificate, const Timed& timed) -> std::string {
-  std::tm day{};
-  auto time = static_cast<std::time_t>(timed.unix_time);
-  ::gmtime_r(&time, &day);
-  std::string hashes = certificate ? fmt::format("{}{:016x}{}{:016x}; ", program_word.substr(2), certificate->program, scheduled_word, certificate->scheduled) : "";
-  return fmt::format("{}{}; +-{:.1f}%, {} timing{}; Loopsmith {}; {:04}-{:02}-{:02}", hashes, timed.target, timed.seconds > 0 ? timed.spread_seconds / timed.seconds * 100 : 0, timed.timings,
-                     timed.timings == 1 ? "" : "s", LOOPSMITH_VERSION, day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
-}
-
-auto certificate_in(std::string_view text) -> std::optional<Certificate> {
-  constexpr size_t digits = 16;
-  for (size_t at = text.find(program_word); at != std::string_view::npos; at = text.find(program_word, at + 1)) {
-    std::string_view rest = text.substr(at + program_word.size());
-    if (rest.size() < 2 * digits + scheduled_word.size() || rest.substr(digits, scheduled_word.size()) != scheduled_word) { continue; }
-    std::string_view first = rest.substr(0, digits);
-    std::string_view second = rest.substr(digits + scheduled_word.size(), digits);
-    Certificate out;
-    auto read = [](std::string_view hex, uint64_t& value) { return std::from_chars(hex.data(), hex.data() + hex.size(), value, 16).ptr == hex.data() + hex.size(); };
-    if (read(first, out.program) && read(second, out.scheduled)) { return out; }
-  }
-  return std::nullopt;
-}
-
-}  // namespace loopsmith::tune
+}  // namespace loopsmith::workspace

@@ -1,0 +1,39 @@
+// The comments of a schedule that a search found: its time, how it was verified, and the certificate, which are hashes of the program that the schedule
+// was found for and of its result. With the certificate a reader of the text alone can tell when either has changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/ir.h"
+
+namespace loopsmith::workspace {
+
+/// The first words of the comments above the steps of a found schedule ("Tuned: 1.098 ms, ...").
+constexpr std::string_view tuned_comment = "Tuned: ";
+
+/// Structural hashes of the program that a schedule was found for, and of the scheduled program.
+struct Certificate {
+  uint64_t program = 0;
+  uint64_t scheduled = 0;
+};
+/// Of a trace (TVM's JSON) on a function of the module. None: the trace does not replay.
+[[nodiscard]] auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate>;
+
+/// How the time of a schedule was measured.
+struct Timed {
+  std::string target;
+  double seconds = 0;        // the median
+  double spread_seconds = 0;
+  int timings = 0;
+  int64_t unix_time = 0;
+};
+/// A comment: "Program 0123456789abcdef, scheduled fedcba9876543210; llvm -mcpu=znver4; +-0.3%, 24 timings; Loopsmith 1.0; 2026-11-23".
+/// Without a certificate (the steps are only a part of a schedule): the same without hashes.
+[[nodiscard]] auto certificate_text(const std::optional<Certificate>& certificate, const Timed& timed) -> std::string;
+/// The first certificate in the comments of a text. None: it has none.
+[[nodiscard]] auto certificate_in(std::string_view text) -> std::optional<Certificate>;
+
+}  // namespace loopsmith::workspace
