@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "lsp/features/factors.h"
 #include "lsp/features/banks.h"
 #include "lsp/features/hints.h"
@@ -552,7 +553,7 @@ auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const scri
 
 /// The hover on a variable of a schedule: its loop, block or number after the statement at the cursor.
 auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
-  const Machine machine = cost::is_of_device(schedule.target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule.target) ? Machine() : whole_machine;
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -820,7 +821,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whol
   }
   IRModule module = state != nullptr ? state->module() : schedule->program;
   if (!module) { return std::nullopt; }
-  const Machine machine = cost::is_of_device(schedule->target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule->target) ? Machine() : whole_machine;
   for (const auto& [function_name, function] : module->functions) {
     std::optional<HoverInfo> info;
     post_order(function->body, [&](const Stmt& stmt) {

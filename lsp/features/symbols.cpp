@@ -5,6 +5,7 @@
 
 #include "frontend/lower.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -30,12 +31,7 @@ struct View {
 
 auto one_line(std::string text, size_t limit = 60) -> std::string {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > limit) {
-    size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) { --end; }
-    text = text.substr(0, end) + "…";
-  }
-  return text;
+  return text.size() > limit ? std::string(first_bytes(text, limit)) + "…" : text;
 }
 
 /// "T.block" of `T.block("C")`.
