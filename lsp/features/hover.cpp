@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "lsp/features/factors.h"
 #include "lsp/features/banks.h"
 #include "lsp/features/hints.h"
@@ -540,7 +541,7 @@ auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> 
 auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<script::Partway> {
   auto def = syntax::function_of(schedule.item);
   const script::ScheduleRun& run = *schedule.run;
-  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled) { return std::nullopt; }
+  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled()) { return std::nullopt; }
   script::ScheduleFunction function = script::as_schedule_function(*def, def, schedule.item->text, schedule.form);
   function.others = schedule.others;
   function.contexts = syntax::contexts_of(schedule.item);
@@ -552,7 +553,7 @@ auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const scri
 
 /// The hover on a variable of a schedule: its loop, block or number after the statement at the cursor.
 auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
-  const Machine machine = cost::is_of_device(schedule.target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule.target) ? Machine() : whole_machine;
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -774,7 +775,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   HoverInfo info{cursor.name_span, fmt::format("schedule `{}`", schedule.name.view()), {}};
   if (!schedule.program_name.empty()) { info.title += fmt::format(" for `{}`", schedule.program_name.view()); }
   if (!schedule.target.empty()) { info.title += fmt::format(", target `{}`", schedule.target); }
-  if (schedule.run == nullptr || !schedule.is_settled) {
+  if (schedule.run == nullptr || !schedule.is_settled()) {
     info.facts.push_back({"steps", is_of_another_file(schedule) ? not_run_text : schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
     return info;
   }
@@ -820,7 +821,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whol
   }
   IRModule module = state != nullptr ? state->module() : schedule->program;
   if (!module) { return std::nullopt; }
-  const Machine machine = cost::is_of_device(schedule->target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule->target) ? Machine() : whole_machine;
   for (const auto& [function_name, function] : module->functions) {
     std::optional<HoverInfo> info;
     post_order(function->body, [&](const Stmt& stmt) {

@@ -5,6 +5,7 @@
 
 #include "frontend/lower.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -30,12 +31,7 @@ struct View {
 
 auto one_line(std::string text, size_t limit = 60) -> std::string {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > limit) {
-    size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) { --end; }
-    text = text.substr(0, end) + "…";
-  }
-  return text;
+  return text.size() > limit ? std::string(first_bytes(text, limit)) + "…" : text;
 }
 
 /// "T.block" of `T.block("C")`.
@@ -51,12 +47,12 @@ void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol
 void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
   const script::ScheduleRun* run = nullptr;
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
-    if (schedule.decl == function.decl && schedule.is_settled) { run = schedule.run.get(); }
+    if (schedule.decl == function.decl && schedule.is_settled()) { run = schedule.run.get(); }
   }
   // The result of a statement is that of the schedule that it works on.
   auto run_at = [&](const Span& span) -> const script::ScheduleRun* {
     const script::FileSchedule* about = run != nullptr ? schedule_at(view.snapshot, span.begin) : nullptr;
-    return about != nullptr && about->is_settled ? about->run.get() : run;
+    return about != nullptr && about->is_settled() ? about->run.get() : run;
   };
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     Symbol step;
