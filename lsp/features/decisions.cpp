@@ -48,7 +48,7 @@ auto sampling_row(const syntax::CallExpr& call) -> const schedule::Primitive* {
 auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
   Drawing out;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete || schedule->run->result == nullptr) { return out; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->is_complete || schedule->run->result == nullptr) { return out; }
   out.schedule = schedule;
   out.body = body_of(snapshot, schedule->decl);
   if (out.body.def == nullptr) { return out; }
@@ -181,7 +181,7 @@ auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrit
 
 auto factors_as_draws(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || schedule->run->result == nullptr) { return {}; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || schedule->run->result == nullptr) { return {}; }
   Body body = body_of(snapshot, schedule->decl);
   at = on_statement(snapshot, at);
   for (size_t i = 0; body.def != nullptr && i < body.statements.size(); ++i) {

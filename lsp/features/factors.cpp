@@ -67,7 +67,7 @@ auto factor_at(const Snapshot& snapshot, uint32_t offset, const CancelToken& can
   if (!written) { return std::nullopt; }
   const DeclId decl = snapshot.syntax().origin_at(offset).decl;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl != decl || schedule.run == nullptr || !schedule.is_settled || schedule.run->result == nullptr || !schedule.run->program) { continue; }
+    if (schedule.decl != decl || schedule.run == nullptr || !schedule.is_settled() || schedule.run->result == nullptr || !schedule.run->program) { continue; }
     const schedule::Schedule& result = *schedule.run->result;
     const schedule::Trace trace = result.trace();
     std::vector<const schedule::Instruction*> instructions = trace.instructions();

@@ -540,7 +540,7 @@ auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> 
 auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<script::Partway> {
   auto def = syntax::function_of(schedule.item);
   const script::ScheduleRun& run = *schedule.run;
-  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled) { return std::nullopt; }
+  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled()) { return std::nullopt; }
   script::ScheduleFunction function = script::as_schedule_function(*def, def, schedule.item->text, schedule.form);
   function.others = schedule.others;
   function.contexts = syntax::contexts_of(schedule.item);
@@ -774,7 +774,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   HoverInfo info{cursor.name_span, fmt::format("schedule `{}`", schedule.name.view()), {}};
   if (!schedule.program_name.empty()) { info.title += fmt::format(" for `{}`", schedule.program_name.view()); }
   if (!schedule.target.empty()) { info.title += fmt::format(", target `{}`", schedule.target); }
-  if (schedule.run == nullptr || !schedule.is_settled) {
+  if (schedule.run == nullptr || !schedule.is_settled()) {
     info.facts.push_back({"steps", is_of_another_file(schedule) ? not_run_text : schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
     return info;
   }

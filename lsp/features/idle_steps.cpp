@@ -48,7 +48,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
 auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->is_complete) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
   // Statements that change another schedule of the function change nothing here, and are not idle.

@@ -126,7 +126,7 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
     if (schedule.program_decl != program->decl) { continue; }
     has_schedule = true;
     point.reset();
-    if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
+    if (schedule.run == nullptr || !schedule.is_settled() || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
     point = point_after(snapshot, schedule, last_that_works(*schedule.run));
   }
   if (has_schedule) { return point; }
@@ -151,7 +151,7 @@ auto point_at(const Snapshot& snapshot, uint32_t at) -> std::optional<InsertionP
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) { return point_for_program(snapshot, cursor); }
   // Behind a loop, a branch or an inner function nobody may know the variable.
-  if (schedule->run == nullptr || !schedule->is_settled || schedule->form.is_nested) { return std::nullopt; }
+  if (schedule->run == nullptr || !schedule->is_settled() || schedule->form.is_nested) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
   // Behind a `return` nothing runs.
   auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;

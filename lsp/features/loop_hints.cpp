@@ -137,7 +137,7 @@ auto loop_hints(const Snapshot& snapshot) -> std::vector<LoopHint> {
     if (!has_schedule) { of_program(snapshot, program, out); }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.run != nullptr && schedule.is_settled && schedule.run->is_complete) { of_schedule(snapshot, schedule, out); }
+    if (schedule.run != nullptr && schedule.is_settled() && schedule.run->is_complete) { of_schedule(snapshot, schedule, out); }
   }
   std::sort(out.begin(), out.end(), [](const LoopHint& a, const LoopHint& b) { return std::tie(a.span.begin, a.message) < std::tie(b.span.begin, b.message); });
   if (out.size() > most_hints) { out.resize(most_hints); }

@@ -89,7 +89,7 @@ struct Focus { InsertionPoint point; NodeId id = 0; };
 
 /// In a schedule: the variable under the cursor.
 auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::optional<Focus> {
-  if (schedule.run == nullptr || !schedule.is_settled) { return std::nullopt; }
+  if (schedule.run == nullptr || !schedule.is_settled()) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule.run;
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);

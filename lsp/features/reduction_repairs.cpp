@@ -83,7 +83,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
   std::vector<TextRewrite> out;
   bool is_of_that_kind = finding.code == Code::NotCompleteOrReduction || finding.code == Code::NotCompact;
   const script::FileSchedule* schedule = is_of_that_kind ? schedule_at(snapshot, finding.span.begin) : nullptr;
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return out; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return out; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
   auto failed = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; }) - run.steps.begin());

@@ -148,7 +148,7 @@ auto switch_block_spelling(const Snapshot& snapshot) -> TextRewrite {
 auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   TextRewrite rewrite;
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return rewrite; }
   rewrite.title = fmt::format("Explain `{}` in comments", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   if (body.def == nullptr) { return rewrite; }
@@ -366,7 +366,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     return rewrite;
   }
   std::vector<std::string> lines = statements_of(function_text, form->variable.str());
-  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled ? &schedule.run->steps : nullptr;
+  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled() ? &schedule.run->steps : nullptr;
   std::vector<bool> is_replaced(body.statements.size(), false);
   for (size_t i = form->made != nullptr ? form->made_at + 1 : 0; i < body.statements.size(); ++i) {
     const script::Step* step = run != nullptr && i < run->size() ? &(*run)[i] : nullptr;
@@ -431,7 +431,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
 auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite {
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return rewrite; }
   rewrite.title = fmt::format("Minimise `{}`", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   auto failing = [](const script::ScheduleRun& run) -> const script::Step* {

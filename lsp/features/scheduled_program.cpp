@@ -29,7 +29,7 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
     return out;
   };
   const script::ScheduleRun* run = schedule.run.get();
-  if (run == nullptr || !schedule.is_settled || !run->is_complete || run->result == nullptr) { return refuse(fmt::format("`{}` does not run to its end", schedule.name.view())); }
+  if (run == nullptr || !schedule.is_settled() || !run->is_complete || run->result == nullptr) { return refuse(fmt::format("`{}` does not run to its end", schedule.name.view())); }
   auto where = snapshot.resolve(schedule.where);
   const syntax::PlacedItem* item = where ? snapshot.syntax().item_at(where->begin) : nullptr;
   if (item == nullptr) { return refuse(fmt::format("`{}` is not in the text any more", schedule.name.view())); }

@@ -51,12 +51,12 @@ void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol
 void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
   const script::ScheduleRun* run = nullptr;
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
-    if (schedule.decl == function.decl && schedule.is_settled) { run = schedule.run.get(); }
+    if (schedule.decl == function.decl && schedule.is_settled()) { run = schedule.run.get(); }
   }
   // Each statement went as it did for the schedule that it is about.
   auto run_at = [&](const Span& span) -> const script::ScheduleRun* {
     const script::FileSchedule* about = run != nullptr ? schedule_at(view.snapshot, span.begin) : nullptr;
-    return about != nullptr && about->is_settled ? about->run.get() : run;
+    return about != nullptr && about->is_settled() ? about->run.get() : run;
   };
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     Symbol step;
