@@ -36,7 +36,7 @@ auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun
   std::vector<ReplayMark> marks;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.is_settled() && schedule.run != nullptr) {
-      // Behind one that Python alone can follow, nothing is expected to run.
+      // Statements behind one that only Python can run are not expected to run.
       bool has_failed = false;
       for (const script::Step& one : schedule.run->steps) {
         auto span = snapshot.resolve(one.where);
