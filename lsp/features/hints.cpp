@@ -375,7 +375,7 @@ class StepHints {
 auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
   std::vector<Hint> hints;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.run == nullptr || !schedule.is_settled) { continue; }
+    if (schedule.run == nullptr || !schedule.is_settled()) { continue; }
     add_consumed(snapshot, schedule, within, hints);
     StepHints of_steps(snapshot, schedule);
     for (size_t i = 0; i < schedule.run->steps.size(); ++i) {
