@@ -54,7 +54,7 @@ local ok, err = xpcall(function()
   wait('another refusal', function() local all = vim.diagnostic.get(0); return #all > 0 and all[1].message:find('i_1', 1, true) ~= nil end)
   vim.api.nvim_win_set_cursor(0, { fuse, 6 })
   local refused = text()
-  -- What a script changes is one step of undo until this.
+  -- Changes by a script are one step of undo until this.
   local function break_undo() vim.cmd('let &undolevels = &undolevels') end
   break_undo()
   vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.isPreferred and action.kind == 'quickfix' end })
@@ -81,7 +81,7 @@ local ok, err = xpcall(function()
     vim.api.nvim_win_close(floats()[1], true)
   end
 
-  -- What the statements of the schedule did, behind them; lenses over the program and the schedule.
+  -- The effect of each statement of the schedule behind it; lenses above the program and the schedule.
   local split = line_of('sch%.split')
   wait('the hints', function()
     for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
@@ -120,7 +120,7 @@ local ok, err = xpcall(function()
   wait('the IR to follow', function() return view_text():find('for i, j, k in T.grid(128, 64, 96)', 1, true) ~= nil end)
   check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
 
-  -- Keys in it: each writes its primitive behind the statement that is viewed, and the view follows; what is refused says why.
+  -- Keys in the view: each writes its primitive after the statement that is viewed, and the view follows; a rejected one shows the reason.
   local function source_text() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') end
   local code = vim.api.nvim_get_current_win()
   local told, notify_before, input_before, pick_before = {}, vim.notify, vim.ui.input, vim.ui.select
@@ -221,7 +221,7 @@ local ok, err = xpcall(function()
   vim.api.nvim_set_current_win(code)
   vim.api.nvim_buf_delete(view(), { force = true })
 
-  -- What becomes of it: lowered, as LLVM IR, as assembly. The line of the text and the lines that came of it are marked together, from either side.
+  -- The program lowered, as LLVM IR, as assembly. The line of the text and the lines that came from it are marked on both sides.
   local function marked(b) return vim.tbl_map(function(m) return m[2] end, vim.api.nvim_buf_get_extmarks(b, vim.api.nvim_get_namespaces().loopsmith_ir_same, 0, -1, {})) end
   local product = line_of('B%[vk, vj%]')
   for stage, sign in pairs({ lowered = 'for i in range%(128%)', llvm = 'define .*@matmul', asm = 'matmul:' }) do
@@ -364,7 +364,7 @@ local ok, err = xpcall(function()
   vim.lsp.buf.format({ async = false })
   check('formatting', text() == unformatted, vim.api.nvim_buf_get_lines(0, get - 1, get, false)[1])
 
-  -- Lenses: what can be done, and one of them done: the program is run, and what came out is said.
+  -- Lenses, and the use of one: the program is run, and a message describes the result.
   wait('the lenses', function() return vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), '4 steps ok') end)
   check('lenses', vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), 'tune') and vim.tbl_contains(lenses(), 'bench') and vim.tbl_contains(lenses(), 'verify') and
     vim.tbl_contains(lenses(), 'show IR'), lenses())
@@ -408,7 +408,7 @@ local ok, err = xpcall(function()
   vim.cmd('LoopsmithTuning')
   require('loopsmith').tune()
   wait('progress to begin', function() return progress[1] == 'begin' end)
-  -- How far it is, in the lens, without the text's being touched; and that it has ended.
+  -- The lens shows the progress and the end of the search, without a change of the text.
   check('a search in the lens', wait('its lens', function() return table.concat(lenses(), '\n'):find('tuning: ', 1, true) ~= nil end), lenses()[1] or 'none')
   wait('progress to end', function() return progress[#progress] == 'end' end, 120000)
   check('progress', progress[1] == 'begin' and progress[#progress] == 'end' and reports > 0, { progress, reports })

@@ -3,9 +3,9 @@ vim.o.swapfile = false
 vim.g.loopsmith_auto = false
 vim.opt.runtimepath:prepend(vim.env.PLUGIN)
 vim.cmd('filetype plugin on')
--- What a session sets up again with another option.
+-- The options of a session, which sets them up again with another value.
 LOOPSMITH_OPTIONS = {
-  -- Where a test says so, what is kept of the machine is its own; the editor's cache is not.
+  -- If a test asks for it, the server has its own cache of machine facts; the editor's cache is shared.
   -- A server that is started again records its session beside the first one's; and the clock counts for it, as it does for users.
   cmd = { 'env', 'XDG_CACHE_HOME=' .. (vim.env.SERVER_CACHE or vim.env.XDG_CACHE_HOME or vim.env.HOME .. '/.cache'), 'sh', '-c',
     'while [ -e "$RECORD" ]; do RECORD="$RECORD.next"; unset LOOPSMITH_TEST_PATIENCE; done; exec "$LOOPSMITH" lsp --stdio --record "$RECORD"' },

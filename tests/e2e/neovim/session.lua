@@ -56,7 +56,7 @@ local function locations(result)
   end
   return out
 end
--- What is another line now.
+-- The lines that have changed.
 local function difference(before, after)
   local out = {}
   local diff = vim.diff(before .. '\n', after .. '\n', { ctxlen = 0 })
@@ -141,7 +141,7 @@ local function start_again()
     return client ~= nil and client.id ~= before and client.initialized
   end, 20)
 end
--- What a server is told of, until `done`.
+-- Collects the notifications of the server until `done`.
 local function progress_until(done)
   local heard = {}
   local id = vim.api.nvim_create_autocmd('LspProgress', { callback = function(event) table.insert(heard, event.data.params or event.data.result) end })
@@ -436,10 +436,10 @@ function verbs.trace(step)
   vim.wait(200)
   return vim.list_extend(on, heard)
 end
--- What another program writes while the editor is open: the machine's peaks.
+-- Another program writes the machine's peaks while the editor is open.
 function verbs.measured(step)
   local function stands() return table.concat(verbs.hover(step), '\n'):find('roofline: at most', 1, true) and 'under the roofline' or 'no roofline' end
-  -- What was timed before may have measured them already.
+  -- Earlier measurements may have written them already.
   for _, file in ipairs(vim.fn.glob(vim.env.SERVER_CACHE .. '/loopsmith/peaks-*', true, true)) do vim.fn.delete(file) end
   vim.wait(20000, function() return stands() == 'no roofline' end, 100)
   local before = stands()
@@ -470,7 +470,7 @@ function verbs.tune(step)
   local done = wait_for_lens('insert best schedule')
   return { stood, running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
 end
--- How the server says it is, in words that fit both editors.
+-- The status of the server, in words that fit both editors.
 function verbs.status(step)
   local function now()
     local said = require('loopsmith').status()
@@ -506,7 +506,7 @@ function verbs.disk(step)
   if step.text then vim.fn.writefile(vim.split(step.text, '\n'), path, 'b') else vim.fn.delete(path) end
   return {}
 end
--- Another file gets another name, as the editor does it, and this one says so.
+-- Renames another file as the editor does; the import in this file follows.
 function verbs.renameFile(step)
   settle()
   local here, before = buffer, text()
@@ -517,7 +517,7 @@ function verbs.renameFile(step)
   vim.api.nvim_set_current_buf(here)
   return difference(before, text())
 end
--- What a rename would write, in whatever files; nothing is changed.
+-- The edits of a rename in all files; nothing is changed.
 function verbs.renames(step)
   local edit, problem = request('textDocument/rename', vim.tbl_extend('force', params(step), { newName = step.name }))
   if not edit then return { problem } end
@@ -530,7 +530,7 @@ function verbs.renames(step)
   table.sort(out)
   return out
 end
--- What is found comes while it is looked for, to whoever asks for pieces.
+-- Results arrive while the search runs, if partial results are requested.
 function verbs.pieces(step)
   local rest
   local heard = progress_until(function()
@@ -623,7 +623,7 @@ local function click(title)
   vim.lsp.commands[lens.command.command](lens.command, { client_id = client.id, bufnr = buffer })
   return true
 end
--- Two states side by side, told by what is different in them.
+-- Two states side by side, described by their differences.
 function verbs.difference(step)
   if not click(step.lens) then return { 'there is no such lens' } end
   local pages = #vim.api.nvim_list_tabpages()

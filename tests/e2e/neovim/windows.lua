@@ -1,4 +1,4 @@
--- What is Neovim's own: windows of one text, keys that are typed fast, hints and lenses of a text that is written from another window,
+-- Behaviour that only Neovim has: windows of one text, keys that are typed fast, hints and lenses of a text that is written from another window,
 -- names of buffers that are taken, a server that is missing or killed, help and health. Prints as check.lua does; 1 where anything is amiss.
 local failed = 0
 local function check(what, ok, got)
@@ -119,7 +119,7 @@ local ok, problem = xpcall(function()
   check('4spu: in the order of the keys', (written[1] or ''):find('sch.split(i1, factors=[None, 4])', 1, true) ~= nil and (written[2] or ''):find('sch.parallel(', 1, true) == 1
     and (written[3] or ''):find('sch.unroll(', 1, true) == 1, written)
   take_back()
-  -- What is refused takes the keys behind it along.
+  -- A rejected key discards the keys after it.
   wait('the loops again', function() return text_in('^loopsmith%-ir:'):find('for i_0, i_1, j, k', 1, true) ~= nil end)
   told = {}
   type_in_view('for i_0, i_1', 'k in', 'vu')
@@ -202,7 +202,7 @@ local ok, problem = xpcall(function()
   vim.cmd('bdelete!')
   vim.api.nvim_set_current_buf(source)
 
-  -- A server that is killed: it is said, and another one serves the buffers. One that runs is ended first.
+  -- A killed server is reported, and another one serves the buffers. A running one is ended first.
   local first = server.of(source)
   told = {}
   for _, name in ipairs(vim.fn.glob('/proc/*/cmdline', true, true)) do

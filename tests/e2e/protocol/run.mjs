@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Every message in tests/golden/lsp that the server sends, checked against the protocol's official types: each becomes a typed literal in a
-// TypeScript file, and the compiler says what is missing, unknown or of another type. Every standard request that the server knows has to
+// TypeScript file, and the compiler reports what is missing, unknown or of another type. Every standard request that the server knows has to
 // occur with an answer. The same of random sessions (tests/unit/lsp/random_sessions.cpp), and of recordings that are named. The types come
 // with the VS Code extension's own dependencies; LSP's meta model is made from them.
 //   run.mjs [--keep] [--all-but METHOD,...] [RECORDING.jsonl]...
@@ -19,7 +19,7 @@ if (!existsSync(join(extension, 'node_modules/vscode-languageclient'))) {
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: extension, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-// What each method's result is; methods of our own and of 3.18 are written out.
+// The result type of each method; our own methods and those of 3.18 are written out.
 const results = {
   'initialize': 'P.InitializeResult',
   'shutdown': 'null',
@@ -85,7 +85,7 @@ const sent = {
   'loopsmith/replayProgress': '{ uri: string; version: number; marks: { range: P.Range; state: "stale" | "running" | "failed" }[] }',
 };
 
-// What pieces of an answer are, by the method they are of.
+// The types of partial results, by method.
 const pieces = {
   'workspace/symbol': 'P.SymbolInformation[]',
   'workspace/diagnostic': 'P.WorkspaceDiagnosticReportPartialResult',
@@ -113,7 +113,7 @@ const note = (message, methods) => {
   if (typeof token === 'string' || typeof token === 'number') { methods.set(`token ${JSON.stringify(token)}`, message.method); }
 };
 const piece = (message, methods) => message.method === '$/progress' ? methods.get(`token ${JSON.stringify(message.params.token)}`) : undefined;
-/// What the server says, in answer to requests with these methods by id.
+/// The messages of the server, with the methods of requests by id.
 const take = (where, message, methods) => {
   const of = piece(message, methods);
   if (of) {

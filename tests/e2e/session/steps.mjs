@@ -1,5 +1,5 @@
 // One session for every editor: session.json has its steps and, of each, the answer that the editor has to give. An editor's own driver
-// (neovim/session.lua, vscode/probe/) takes the steps, asks the editor, and writes what it said in the same words: lines of text.
+// (neovim/session.lua, vscode/probe/) takes the steps, asks the editor, and writes its answers in the same form: lines of text.
 // This program puts both side by side.
 //   steps.mjs ANSWERS.json EDITOR        LOOPSMITH_UPDATE=1 writes the answers into session.json instead; the diff is the review
 //
@@ -14,9 +14,9 @@ const path = join(dirname(fileURLToPath(import.meta.url)), 'session.json');
 const [answersPath, editor] = process.argv.slice(2);
 const steps = JSON.parse(readFileSync(path, 'utf8'));
 const answers = JSON.parse(readFileSync(answersPath, 'utf8'));
-// What was recorded before the session differs from run to run.
+// Records from before the session differ from run to run.
 const masked = (line) => line.replace(/[\d.]+ (ns|us|ms|s), recorded/, 'TIME, recorded').replace(/, (\d+% of the roofline|above the roofline that was measured): insert/, ', SHARE of the roofline: insert')
-  .replace(/(insert best schedule|fill in the best steps): TIME, .* roofline.*$/, '$1: TIME').replace(/max \d+ ulp/, 'max N ulp')
+  .replace(/(insert best schedule|fill in the best steps): TIME, .* roofline.*$/, '$1: TIME').replace(/no error|largest error \S+ of the result's scale \(\S+ allowed\)/, 'ERROR')
   .replace(/(best \w+): [\d.]+ (ns|us|ms|s) \(.* recorded\)/, '$1: TIME (recorded)');
 for (const one of answers) { if (one?.answer) { one.answer = one.answer.map(masked); } }
 

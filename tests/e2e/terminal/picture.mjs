@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // A terminal's screen as a picture: what `tmux capture-pane -p -e` prints (standard input) becomes SVG (standard output), text as text.
-//   picture.mjs [TITLE] < SCREEN > PICTURE.svg
+//   picture.mjs [TITLE [PAPER]] < SCREEN > PICTURE.svg      PAPER: the colour of the background
 import { readFileSync } from 'node:fs';
 
 const cell = { width: 8.4, height: 18 };
-const paper = '#1e1e1e';
+const paper = process.argv[3] ?? '#1e1e1e';
 const ink = '#d4d4d4';
 const base = ['#1e1e1e', '#f14c4c', '#23d18b', '#e5c07b', '#569cd6', '#c586c0', '#29b8db', '#d4d4d4', '#808080', '#f47171', '#4fe0a5', '#f5f543', '#7fb3e6', '#d9a0d6', '#63cfe8', '#ffffff'];
 

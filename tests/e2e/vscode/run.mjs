@@ -47,7 +47,7 @@ try {
   const answers = join(work, 'answers.json');
   // A path is of the machine that the server runs on: settings of the folder say it, since those of the user may be of another machine.
   mkdirSync(join(folder, '.vscode'));
-  // The session is recorded: at the end all that the server said is checked against the protocol. For a server that is started again the
+  // The session is recorded: at the end all messages of the server are checked against the protocol. For a server that is started again the
   // clock counts, as it does for users.
   const recording = join(work, 'session.jsonl');
   const recorded = join(work, 'loopsmith');
@@ -104,7 +104,7 @@ try {
   await vscode.until('no squiggles', async () => (await vscode.squiggles('error')) === 0);
   done('mended');
 
-  // What a statement did, behind it; lenses.
+  // The effect of a statement behind it; lenses.
   const split = lines.findIndex((line) => line.includes('sch.split'));
   await vscode.until('the inlay hint of the split', () => vscode.page.evaluate(() =>
     [...document.querySelectorAll('.view-line')].some((line) => line.textContent?.replace(/\u00a0/g, ' ').includes('=> i0:16 i1:8'))));
@@ -114,7 +114,7 @@ try {
   }));
   done(`hint and lenses: ${JSON.stringify(lenses)}`);
 
-  // A lens is clicked: the program is run, and what came out is said.
+  // A click on a lens runs the program; a message describes the result.
   await vscode.page.locator('.codelens-decoration a', { hasText: /^run$/ }).last().click();
   const said = await vscode.until('what came out', async () => (await vscode.notifications()).find((text) => text.includes('ran on random inputs')), 60_000);
   assert.match(said, /by_hand ran on random inputs: C float32 \(128, 64\)/);
@@ -143,7 +143,7 @@ try {
   await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
   await vscode.goto(split, 8);
   await vscode.until('the IR to follow', async () => !(await viewText()).includes('i_0') && (await viewText()).includes('T.grid(128, 64, 96)'));
-  // Keys in it: each writes its primitive behind the statement that is viewed, and the view follows; what is refused says why.
+  // Keys in the view: each writes its primitive after the statement that is viewed, and the view follows; a rejected one shows the reason.
   const codeText = () => vscode.page.evaluate(() => [...document.querySelector('.editor-group-container').querySelectorAll('.view-line')].map((line) => line.textContent ?? '').join('\n').replace(/\u00a0/g, ' '));
   const lookAt = async (line) => {
     await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
@@ -227,7 +227,7 @@ try {
   await vscode.focusEditor();
   done('the IR beside follows the cursor');
 
-  // What becomes of it: the assembly beside, the lines of the product marked there.
+  // The assembly beside, with the lines of the product marked.
   const product = lines.findIndex((line) => line.includes('Bx['));
   await vscode.goto(product + 1, 20);
   await vscode.command('Loopsmith: Show Assembly Beside');
@@ -239,7 +239,7 @@ try {
   await vscode.command('View: Close All Editors in Group');
   await vscode.until('one group of editors', () => vscode.page.evaluate(() => document.querySelectorAll('.editor-group-container').length === 1));
   await vscode.focusEditor();
-  // What is closed is computed no more.
+  // A closed view is computed no more.
   const asked_for = () => readFileSync(recording, 'utf8').split('loopsmith/ir').length - 1;
   const asked_before = asked_for();
   assert.ok(asked_before > 0);
@@ -299,7 +299,7 @@ try {
   await vscode.focusEditor();
   await vscode.page.keyboard.press('Control+Z');
   await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
-  // What is told of a gain is not in the text; several statements are. The cursor goes behind the last one, and the tree shows what it left.
+  // The gain in the title is not written into the text; several statements are. The cursor goes behind the last one, and the tree shows its result.
   const take = async (loop, wanted, behind, statements, shown) => {
     await vscode.goto(split + 1, 8);
     const label = await vscode.until(`the choice of ${wanted}`, async () => {
@@ -313,7 +313,7 @@ try {
     });
     await vscode.pick(label, label);
     const text = await vscode.until(`the statement ${behind}`, async () => {
-      // What a hint says behind the statement is not in it.
+      // The hint behind a statement is not part of it.
       const written = (await vscode.lines()).find((line) => behind.test(line))?.replace(/[\s\u200b-\u200d]*=>.*$/, '');
       return written && (await vscode.statusBar()).some((t) => t.includes(`Ln ${split + 1 + statements}, Col ${written.length + 1}`)) && written.trim();
     });
@@ -327,7 +327,7 @@ try {
   const tiled = await take('i_1 8', /^Tile /, /sch\.reorder\(i_?1_0/, 3, /j_1 \d/);
   done(`loop view: ${rows.length} rows, ${picks.length} choices; ${gained}; ${tiled}`);
 
-  // A loop is split by what is answered; what is no answer is said, and asked again.
+  // A loop is split by the factors in the answer; after a wrong answer the question is repeated with the reason.
   const input = () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget')?.textContent?.replace(/\u00a0/g, ' ') ?? '');
   const answer = async (text) => {
     await vscode.page.keyboard.press('Control+A');
@@ -502,7 +502,7 @@ try {
     await vscode.focusEditor();
   }
 
-  // What is chosen in the list of completions comes with what it would do; the line goes again.
+  // A selected completion shows its effect; the line is removed afterwards.
   {
     await vscode.goto(fuse + 1, 1);
     await vscode.page.keyboard.press('End');

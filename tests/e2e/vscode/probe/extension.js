@@ -39,7 +39,7 @@ async function locations(found) {
   return out;
 }
 
-// What is another line now: the lines of both texts without those of their longest common subsequence.
+// The lines that have changed: those of both texts without their longest common subsequence.
 function difference(before, after) {
   const [a, b] = [before.split('\n'), after.split('\n')];
   const common = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
@@ -216,7 +216,7 @@ const verbs = {
   },
   completion: async (step) => (await itemsAt(step)).slice(0, step.count).map((item) =>
     `${labelOf(item)}${item.detail ? `: ${item.detail}` : ''}${step.only === ' snippet' && item.insertText instanceof vscode.SnippetString ? ' snippet' : ''}`),
-  // What an item writes once it is accepted, its placeholders as `${1:loop}`.
+  // The text that an item inserts, with placeholders such as `${1:loop}`.
   inserted: async (step) => {
     const { insertText } = (await itemsAt(step)).find((item) => labelOf(item) === step.label) ?? {};
     return [insertText instanceof vscode.SnippetString ? insertText.value : insertText ?? 'not offered'];
@@ -296,10 +296,10 @@ const verbs = {
     }
     return [on, 'it goes on'];
   },
-  // What another program writes while the editor is open: the machine's peaks.
+  // Another program writes the machine's peaks while the editor is open.
   measured: async (step) => {
     const stands = async () => ((await verbs.hover(step)).some((line) => line.includes('roofline: at most')) ? 'under the roofline' : 'no roofline');
-    // What was timed before may have measured them already; and settings that described another machine are read when they are read.
+    // Earlier measurements may have written them already; and settings that described another machine are read when they are read.
     const cache = join(process.env.SERVER_CACHE, 'loopsmith');
     for (const file of existsSync(cache) ? readdirSync(cache) : []) { if (file.startsWith('peaks-')) { rmSync(join(cache, file)); } }
     let before = await stands();
@@ -328,7 +328,7 @@ const verbs = {
     const done = await waitForLens('insert best schedule');
     return [stood, /stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
   },
-  // How the server says it is, in words that fit both editors.
+  // The status of the server, in words that fit both editors.
   status: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     const now = () => (exports.status() === 'Loopsmith (Loopsmith is ready)' ? 'ready' : exports.status().replace(/^\$\(warning\) Loopsmith \((.*)\)$/s, 'warning: $1'));
@@ -350,7 +350,7 @@ const verbs = {
     if (step.text) { writeFileSync(join(folder(), step.name), step.text); } else { rmSync(join(folder(), step.name)); }
     return [];
   },
-  // Another file gets another name, as the editor does it, and this one says so.
+  // Renames another file as the editor does; the import in this file follows.
   renameFile: async (step) => {
     const before = text();
     const edit = new vscode.WorkspaceEdit();
@@ -359,7 +359,7 @@ const verbs = {
     for (const end = Date.now() + 20_000; text() === before && Date.now() < end;) { await sleep(50); }
     return difference(before, text());
   },
-  // What a rename would write, in whatever files; nothing is changed.
+  // The edits of a rename in all files; nothing is changed.
   renames: async (step) => {
     let edit;
     try { edit = await run('vscode.executeDocumentRenameProvider', document.uri, place(step, step.at), step.name); } catch (problem) { return [problem.message]; }
@@ -399,7 +399,7 @@ const verbs = {
     const lens = await waitForLens(step.lens);
     return lens ? (await carriedOut(() => run(lens.command.command, ...lens.command.arguments))).filter((line) => line !== '+') : ['there is no such lens'];
   },
-  // Two states side by side, told by what is different in them.
+  // Two states side by side, described by their differences.
   difference: async (step) => {
     const lens = await waitForLens(step.lens);
     if (!lens) { return ['there is no such lens']; }
@@ -462,7 +462,7 @@ const verbs = {
     return lines;
   },
 };
-// What is asked once: it changes something, or waits by itself.
+// Steps that are taken once: they change something, or wait by themselves.
 const once = new Set(['edit', 'slow', 'disk', 'pull', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatRanges', 'formatOnType', 'renameFile']);
 
 async function answerTo(step) {
