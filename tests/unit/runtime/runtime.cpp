@@ -204,7 +204,7 @@ TEST_CASE("broken .npy files have different diagnostics") {
   };
   CHECK(told("").find("does not begin as one") != std::string::npos);
   CHECK(told(std::string("\x93NUMPY\x01\x00\xff\x00{", 11)).find("ends within its header") != std::string::npos);
-  CHECK(told(with_header("{'descr': '', 'fortran_order': False, 'shape': (1,), }")).find("says no type") != std::string::npos);
+  CHECK(told(with_header("{'descr': '', 'fortran_order': False, 'shape': (1,), }")).find("lacks the type") != std::string::npos);
   CHECK(told(with_header("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }")).find("`<c8`") != std::string::npos);
   CHECK(told(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }") + "1234").find("holds 4 bytes") != std::string::npos);
   CHECK(told(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }")).find("holds 0 bytes") != std::string::npos);
