@@ -133,7 +133,7 @@ function draw(s) {
   $('name').textContent = s.function;
   const budget = s.trials ? '/' + s.trials : '';
   $('line').textContent = s.state === 'failed' ? 'failed: ' + (s.message ?? '') :
-    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'paused' ? 'paused: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
+    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'paused' ? 'paused: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase === 'done' ? 'finishing' : s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
     (s.elapsed !== undefined ? ', ' + s.elapsed.toFixed(0) + ' s' + (s.limit ? ' of ' + s.limit.toFixed(0) + ' s' : '') : '') +
     (s.best_seconds ? ', best ' + duration(s.best_seconds) + rate : '');
   $('stop').hidden = s.state !== 'running' && s.state !== 'paused' && s.state !== 'comparing';

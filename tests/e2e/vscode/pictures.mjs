@@ -72,15 +72,15 @@ try {
       'editor.guides.indentation': false, 'editor.scrollbar.vertical': 'hidden', 'editor.scrollbar.horizontal': 'hidden', 'editor.stickyScroll.enabled': false, 'editor.hover.above': false, 'editor.matchBrackets': 'never',
       'breadcrumbs.enabled': false, 'workbench.activityBar.location': 'hidden', 'workbench.layoutControl.enabled': false, 'window.commandCenter': false,
       'workbench.editor.editorActionsLocation': 'hidden', 'window.menuBarVisibility': 'hidden', 'loopsmith.tune.seconds': 8, 'editor.wordBasedSuggestions': 'off',
+      'workbench.colorCustomizations': { 'sash.hoverBorder': '#2b2b2b' },
     },
     env: { LOOPSMITH_TEST_CORE: '1' },
   });
   const text = (selector) => vscode.page.evaluate((what) => [...document.querySelectorAll(what)].map((e) => e.textContent ?? '').join('\n').replace(/\u00a0/g, ' '), selector);
   const lineOf = (what) => program.split('\n').findIndex((line) => line.includes(what)) + 1;
   const settled = () => new Promise((r) => setTimeout(r, 1500));
-  // The editors without the status bar, which is needed to see where the cursor is; the pointer is where it lights nothing up.
+  // The editors without the status bar, which is needed to see where the cursor is.
   const picture = async (name) => {
-    await vscode.page.mouse.move(1, 1);
     await settled();
     const frame = await vscode.page.evaluate(() => {
       const part = document.querySelector('.part.editor').getBoundingClientRect();
@@ -141,11 +141,12 @@ try {
   await vscode.goto(lineOf('sch.split(i'), 8);
   const row = vscode.page.locator('.pane-body .monaco-list-row', { hasText: 'i_1 8' });
   await row.waitFor();
-  // Wide enough for what each loop costs.
+  // Wide enough for the cost of each loop, beside the list of choices.
+  await vscode.page.setViewportSize({ width: 1480, height: 660 });
   const { x, width } = await vscode.page.locator('.part.sidebar').boundingBox();
   await vscode.page.mouse.move(x + width, 400);
   await vscode.page.mouse.down();
-  await vscode.page.mouse.move(x + width + 190, 400, { steps: 5 });
+  await vscode.page.mouse.move(x + width + 130, 400, { steps: 5 });
   await vscode.page.mouse.up();
   await vscode.until('the choices', async () => {
     await row.click();
@@ -158,6 +159,7 @@ try {
   await picture('loops');
   await vscode.page.keyboard.press('Escape');
   await vscode.command('View: Toggle Primary Side Bar Visibility');
+  await vscode.page.setViewportSize({ width: 1280, height: 660 });
   await vscode.focusEditor();
 
   // A search, when it has ended: the panel and the lens agree.

@@ -32,7 +32,7 @@ end
 
 local function lines_of(s)
   local rate = s.best_seconds and s.best_seconds > 0 and s.flops and (', %.1f GFLOP/s'):format(s.flops / s.best_seconds * 1e-9) or ''
-  local state = s.state == 'running' and (s.phase or 'starting') or s.state == 'comparing' and 'stopped, comparing the best with the program' or s.state
+  local state = s.state == 'running' and (s.phase == 'done' and 'finishing' or s.phase or 'starting') or s.state == 'comparing' and 'stopped, comparing the best with the program' or s.state
   local lines = { ('# %s: %s, trial %d%s%s'):format(s['function'], state, s.trial or 0,
     s.trials and '/' .. s.trials or '', s.elapsed and (', %.0f s'):format(s.elapsed) or '') }
   if s.message then lines[#lines + 1] = s.message end
