@@ -340,7 +340,7 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
                       {"pager", &settings.pager, nullptr, "show long answers a screen at a time, on a terminal"},
                       {"ascii", &settings.ascii, nullptr, "draw trees with plain characters"},
                       {"plain", &settings.plain, nullptr, "sentences instead of pictures, for screen readers"},
-                      {"height", nullptr, &height, "lines of the screen; longer programs are folded, with 0 none"}};
+                      {"height", nullptr, &height, "lines of the screen: longer programs are folded; 0: never"}};
   if (arguments.empty()) {
     for (const Row& row : rows) { session.print(fmt::format("  {:<8} {:<4} {}\n", row.name, row.flag ? (*row.flag ? "on" : "off") : std::to_string(*row.number), row.what)); }
     return true;
