@@ -44,7 +44,7 @@ auto as_table(const Session& session, const IRModule& before, const std::string&
 }
 
 auto as_json(const Session& session, const IRModule& before, const std::string& named) -> std::string {
-  const Step& step = session.steps()[session.position()];
+  const SessionStep& step = session.steps()[session.position()];
   nlohmann::json json = {{"step", session.position()}, {"parent", step.parent}, {"line", step.line}, {"changed", !session.module().same_as(before)}, {"named", nlohmann::json::object()},
                          {"diff", diff_of(session, before, false)}};
   // "i0:64 n=3 loops:[n:1, h:28]"
@@ -73,7 +73,7 @@ auto loop_table(const Session& session) -> std::string {
   if (func == nullptr || !func->is_schedulable()) { return {}; }
   std::vector<std::vector<std::string>> rows = {{"name", "loop or block", "extent", "kind", "runs"}};
   std::vector<int> depths = {0};
-  std::vector<std::optional<int64_t>> runs;   // of each place: how often what is in it runs
+  std::vector<std::optional<int64_t>> runs;   // of each place: the number of times that its body runs
   std::vector<int> depth_of;
   const auto& places = func->places();
   for (const schedule::Place& place : places) {
@@ -128,7 +128,7 @@ auto refusal_json(const std::string& line, const Diagnostics& diagnostics, const
 
 auto answer_modes() -> const std::vector<AnswerMode>& {
   static const std::vector<AnswerMode> modes = {
-      {"diff", "what the step changed", as_diff},
+      {"diff", "the change of the step", as_diff},
       {"ir", "the whole program", as_ir},
       {"tree", "the loops and blocks, drawn", as_tree},
       {"table", "the loops and blocks in rows", as_table},

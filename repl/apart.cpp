@@ -1,5 +1,5 @@
-// Work in a copy of the process: see apart.h. The copy writes records to a pipe: a letter (what is printed, what is complained, a time),
-// the length of what follows, and that.
+// Work in a copy of the process: see apart.h. The copy writes records to a pipe: a letter (output, complaint, page, measured time), the length of
+// the text, and the text.
 #include "repl/apart.h"
 
 #include <fmt/format.h>
@@ -24,9 +24,9 @@
 namespace loopsmith::repl {
 namespace {
 
-/// How often Ctrl-C is looked for.
+/// Ctrl-C is noticed within this time.
 constexpr int turn_milliseconds = 20;
-/// One who waits longer than this is told what for.
+/// After this time the reason for the wait is shown.
 constexpr double patience_seconds = 0.7;
 
 struct Time { uint64_t step; double seconds; };
@@ -39,7 +39,7 @@ void put(int out, char kind, std::string_view text) {
   for (std::string_view left = record; !left.empty();) {
     ssize_t written = ::write(out, left.data(), left.size());
     if (written < 0 && errno == EINTR) { continue; }
-    // Nobody listens any more.
+    // The session has ended.
     if (written <= 0) { ::_exit(1); }
     left.remove_prefix(static_cast<size_t>(written));
   }
@@ -50,11 +50,11 @@ void put(int out, char kind, std::string_view text) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) { ::_exit(1); }
 #endif
-  // Ctrl-C goes to the whole group; who it is for decides.
+  // Ctrl-C goes to the whole group; the session decides what it stops.
   ::signal(SIGINT, SIG_IGN);
   session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); }, [out](std::string_view text) { put(out, 'p', text); });
   std::vector<double> before;
-  for (const Step& step : session.steps()) { before.push_back(step.seconds); }
+  for (const SessionStep& step : session.steps()) { before.push_back(step.seconds); }
   bool done = work();
   for (size_t i = 0; i < session.steps().size(); ++i) {
     if (session.steps()[i].seconds == before[i]) { continue; }
@@ -65,14 +65,14 @@ void put(int out, char kind, std::string_view text) {
   ::_exit(done ? 0 : 1);
 }
 
-/// Takes whole records out of what has come.
-void take(Session& session, std::string& come) {
+/// Takes whole records out of the bytes that were received.
+void take(Session& session, std::string& received) {
   size_t at = 0;
-  while (come.size() - at >= sizeof(Head)) {
+  while (received.size() - at >= sizeof(Head)) {
     Head head{};
-    std::memcpy(&head, come.data() + at, sizeof head);
-    if (come.size() - at - sizeof head < head.size) { break; }
-    std::string_view text(come.data() + at + sizeof head, head.size);
+    std::memcpy(&head, received.data() + at, sizeof head);
+    if (received.size() - at - sizeof head < head.size) { break; }
+    std::string_view text(received.data() + at + sizeof head, head.size);
     if (head.kind == 'o') { session.print(text); }
     if (head.kind == 'e') { session.complain(text); }
     if (head.kind == 'p') { session.show(text); }
@@ -82,7 +82,7 @@ void take(Session& session, std::string& come) {
     }
     at += sizeof head + head.size;
   }
-  come.erase(0, at);
+  received.erase(0, at);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ void take(Session& session, std::string& come) {
 auto apart(Session& session, const char* doing, const std::function<bool()>& work) -> bool {
   int ends[2];
   if (::pipe(ends) != 0) { return work(); }
-  CancelToken token = session.host().interrupted != nullptr ? session.host().interrupted() : CancelToken();
+  CancelToken token = session.interrupt();
   pid_t parent = ::getpid();
   std::fflush(nullptr);
   pid_t copy = ::fork();
@@ -105,10 +105,10 @@ auto apart(Session& session, const char* doing, const std::function<bool()>& wor
   }
   ::close(ends[1]);
   auto since = std::chrono::steady_clock::now();
-  bool is_told = false;
+  bool is_shown = false;
   bool is_stopped = false;
-  std::string come;
-  auto untell = [&] { if (std::exchange(is_told, false)) { session.complain("\r\x1b[K"); } };
+  std::string received;
+  auto clear = [&] { if (std::exchange(is_shown, false)) { session.complain("\r\x1b[K"); } };
   while (true) {
     pollfd ready{ends[0], POLLIN, 0};
     int count = ::poll(&ready, 1, turn_milliseconds);
@@ -121,7 +121,7 @@ auto apart(Session& session, const char* doing, const std::function<bool()>& wor
     if (count <= 0) {
       if (session.host().color && seconds > patience_seconds) {
         session.complain(fmt::format("\r{}, {:.0f} s (Ctrl-C stops)", doing, seconds));
-        is_told = true;
+        is_shown = true;
       }
       continue;
     }
@@ -129,14 +129,14 @@ auto apart(Session& session, const char* doing, const std::function<bool()>& wor
     ssize_t size = ::read(ends[0], bytes, sizeof bytes);
     if (size < 0 && errno == EINTR) { continue; }
     if (size <= 0) { break; }
-    untell();
-    come.append(bytes, static_cast<size_t>(size));
-    take(session, come);
+    clear();
+    received.append(bytes, static_cast<size_t>(size));
+    take(session, received);
   }
   ::close(ends[0]);
   int status = 0;
   while (::waitpid(copy, &status, 0) < 0 && errno == EINTR) {}
-  untell();
+  clear();
   if (is_stopped) {
     session.complain("stopped\n");
     return false;

@@ -1,5 +1,5 @@
-// What executes programs does so in a process of its own: a program that never ends is stopped by Ctrl-C at once, one that crashes
-// costs its answer and not the session.
+// Runs programs in a process of their own: Ctrl-C stops a program that never ends at once, and a program that crashes costs its answer, not the
+// session.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace loopsmith::repl {
 
-/// `work`, done in a copy of this process. What it prints is printed here as it comes, and times that it measured of steps are kept;
-/// whatever else it changes is lost with the copy. `doing` ("timing") is shown while one waits. False: it failed, crashed or was stopped.
+/// Does `work` in a copy of this process. Its output is printed here as it comes, and times that it measured of steps are kept; its other changes
+/// are lost with the copy. `doing` ("timing") is shown during a long wait. False: it failed, crashed or was stopped.
 auto apart(Session& session, const char* doing, const std::function<bool()>& work) -> bool;
 
 }  // namespace loopsmith::repl

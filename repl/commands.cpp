@@ -1,8 +1,6 @@
 // The list of commands: see commands.h.
 #include "repl/commands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "support/spelling.h"
@@ -40,13 +38,6 @@ auto closest_command(std::string_view name) -> std::string {
     if (distance < least) { least = distance; best = std::string(c.name); }
   }
   return best;
-}
-
-auto seconds_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
 }
 
 auto needs_program(const Session& session) -> bool {

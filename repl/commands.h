@@ -18,7 +18,7 @@ struct Command {
 
 [[nodiscard]] auto all_commands() -> const std::vector<Command>&;
 [[nodiscard]] auto find_command(std::string_view name) -> const Command*;
-/// The nearest name, for a mistyped one; empty: none is near.
+/// The command that was probably meant by a misspelt name; empty: none is close enough.
 [[nodiscard]] auto closest_command(std::string_view name) -> std::string;
 
 // commands/*.cpp
@@ -27,14 +27,11 @@ extern const Command help_command, load_command, programs_command, with_command,
     save_command, target_command, verify_command, quit_command, hint_command, why_not_command, repair_command, tree_command,
     branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, explain_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
 
-/// What a search found for a program: its statements in the place that it began at, where that is a step `sch.tune()` on the way here, else
-/// a step that begins with the program as written. False: reported.
+/// Makes the result of a search the next step: its statements replace the place for a search, where it began at a step `sch.tune()` on the way
+/// here; else they are a step that begins with the program as written. False: reported.
 auto adopt_found(Session& session, const IRModule& program, const std::string& trace, double seconds) -> bool;
 
-/// "1.234 ms"
-[[nodiscard]] auto seconds_text(double seconds) -> std::string;
-
-/// False, after saying that nothing is loaded.
+/// False where nothing is loaded, which is reported.
 [[nodiscard]] auto needs_program(const Session& session) -> bool;
 
 }  // namespace loopsmith::repl

@@ -16,7 +16,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// Of what is new or gone, so many are named.
+/// The most loops and blocks that are named.
 constexpr size_t most_named = 6;
 
 auto kind_of(const schedule::Place& place) -> std::string { return place.is_loop() ? loop_kind(*place.loop) : "block"; }
@@ -27,8 +27,7 @@ auto described(const schedule::Place& place) -> std::string {
   return place.name().str() + ":" + print_script(place.loop->extent) + (kind == "serial" ? "" : " " + kind);
 }
 
-/// The loop or block a variable stands for, by what is known before the step and after it; what a step looked up and used up is known to
-/// neither.
+/// The name of a loop or block of a variable, before the step or after it; a loop that the step looked up and consumed is known to neither.
 auto name_in(const schedule::Schedule& before, const schedule::Schedule& after, auto variable) -> std::string {
   for (const schedule::Schedule* state : {&before, &after}) {
     if (auto place = state->get(variable); place.ok()) { return (*place)->name().str(); }
@@ -36,7 +35,7 @@ auto name_in(const schedule::Schedule& before, const schedule::Schedule& after, 
   return {};
 }
 
-/// The block that a look-up of the step found, by the name that it was looked up by.
+/// The name by which the step looked a block up; empty: it did not.
 auto name_looked_up(const std::vector<const schedule::Instruction*>& all, size_t begin, size_t end, schedule::BlockRV block) -> std::string {
   for (size_t i = begin; i < end; ++i) {
     const auto* made = all[i]->outputs.size() == 1 ? all[i]->outputs[0].as<schedule::BlockRV>() : nullptr;
@@ -50,7 +49,7 @@ auto name_looked_up(const std::vector<const schedule::Instruction*>& all, size_t
 auto calls_of(const schedule::Schedule& before, const schedule::Schedule& after) -> std::string {
   std::vector<const schedule::Instruction*> old = before.trace().instructions();
   std::vector<const schedule::Instruction*> all = after.trace().instructions();
-  // A trace that was adopted begins anew.
+  // The trace of an adopted schedule begins anew.
   size_t begin = !old.empty() && old.size() <= all.size() && old.back() == all[old.size() - 1] ? old.size() : 0;
   std::string out;
   for (size_t i = begin; i < all.size(); ++i) {
@@ -80,7 +79,7 @@ auto describe_effect(const schedule::Schedule& before, const schedule::Schedule&
   const schedule::FuncState* then = before.state().func(before.func_working_on());
   const schedule::FuncState* now = after.state().func(after.func_working_on());
   if (then == nullptr || now == nullptr) { return calls; }
-  // A loop that a step made anew with the name it had is the same to a reader.
+  // A loop that the step made anew with the same name, extent and kind is the same to a reader.
   std::map<std::string, std::vector<const schedule::Place*>> by_name;
   std::set<const schedule::Place*> kept;
   std::vector<const schedule::Place*> fresh;

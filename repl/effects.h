@@ -1,5 +1,5 @@
-// What a step did to the program, in a line: which primitive, on which loops and blocks, what is new, gone or of another kind. For
-// those who look for a step by what it did and not by how it was typed.
+// The effect of a step on the program, in a line: its primitives with their loops and blocks, and the loops and blocks that are new, gone or of
+// another kind. A step can be found by its effect as well as by its text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace loopsmith::repl {
 
-/// "split i of C: + i_0:64 + i_1:8 - i"; of several primitives with "; " between. Empty: nothing was done but looking.
+/// "split i of C: + i_0:64 + i_1:8 - i"; several primitives are separated by "; ". Empty: the step only looked something up.
 [[nodiscard]] auto describe_effect(const schedule::Schedule& before, const schedule::Schedule& after) -> std::string;
 
 }  // namespace loopsmith::repl

@@ -1,4 +1,4 @@
-// The file of what was typed: see history.h.
+// The file of inputs: see history.h.
 #include "repl/history.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 auto as_line(const Typed& entry) -> std::string {
   Json json = {{"line", entry.line}};
-  if (!entry.did.empty()) { json["did"] = entry.did; }
+  if (!entry.effect.empty()) { json["did"] = entry.effect; }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -27,13 +27,13 @@ void make_folders(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) { ::mkdir(path.substr(0, slash).c_str(), 0777); }
 }
 
-/// In one write, while nobody rewrites the file.
+/// Appends in one write, under a lock, so that no other session rewrites the file meanwhile.
 void append(const std::string& path, const std::string& text) {
   for (int tries = 0; tries < 10; ++tries) {
     int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file < 0) { return; }
     (void)::flock(file, LOCK_EX);
-    // Written anew between opening and locking: it is another file by now.
+    // Another session may have replaced the file between opening and locking.
     struct stat here {};
     struct stat there {};
     bool is_it = ::fstat(file, &here) == 0 && ::stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino;
@@ -51,7 +51,7 @@ History::History(std::string path, size_t most) : path_(std::move(path)), most_(
   std::ifstream in(path_, std::ios::binary);
   std::vector<Typed> all;
   for (std::string line; std::getline(in, line);) {
-    // A line that was cut off says nothing.
+    // A line that was cut off is skipped.
     Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) { continue; }
     auto text = [&](const char* name) {
@@ -81,7 +81,7 @@ auto History::add(const Typed& entry) -> size_t {
 void History::rewrite() const {
   int lock = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (lock < 0) { return; }
-  // Another session is at it, or adds a line just now: next time.
+  // Where another session holds the lock, the file is rewritten another time.
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
     std::string temporary = path_ + ".new";
     std::ofstream out(temporary, std::ios::binary);

@@ -36,7 +36,7 @@ auto shape_of(std::string_view text) -> Shape {
       bool is_long = quotes == std::string(3, c);
       size_t width = is_long ? 3 : 1;
       size_t end = i + width;
-      // A short text ends with its line; that its quote is missing the parser says.
+      // A short text ends with its line; the parser reports a missing quote.
       while (end < text.size() && text.substr(end, width) != quotes.substr(0, width) && (is_long || text[end] != '\n')) { end += text[end] == '\\' ? 2 : 1; }
       if (is_long && end >= text.size()) { return {.is_open = true, .has_block = shape.has_block}; }
       i = std::min(end + (is_long || (end < text.size() && text[end] != '\n') ? width : 0), text.size()) - 1;

@@ -12,6 +12,7 @@
 
 #include "repl/commands.h"
 #include "support/process.h"
+#include "support/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-/// How often a job that says nothing is looked after.
+/// A job that prints nothing is checked this often.
 constexpr auto turn = 50ms;
 
 auto text_in(const Json& json, const char* name) -> std::string {
@@ -32,8 +33,8 @@ auto number_in(const Json& json, const char* name) -> double {
 }
 
 auto best_text(int trials, double seconds, double plain_seconds, const std::string& verified) -> std::string {
-  std::string text = fmt::format("best of {} trials: {}", trials, seconds_text(seconds));
-  if (plain_seconds > 0) { text += ", as written " + seconds_text(plain_seconds); }
+  std::string text = fmt::format("best of {} trials: {}", trials, duration_text(seconds));
+  if (plain_seconds > 0) { text += ", as written " + duration_text(plain_seconds); }
   if (!verified.empty()) { text += "; verified by " + verified; }
   return text;
 }
@@ -44,21 +45,21 @@ struct BackgroundJobs::Job {
   size_t number = 0;
   std::string program_name;
   IRModule program;                  // the session's thread alone touches it
-  bool is_told = false;              // that it ended
-  bool compares = false;             // no search: what one found
+  bool is_reported = false;          // its end
+  bool compares = false;             // it is the comparison of a result, no search
   std::thread reader;
   std::atomic<bool> wants_stop = false;
   std::atomic<bool> wants_end = false;
 
-  mutable std::mutex mutex;          // of what follows
+  mutable std::mutex mutex;          // guards the members below
   State state = State::Running;
-  std::string told = "starting";
+  std::string progress = "starting";
   std::string trace;
   double seconds = 0;
 
   [[nodiscard]] auto view() const -> View {
     std::lock_guard lock(mutex);
-    return {number, program_name, state, told, compares};
+    return {number, program_name, state, progress, compares};
   }
   void read(Process process, std::string input);
   void compare(tune::Comparison& comparison);
@@ -71,19 +72,19 @@ void BackgroundJobs::Job::note(const std::string& line) {
   std::string kind = text_in(event, "event");
   std::lock_guard lock(mutex);
   if (kind == "progress") {
-    told = fmt::format("{:.0f} trials", number_in(event, "trial"));
-    if (double best = number_in(event, "best_seconds"); best > 0) { told += ", best " + seconds_text(best); }
-    told += fmt::format(", {:.0f} s", number_in(event, "elapsed"));
+    progress = fmt::format("{:.0f} trials", number_in(event, "trial"));
+    if (double best = number_in(event, "best_seconds"); best > 0) { progress += ", best " + duration_text(best); }
+    progress += fmt::format(", {:.0f} s", number_in(event, "elapsed"));
   } else if (kind == "done") {
     trace = text_in(event, "trace");
     seconds = number_in(event, "best_seconds");
-    told = best_text(static_cast<int>(number_in(event, "trials")), seconds, number_in(event, "plain_seconds"), text_in(event, "verified"));
+    progress = best_text(static_cast<int>(number_in(event, "trials")), seconds, number_in(event, "plain_seconds"), text_in(event, "verified"));
   } else if (std::string why = text_in(event, "message"); !why.empty()) {
-    told = why;
+    progress = why;
   }
 }
 
-// The thread that reads.
+// The thread that reads the events of a search.
 void BackgroundJobs::Job::read(Process process, std::string input) {
   (void)process.write(input, in(10s));
   process.close_input();
@@ -97,26 +98,26 @@ void BackgroundJobs::Job::read(Process process, std::string input) {
   ExitStatus status = wants_end ? process.kill() : process.wait(in(5s)).value_or(ExitStatus{.signal = SIGKILL});
   std::lock_guard lock(mutex);
   state = trace.empty() ? State::Failed : State::Done;
-  if (trace.empty() && !status.succeeded() && status.signal != 0) { told = "the search " + status.describe(); }
-  if (trace.empty() && status.succeeded()) { told = "stopped before there was a result"; }
+  if (trace.empty() && !status.succeeded() && status.signal != 0) { progress = "the search " + status.describe(); }
+  if (trace.empty() && status.succeeded()) { progress = "stopped before it had a result"; }
 }
 
-// The thread that compares.
+// The thread that compares a result.
 void BackgroundJobs::Job::compare(tune::Comparison& comparison) {
   auto result = comparison.finish([this] { return wants_stop || wants_end; });
   std::lock_guard lock(mutex);
   state = State::Failed;
   if (!result.ok()) {
-    told = result.diagnostics().front().message();
+    progress = result.diagnostics().front().message();
   } else if (result->abandoned) {
-    told = "not compared with the program";
+    progress = "not compared with the program";
   } else if (!result->found) {
-    told = "nothing that was found keeps the results of the program";
+    progress = "none of the schedules found keeps the results of the program";
   } else {
     state = State::Done;
     trace = result->trace;
     seconds = result->best_seconds;
-    told = best_text(result->progress.trials, seconds, result->plain_seconds, result->verified);
+    progress = best_text(result->progress.trials, seconds, result->plain_seconds, result->verified);
   }
 }
 
@@ -149,7 +150,7 @@ auto BackgroundJobs::compare(const IRModule& program, const std::string& name, s
   job->program_name = name;
   job->program = program;
   job->compares = true;
-  job->told = "comparing its best, " + seconds_text(comparison->best_seconds()) + ", with the program";
+  job->progress = "comparing its best, " + duration_text(comparison->best_seconds()) + ", with the program";
   job->reader = std::thread([kept = job.get(), found = std::move(comparison)]() { kept->compare(*found); });
   jobs_.push_back(std::move(job));
   return jobs_.size();
@@ -195,7 +196,7 @@ auto BackgroundJobs::news() -> std::vector<View> {
   for (const auto& job : jobs_) {
     View view = job->view();
     bool has_ended = view.state == State::Done || view.state == State::Failed;
-    if (has_ended && !std::exchange(job->is_told, true)) { out.push_back(std::move(view)); }
+    if (has_ended && !std::exchange(job->is_reported, true)) { out.push_back(std::move(view)); }
   }
   return out;
 }

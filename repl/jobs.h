@@ -1,7 +1,7 @@
-// Searches that go on while the session does: `:tune 64 &` starts `loopsmith tune` as a program of its own, and here is what the
-// session knows of it. A thread per job reads what it says, and touches nothing else of the session: how far it is, or its end, is asked
-// for between lines. What was measured is in the database whatever becomes of the job. A search that was stopped at the prompt leaves the
-// comparison of its best with the program to a job, too.
+// Searches in the background of a session: `:tune 64 &` starts `loopsmith tune` as a program of its own. A thread per job reads the
+// events that the program prints, and touches nothing else of the session; the session asks for progress and results between inputs.
+// Measurements are in the database whatever becomes of the job. A search that was stopped at the prompt leaves the comparison of its
+// best with the program to a job, too.
 #pragma once
 
 #include <cstddef>
@@ -22,32 +22,32 @@ class BackgroundJobs {
     size_t number = 0;           // from 1
     std::string program;
     State state = State::Running;
-    std::string told;            // how far it is, what came of it, or why there is nothing
-    bool compares = false;       // what a search found, with the program
+    std::string progress;        // its progress, its result, or the reason that it has none
+    bool compares = false;       // it compares the result of a search with the program
   };
   struct Found {
-    IRModule program;            // that was searched for
+    IRModule program;            // that the search was for
     std::string trace;           // TVM's JSON
     double seconds = 0;          // of a call, measured
   };
 
   BackgroundJobs();
-  /// Ends all that run.
+  /// Ends all running jobs.
   ~BackgroundJobs();
 
-  /// `arguments` follow `loopsmith tune - --json`; `text` is the file, `function` what the program is called in it. Its number, or why it
-  /// could not be started.
+  /// Starts a search. `arguments` follow `loopsmith tune - --json`; `text` is the file, `function` the name of the program in it. The number of the
+  /// job, or the reason that it could not be started.
   [[nodiscard]] auto start(const IRModule& program, const std::string& name, const std::string& function, const std::string& text, const std::vector<std::string>& arguments)
       -> std::pair<std::optional<size_t>, std::string>;
-  /// Compares what a search that was stopped had found with the program, beside the session; the job's number.
+  /// Compares the result of a search that was stopped with the program, in the background; the job's number.
   [[nodiscard]] auto compare(const IRModule& program, const std::string& name, std::unique_ptr<tune::Comparison> comparison) -> size_t;
   [[nodiscard]] auto all() const -> std::vector<View>;
-  /// Asks it to stop and keep the best so far; one that compares gives it up. False: no such job runs.
+  /// Asks a search to stop and keep its best so far; a comparison is given up. False: no such job runs.
   auto stop(size_t number) -> bool;
-  /// Waits until it has ended, or `is_enough` says so. False: it still runs, or there is no such job.
+  /// Waits until the job has ended, or `is_enough` returns true. False: it still runs, or does not exist.
   auto wait(size_t number, bool (*is_enough)()) const -> bool;
   [[nodiscard]] auto result(size_t number) const -> std::optional<Found>;
-  /// Those that ended since this was asked last.
+  /// The jobs that ended since the last call.
   [[nodiscard]] auto news() -> std::vector<View>;
 
  private:

@@ -15,19 +15,12 @@
 #include "repl/commands.h"
 #include "repl/text.h"
 #include "schedule/loop_tree.h"
+#include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/session.h"
 
 namespace loopsmith::repl {
 namespace {
-
-auto bytes_text(double bytes) -> std::string {
-  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
-    if (bytes < 1024) { return bytes == std::floor(bytes) || bytes >= 100 ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit); }
-    bytes /= 1024;
-  }
-  return fmt::format("{:.1f} TiB", bytes);
-}
 
 auto kind_word(const For& loop) -> std::string {
   switch (loop.for_kind) {
@@ -40,7 +33,7 @@ auto kind_word(const For& loop) -> std::string {
   return "";
 }
 
-/// The places of the function that is scheduled; null: it cannot be.
+/// The places of the function that is scheduled; null: it cannot be scheduled.
 auto func_of(const Session& session) -> const schedule::FuncState* {
   const schedule::FuncState* func = session.schedule().state().func(session.function());
   return func != nullptr && func->is_schedulable() ? func : nullptr;
@@ -55,7 +48,7 @@ auto loops_picture(const Session& session) -> std::string {
     schedule::LoopTreeOptions options{.width = session.host().width, .color = session.host().color, .ascii = session.settings().ascii};
     return schedule::draw_loop_tree(*func, [&](const schedule::Place& place) { return session.name_of(place); }, options);
   }
-  // A sentence each, numbered by where it is: 1.2 is the second thing in the first.
+  // A sentence for each loop and block, numbered by position: 1.2 is the second one in the first.
   std::string out;
   auto say = [&](auto&& self, const schedule::Place& place, const std::string& number) -> void {
     std::string name = session.name_of(place);
@@ -76,7 +69,7 @@ auto loops_picture(const Session& session) -> std::string {
       };
       out += fmt::format("{} block {}: writes {}, reads {}{}.\n", number, place.name().view(), names(place.block()->writes), names(place.block()->reads), called);
     } else {
-      out += fmt::format("{} has {} nest{}.\n", session.program_name().view(), inside, inside == 1 ? "" : "s");
+      out += fmt::format("{} has {}.\n", session.program_name().view(), count_text(static_cast<int64_t>(inside), "nest"));
     }
     size_t count = 0;
     for (int at = place.index + 1; at < place.end; at = func->places()[static_cast<size_t>(at)].end) {
@@ -98,7 +91,7 @@ auto footprint_picture(const Session& session) -> std::string {
     auto facts = cost::loop_facts(func->func(), id);
     rows.push_back({name, facts && facts->bytes ? std::optional(static_cast<double>(*facts->bytes)) : std::nullopt, facts && facts->is_most_bytes});
   };
-  add("all of it", 0);
+  add("program", 0);
   std::vector<size_t> depth(func->places().size(), 0);
   for (const schedule::Place& place : func->places()) {
     if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func->places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
@@ -111,7 +104,7 @@ auto footprint_picture(const Session& session) -> std::string {
   if (session.settings().plain) {
     for (const Row& row : rows) {
       std::string what = &row == &rows.front() ? std::string("The program") : "One run of loop " + row.name;
-      if (!row.bytes) { out += what + " touches what is not known before it runs.\n"; continue; }
+      if (!row.bytes) { out += what + " touches an amount of memory that is known only when it runs.\n"; continue; }
       std::string level = cost::level_that_holds(*row.bytes, core);
       out += fmt::format("{} touches {}{}, which {}.\n", what, row.is_most ? "at most " : "", bytes_text(*row.bytes), level == "memory" ? (row.is_most ? "may fit no cache" : "fits no cache") : "fits " + level);
     }
@@ -127,7 +120,7 @@ auto footprint_picture(const Session& session) -> std::string {
   for (const Row& row : rows) { most = std::max(most, row.bytes.value_or(0)); }
   double least = 64;
   auto column = [&](double bytes) { return bytes <= least ? size_t{1} : std::min(width, static_cast<size_t>(std::lround(std::log(bytes / least) / std::log(most / least) * static_cast<double>(width)))); };
-  // The caches stand over their marks.
+  // The names of the caches stand above their marks.
   std::string heads(width + 12, ' ');
   std::string sizes;
   for (const cost::CacheLevel& level : levels) {
@@ -135,7 +128,7 @@ auto footprint_picture(const Session& session) -> std::string {
     sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", level.name, bytes_text(level.bytes));
   }
   while (heads.ends_with(' ')) { heads.pop_back(); }
-  out += wrapped("What one run touches, each element once; " + sizes + ":", total) + std::string(name_width + 12, ' ') + heads + "\n";
+  out += wrapped("Memory touched by one run, each element once; " + sizes + ":", total) + std::string(name_width + 12, ' ') + heads + "\n";
   for (const Row& row : rows) {
     std::string name = row.name;
     if (columns_of(name) > name_width) { name = name.substr(0, name_width - 3) + "..."; }
@@ -152,99 +145,118 @@ auto footprint_picture(const Session& session) -> std::string {
   return out;
 }
 
+namespace {
+
+/// The accesses of one loop to one buffer.
+struct AccessCell { std::string buffer; bool is_written = false; std::vector<cost::Stride> strides; };
+struct AccessRow { std::string name; std::vector<AccessCell> cells; };
+/// The loops of one nest, outermost first.
+using AccessNest = std::vector<AccessRow>;
+
+/// A buffer with several accesses has a stride for each.
+auto stride_text(const AccessCell& cell, const char* irregular, const char* same, const char* by, const char* between) -> std::string {
+  std::string text;
+  for (const cost::Stride& stride : cell.strides) {
+    auto number = stride.elements ? as_int(stride.elements) : std::nullopt;
+    text += (text.empty() ? "" : between) + (!stride.elements ? irregular : number == 0 ? same : by + (number ? std::to_string(*number) : print_script(stride.elements)));
+  }
+  return text;
+}
+
+auto cell_text(const AccessCell& cell) -> std::string {
+  std::string text = stride_text(cell, "?", "same", "", "/");
+  std::erase(text, ' ');
+  return (cell.is_written ? "w " : "") + text;
+}
+
+/// The nests of a function in the order of the text; a nest begins with an outermost loop.
+auto access_nests(const schedule::FuncState& func, bool plain) -> std::vector<AccessNest> {
+  std::vector<AccessNest> nests;
+  std::vector<size_t> depth(func.places().size(), 0);
+  for (const schedule::Place& place : func.places()) {
+    if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func.places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
+    if (!place.is_loop()) { continue; }
+    size_t level = depth[static_cast<size_t>(place.index)];
+    if (level == 0) { nests.emplace_back(); }
+    AccessRow row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + print_script(place.loop->extent), {}};
+    auto facts = cost::loop_facts(func.func(), place.id);
+    for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.strides}); }
+    nests.back().push_back(std::move(row));
+  }
+  return nests;
+}
+
+auto access_sentences(const AccessNest& nest) -> std::string {
+  std::string out;
+  for (const AccessRow& row : nest) {
+    std::string moves;
+    for (const AccessCell& cell : row.cells) {
+      moves += (moves.empty() ? "" : ", ") + cell.buffer + (cell.is_written ? ", which is written, " : " ") + stride_text(cell, "irregularly", "not at all", "by ", " and ");
+    }
+    out += fmt::format("An iteration of loop {} moves in {}.\n", row.name, moves.empty() ? "nothing" : moves);
+  }
+  return out;
+}
+
+/// A column for each buffer; columns that do not fit the screen follow below, with the loops repeated.
+auto access_table(const AccessNest& nest, size_t screen) -> std::string {
+  std::vector<std::string> buffers;
+  size_t name_width = 12;
+  for (const AccessRow& row : nest) {
+    name_width = std::max(name_width, columns_of(row.name) + 2);
+    for (const AccessCell& cell : row.cells) {
+      if (std::find(buffers.begin(), buffers.end(), cell.buffer) == buffers.end()) { buffers.push_back(cell.buffer); }
+    }
+  }
+  std::vector<size_t> widths;
+  for (const std::string& buffer : buffers) {
+    size_t width = columns_of(buffer);
+    for (const AccessRow& row : nest) {
+      for (const AccessCell& cell : row.cells) {
+        if (cell.buffer == buffer) { width = std::max(width, cell_text(cell).size()); }
+      }
+    }
+    widths.push_back(width + 2);
+  }
+  std::string out;
+  for (size_t first = 0; first < std::max<size_t>(1, buffers.size());) {
+    size_t last = first;
+    for (size_t used = name_width; last < buffers.size() && (last == first || used + widths[last] <= screen); ++last) { used += widths[last]; }
+    std::string head(name_width, ' ');
+    for (size_t i = first; i < last; ++i) { head += buffers[i] + std::string(widths[i] - columns_of(buffers[i]), ' '); }
+    head.resize(std::min(head.size(), head.find_last_not_of(' ') + 1));
+    out += head + "\n";
+    for (const AccessRow& row : nest) {
+      std::string line = row.name + std::string(name_width - columns_of(row.name), ' ');
+      for (size_t i = first; i < last; ++i) {
+        auto cell = std::find_if(row.cells.begin(), row.cells.end(), [&](const AccessCell& one) { return one.buffer == buffers[i]; });
+        std::string text = cell != row.cells.end() ? cell_text(*cell) : std::string();
+        line += text + std::string(widths[i] - text.size(), ' ');
+      }
+      line.resize(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    first = std::max(last, first + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
 auto accesses_picture(const Session& session) -> std::string {
   const schedule::FuncState* func = func_of(session);
   if (func == nullptr) { return {}; }
   const bool plain = session.settings().plain;
-  struct Cell { std::string buffer; bool is_written = false; std::vector<cost::Stride> strides; };
-  // Of several accesses each is told.
-  auto words_of = [](const Cell& cell, const char* irregular, const char* same, const char* by, const char* between) {
-    std::string said;
-    for (const cost::Stride& stride : cell.strides) {
-      auto number = stride.elements ? as_int(stride.elements) : std::nullopt;
-      said += (said.empty() ? "" : between) + (!stride.elements ? irregular : number == 0 ? same : by + (number ? std::to_string(*number) : print_script(stride.elements)));
-    }
-    return said;
-  };
-  struct Row { std::string name; std::vector<Cell> cells; };
-  // The loops of a nest, outermost first in the order of the text; a nest begins with a loop that no loop is around.
-  std::vector<std::vector<Row>> nests;
-  std::vector<size_t> depth(func->places().size(), 0);
-  for (const schedule::Place& place : func->places()) {
-    if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func->places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
-    if (!place.is_loop()) { continue; }
-    size_t level = depth[static_cast<size_t>(place.index)];
-    if (level == 0) { nests.emplace_back(); }
-    Row row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + print_script(place.loop->extent), {}};
-    auto facts = cost::loop_facts(func->func(), place.id);
-    for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.strides}); }
-    nests.back().push_back(std::move(row));
-  }
-  if (nests.empty()) { return "there are no loops\n"; }
+  std::vector<AccessNest> nests = access_nests(*func, plain);
+  if (nests.empty()) { return "the program has no loops\n"; }
   std::string out;
-  if (plain) {
-    for (const std::vector<Row>& nest : nests) {
-      for (const Row& row : nest) {
-        std::string said;
-        for (const Cell& cell : row.cells) {
-          said += (said.empty() ? "" : ", ") + cell.buffer + (cell.is_written ? ", which is written, " : " ") +
-                  words_of(cell, "irregularly", "not at all", "by ", " and ");
-        }
-        out += fmt::format("An iteration of loop {} moves in {}.\n", row.name, said.empty() ? "nothing" : said);
-      }
-    }
-    return out;
-  }
-  for (const std::vector<Row>& nest : nests) {
-    std::vector<std::string> buffers;
-    size_t name_width = 12;
-    for (const Row& row : nest) {
-      name_width = std::max(name_width, columns_of(row.name) + 2);
-      for (const Cell& cell : row.cells) {
-        if (std::find(buffers.begin(), buffers.end(), cell.buffer) == buffers.end()) { buffers.push_back(cell.buffer); }
-      }
-    }
-    auto text_of = [&](const Cell& cell) {
-      std::string text = words_of(cell, "?", "same", "", "/");
-      std::erase(text, ' ');
-      return (cell.is_written ? "w " : "") + text;
-    };
-    std::vector<size_t> widths;
-    for (const std::string& buffer : buffers) {
-      size_t width = columns_of(buffer);
-      for (const Row& row : nest) {
-        for (const Cell& cell : row.cells) {
-          if (cell.buffer == buffer) { width = std::max(width, text_of(cell).size()); }
-        }
-      }
-      widths.push_back(width + 2);
-    }
-    // What the screen has no room for follows below, under the loops again.
-    for (size_t first = 0; first < std::max<size_t>(1, buffers.size());) {
-      size_t last = first;
-      for (size_t used = name_width; last < buffers.size() && (last == first || used + widths[last] <= session.host().width); ++last) { used += widths[last]; }
-      std::string head(name_width, ' ');
-      for (size_t i = first; i < last; ++i) { head += buffers[i] + std::string(widths[i] - columns_of(buffers[i]), ' '); }
-      head.resize(std::min(head.size(), head.find_last_not_of(' ') + 1));
-      out += head + "\n";
-      for (const Row& row : nest) {
-        std::string line = row.name + std::string(name_width - columns_of(row.name), ' ');
-        for (size_t i = first; i < last; ++i) {
-          auto cell = std::find_if(row.cells.begin(), row.cells.end(), [&](const Cell& one) { return one.buffer == buffers[i]; });
-          std::string text = cell != row.cells.end() ? text_of(*cell) : std::string();
-          line += text + std::string(widths[i] - text.size(), ' ');
-        }
-        line.resize(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-      }
-      first = std::max(last, first + 1);
-    }
-  }
-  return out + wrapped("elements from one iteration to the next; w: written; same: the same element again; ?: not the same everywhere", session.host().width);
+  for (const AccessNest& nest : nests) { out += plain ? access_sentences(nest) : access_table(nest, session.host().width); }
+  if (plain) { return out; }
+  return out + wrapped("elements from one iteration to the next; w: written; same: the same element again; ?: varies", session.host().width);
 }
 
 auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& core, std::optional<double> here, const Settings& settings) -> std::string {
-  // Of the loops that touch more or less with the factor those where another cache holds it, then those that the split made.
+  // Columns are loops whose footprint depends on the factor: first those that cross a cache size, then those that the split made.
   struct Column { std::string name; bool is_of_split = false, crosses = false, varies = false; };
   std::vector<Column> columns;
   auto held = [&](int64_t bytes) { return cost::level_that_holds(static_cast<double>(bytes), core); };
@@ -279,12 +291,12 @@ auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& 
   drop([](const Column& column) { return !column.crosses; });
   drop([](const Column& column) { return !column.is_of_split; });
   drop([](const Column&) { return true; });
-  auto told = [&](const cost::OtherFactor& one) -> std::string {
+  auto verdict = [&](const cost::OtherFactor& one) -> std::string {
     if (one.is_here) { return "here"; }
     if (!one.why_not.empty()) { return "refused: " + one.why_not.front().message(); }
     if (!here || !one.seconds || *one.seconds <= 0) { return "no estimate"; }
     std::string text = cost::gain_text(*here / *one.seconds);
-    return text.empty() ? "much the same" : text;
+    return text.empty() ? "about the same" : text;
   };
   std::string out;
   if (settings.plain) {
@@ -295,7 +307,7 @@ auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& 
         if (auto bytes = bytes_of(one, column.name)) { touched += fmt::format("{} one run of {} touches {}, which {}", touched.empty() ? "" : " and", column.name, bytes_text(static_cast<double>(*bytes)), held(*bytes) == "memory" ? "fits no cache" : "fits " + held(*bytes)); }
       }
       out += touched.empty() ? ":" : touched + ":";
-      out += " " + told(one) + ".\n";
+      out += " " + verdict(one) + ".\n";
     }
     return out;
   }
@@ -309,12 +321,12 @@ auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& 
     for (size_t i = 0; i < columns.size(); ++i) {
       auto bytes = bytes_of(one, columns[i].name);
       std::string level = bytes ? held(*bytes) : std::string();
-      // What no longer fits, or fits now, where the row before did otherwise.
+      // Marks a row that needs another cache than the row before.
       bool crosses = !level.empty() && !before[i].empty() && before[i] != level;
       out += fmt::format("   {:<{}}", bytes ? fmt::format("{:>9}  {}{}", bytes_text(static_cast<double>(*bytes)), level, crosses ? " <-" : "") : std::string(), width);
       if (!level.empty()) { before[i] = level; }
     }
-    out += "   " + told(one) + "\n";
+    out += "   " + verdict(one) + "\n";
   }
   return out;
 }
@@ -323,7 +335,7 @@ auto roofline_picture(const Session& session) -> std::string {
   const schedule::FuncState* func = func_of(session);
   double flops = tune::count_flops(session.original(), session.function());
   auto facts = func != nullptr ? cost::loop_facts(session.original()->find(session.function()), 0) : std::nullopt;
-  if (!facts || !facts->bytes || *facts->bytes == 0 || flops <= 0) { return "how many flops and bytes there are is not known before it runs\n"; }
+  if (!facts || !facts->bytes || *facts->bytes == 0 || flops <= 0) { return "the numbers of flops and bytes are not known before the program runs\n"; }
   double intensity = flops / static_cast<double>(*facts->bytes);
   const cost::CoreModel core = cost::core_of(session.target());
   bool is_measured = false;
@@ -356,9 +368,9 @@ auto roofline_picture(const Session& session) -> std::string {
   std::string legend;
   for (const Point& point : points) {
     double reached = flops / point.seconds;
-    std::string share = reached > roof * 1.005 ? "above the roof: `loopsmith target show --measure` measures it again" : fmt::format("{:.1f}{} of the roof", reached / roof * 100, session.settings().plain ? " percent" : "%");
-    legend += session.settings().plain ? fmt::format("{}: {} {}, {:.1f} GFLOP/s, {}.\n", point.name, point.is_timed ? "measured" : "estimated", seconds_text(point.seconds), reached * 1e-9, share)
-                                       : fmt::format("  {}  {:<16} {:>11}{}  {:>9.2f} GFLOP/s  {:>18}\n", point.mark, point.name, seconds_text(point.seconds), point.is_timed ? "    " : " est", reached * 1e-9, share);
+    std::string share = reached > roof * 1.005 ? "above the roof: `loopsmith target show --measure` measures the roof again" : fmt::format("{:.1f}{} of the roof", reached / roof * 100, session.settings().plain ? " percent" : "%");
+    legend += session.settings().plain ? fmt::format("{}: {} {}, {:.1f} GFLOP/s, {}.\n", point.name, point.is_timed ? "measured" : "estimated", duration_text(point.seconds), reached * 1e-9, share)
+                                       : fmt::format("  {}  {:<16} {:>11}{}  {:>9.2f} GFLOP/s  {:>18}\n", point.mark, point.name, duration_text(point.seconds), point.is_timed ? "    " : " est", reached * 1e-9, share);
   }
   std::string what = fmt::format("{:.3g} flop per byte; {} bound{}", intensity, peak <= rate * intensity ? "compute" : "memory", is_measured ? "" : "; peaks by the model, `loopsmith target show` measures them");
   if (session.settings().plain) { return fmt::format("{}. The roof is {:.1f} GFLOP/s.\n", what, roof * 1e-9) + legend; }
@@ -382,7 +394,7 @@ auto roofline_picture(const Session& session) -> std::string {
   }
   for (size_t y = y_of(roof) + 1; y < height; ++y) { cells[y][x_of(intensity)] = ascii ? ":" : "┊"; }
   for (const Point& point : points) { cells[y_of(flops / point.seconds)][x_of(intensity)] = std::string(1, point.mark); }
-  // Points that fall together stand side by side.
+  // Points at the same place stand side by side.
   std::string out;
   for (size_t y = 0; y < height; ++y) {
     std::string marks;
@@ -409,17 +421,17 @@ auto curve_picture(const std::vector<double>& trials, const Settings& settings) 
     least = least == 0 ? seconds : std::min(least, seconds);
     most = std::max(most, seconds);
   }
-  // One that took a thousand times as long would press all others into one line.
+  // An extreme outlier would press all other trials into one line.
   most = std::min(most, least * 30);
   if (least == 0) { return {}; }
   if (settings.plain) {
     size_t at = static_cast<size_t>(std::find(trials.begin(), trials.end(), least) - trials.begin());
     double first = *std::find_if(trials.begin(), trials.end(), [](double seconds) { return seconds > 0; });
     size_t lost = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), [](double seconds) { return seconds <= 0; }));
-    return fmt::format("{} trials: the first took {}, the best, number {}, {}; {} were not measured to their end.\n", trials.size(), seconds_text(first), at + 1, seconds_text(least), lost);
+    return fmt::format("{} trials: the first took {}, the best, number {}, {}; {} were not measured to their end.\n", trials.size(), duration_text(first), at + 1, duration_text(least), lost);
   }
   const bool ascii = settings.ascii;
-  // Of one trial there is a scale too.
+  // A single trial needs a scale, too.
   if (most <= least) { most = least * 2; }
   size_t width = std::min(trials.size(), widest);
   auto row = [&](double seconds) {
@@ -438,7 +450,7 @@ auto curve_picture(const std::vector<double>& trials, const Settings& settings) 
   }
   std::string out;
   for (size_t i = 0; i < height; ++i) {
-    std::string label = i == 0 ? seconds_text(most) : i == height - 1 ? seconds_text(least) : std::string();
+    std::string label = i == 0 ? duration_text(most) : i == height - 1 ? duration_text(least) : std::string();
     out += fmt::format("{:>12} {}", label, ascii ? "|" : "│");
     size_t last = width;
     while (last > 0 && cells[i][last - 1] == ' ') { --last; }

@@ -1,5 +1,5 @@
-// Pictures of a schedule for a terminal: the loop tree, footprints beside the caches, the roofline, the curve of a search. Lines of text
-// without a need for colour, also of plain characters (`:set ascii on`); and, for those who listen, sentences (`:set plain on`).
+// Pictures of a schedule for a terminal: the loop tree, footprints beside the caches, the roofline, the curve of a search. They need no colour,
+// can be drawn with plain characters (`:set ascii on`), and become sentences for screen readers (`:set plain on`).
 #pragma once
 
 #include <optional>
@@ -11,24 +11,24 @@
 
 namespace loopsmith::repl {
 
-/// The loops and blocks there are.
+/// The loops and blocks of the program.
 [[nodiscard]] auto loops_picture(const Session& session) -> std::string;
 
-/// What one run of every loop touches, each element once, as bars on a scale of powers with the sizes of the caches in it.
+/// The memory that one run of each loop touches, each element counted once, as bars on a logarithmic scale with the sizes of the caches.
 [[nodiscard]] auto footprint_picture(const Session& session) -> std::string;
 
-/// How far each loop moves in every buffer from one iteration to the next, in elements: a table a nest.
+/// The distance in elements that each loop moves in every buffer from one iteration to the next: a table for each nest.
 [[nodiscard]] auto accesses_picture(const Session& session) -> std::string;
 
-/// Where the states that were timed stand under what the machine reaches: flops per byte of the program's data, flops per second.
+/// The steps that were timed in a roofline: flops per byte of the program's data, flops per second, and the limits of the machine.
 [[nodiscard]] auto roofline_picture(const Session& session) -> std::string;
 
-/// What factors of a split would come to: of the loops that it makes what one run touches and the first cache that holds it (marked
-/// where the row above is held by another), and how much faster a call should be than one that takes `here` seconds by the estimate.
+/// Other factors of a split: the memory that one run of each of its loops touches, the first cache that holds it (marked where that of the row
+/// above is another), and the estimated gain over `here` seconds.
 [[nodiscard]] auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& core, std::optional<double> here, const Settings& settings) -> std::string;
 
-/// The trials of a search in the order they were measured, and the best so far; empty where there is nothing to compare. 0 is a trial
-/// that was not measured to its end.
+/// The trials of a search in the order in which they were measured, and the best so far; empty where none was measured. 0 is a trial that was not
+/// measured to its end.
 [[nodiscard]] auto curve_picture(const std::vector<double>& trials, const Settings& settings) -> std::string;
 
 }  // namespace loopsmith::repl

@@ -26,6 +26,7 @@
 #include "repl/history.h"
 #include "repl/input.h"
 #include "repl/text.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::repl {
@@ -35,10 +36,10 @@ constexpr const char* prompt = "sch> ";
 constexpr const char* continuation = "...> ";
 constexpr int kept_lines = 2000;
 
-// Completion is asked for by a C library without a place for our data; there is one session on a terminal.
+// The C library that asks for completion has no place for our data; a terminal has one session.
 Session* completing = nullptr;
 
-// Ctrl-C cancels what runs. At the prompt it is a key like others, and drops the line; Ctrl-Z suspends, as everywhere.
+// Ctrl-C cancels a running input. At the prompt it is a key like others, and drops the line; Ctrl-Z suspends, as everywhere.
 bool is_dropped = false;
 auto drop_line(int, int) -> int {
   is_dropped = true;
@@ -84,19 +85,22 @@ auto completions(const char*, int begin, int) -> char** {
   size_t start = 0;
   std::vector<std::string> words = completing->complete(line, static_cast<size_t>(rl_point), start);
   if (words.empty()) { return nullptr; }
-  // What is replaced begins where the library says, which may be before our word ("sch." in "sch.spl").
+  // The library replaces text from `begin` on, which may lie before our word ("sch." in "sch.spl") or inside it ("shared.dyn").
   if (static_cast<size_t>(begin) < start) {
     std::string kept = line.substr(static_cast<size_t>(begin), start - static_cast<size_t>(begin));
     for (std::string& word : words) { word = kept + word; }
+  } else if (static_cast<size_t>(begin) > start) {
+    size_t typed_before = static_cast<size_t>(begin) - start;
+    for (std::string& word : words) { word = word.size() > typed_before ? word.substr(typed_before) : word; }
   }
-  // The first entry is what all have in common.
+  // The first entry is the common beginning of all.
   std::string common = words[0];
   for (const std::string& word : words) {
     size_t n = 0;
     while (n < common.size() && n < word.size() && common[n] == word[n]) { ++n; }
     common.resize(n);
   }
-  // Where what was typed is not how they begin, it stays while there are several.
+  // Typed text with which they do not begin stays while several fit.
   std::string typed = line.substr(std::min(line.size(), static_cast<size_t>(begin)), static_cast<size_t>(std::max(0, rl_point - begin)));
   if (words.size() > 1 && !common.starts_with(typed)) { common = typed; }
   auto** out = static_cast<char**>(std::malloc((words.size() + 2) * sizeof(char*)));
@@ -116,10 +120,10 @@ auto terminal_size() -> std::optional<winsize> {
   return size;
 }
 
-// What was typed at the pager and is none of its keys: the next line begins with it.
+// Text typed at the pager that is none of its keys: the next line begins with it.
 std::string typed_ahead;
 
-/// A screen at a time: space for the next, Enter for a line, `q` or Ctrl-C for no more; anything else is typed at the prompt.
+/// Shows a text a screen at a time: space for the next screen, Enter for a line, `q` or Ctrl-C to end; other keys are typed at the prompt.
 void page(std::string_view text) {
   winsize size = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0});
   auto rows_of = [&](std::string_view line) { return std::max<size_t>(1, (columns_of(line) + size.ws_col - 1) / size.ws_col); };
@@ -154,7 +158,7 @@ void page(std::string_view text) {
       room -= std::min(needed, room);
       if (room > 0 || text.empty()) { continue; }
     }
-    std::fprintf(stdout, "-- %zu more line%s: space, Enter, q --", lines, lines == 1 ? "" : "s");
+    std::fprintf(stdout, "-- %zu more %s: space, Enter, q --", lines, plural(static_cast<int64_t>(lines), "line").c_str());
     std::fflush(stdout);
     char key = 'q';
     while (::read(STDIN_FILENO, &key, 1) < 0 && errno == EINTR) {}
@@ -204,38 +208,38 @@ auto lines_of(const std::string& text) -> std::vector<std::string> {
   return out;
 }
 
-// Keys are read here, one character at a time, and handed to the library. libedit forgets text that was put in before it reads, so what a
-// line begins with is put in when the first key is asked for. While nothing is typed for a moment the prompt tells how far searches
-// beside are: the library is handed a key of ours, whose function draws line and prompt anew, wherever the cursor is.
+// Keys are read here, one character at a time, and passed to the library. libedit forgets text that was inserted before it reads, so the
+// indentation of a line is inserted when the first key is read. While nothing is typed for a moment the prompt shows the progress of searches
+// in the background: the library receives a key of ours, whose function redraws line and prompt, wherever the cursor is.
 std::string indentation;
 Session* watched = nullptr;   // null: no search goes on
 std::string shown_prompt;
 constexpr int margin_turn = 250;   // milliseconds
 constexpr unsigned char margin_key = '_' & 037;
-// A terminal that is asked to says where what is pasted begins and ends. Several lines of it are inputs, as in a file, and no keys: a blank
-// at the head of one is no indentation of ours, an answer in a transcript is not typed, and the first that fails is the last that is done.
+// A terminal marks the beginning and the end of pasted text on request. Several pasted lines are inputs, as in a file, and no keys: they are
+// not indented further, answers of a transcript are skipped, and the first input that fails ends them.
 constexpr const char* ask_about_pastes = "\x1b[?2004h";
 constexpr const char* ask_no_more = "\x1b[?2004l";
 constexpr std::string_view paste_begins = "\x1b[200~";
 constexpr std::string_view paste_ends = "\x1b[201~";
 constexpr unsigned char paste_key = '^' & 037;
-std::string read_ahead;              // bytes that are read before those of the terminal
+std::string read_ahead;              // bytes that come before those of the terminal
 std::string paste;                   // several lines, on their way to the line
-std::optional<std::string> pasted;   // with what stood on the line
-// Behind keys that are no text (arrows through what was typed before, a search in it, half of a key of two) the library goes on from what
-// it did last: it is left alone until text is typed.
+std::optional<std::string> pasted;   // with the text around the cursor
+// After keys that are no text (arrows through the history, a search in it, half of a key of two bytes) the library continues its last
+// action: it is not interrupted until text is typed.
 bool is_typing = true;
-bool is_searching = false;           // Ctrl-R and Ctrl-S: what is typed is what is searched for
+bool is_searching = false;           // Ctrl-R and Ctrl-S: typed text is searched for
 enum class Escape : uint8_t { None, Begun, Inside } escape = Escape::None;
 
-/// The library draws prompt and line from where the cursor is.
+/// Draws prompt and line from the start of the line on.
 void redraw() {
   std::fputs("\r\x1b[K", stdout);
   std::fflush(stdout);
   ::rl_forced_update_display();
 }
 
-/// Prompt and line are gone from the screen, also where they had wrapped.
+/// Removes prompt and line from the screen, also where they had wrapped.
 void clear_line() {
   size_t columns = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0}).ws_col;
   std::string_view line(rl_line_buffer != nullptr ? rl_line_buffer : "");
@@ -248,8 +252,8 @@ void clear_line() {
 auto update_margin(int, int) -> int {
   if (watched == nullptr) { return 0; }
   clear_line();
-  // What ended is told above the prompt.
-  watched->tell_news();
+  // Ended searches are reported above the prompt.
+  watched->report_news();
   std::fflush(stdout);
   shown_prompt = watched->margin() + prompt;
   (void)::rl_set_prompt(shown_prompt.c_str());
@@ -257,13 +261,13 @@ auto update_margin(int, int) -> int {
   return 0;
 }
 
-// What is typed is drawn plain by the library, and then over that in colours, character for character: what the library takes to be on the
-// screen is there. It is handed a key of ours for that too, once nothing more is on its way.
+// The library draws typed text plain; it is then painted over in colours, character for character, so that the screen stays as the library
+// expects it. A key of ours starts that, too, once no more input is on its way.
 constexpr unsigned char paint_key = ']' & 037;
-bool paints = false;                 // there are colours, and a terminal that knows how to go back to where the cursor was
+bool paints = false;                 // the terminal has colours and can restore the position of the cursor
 bool may_paint = false;              // a key has changed the line
 
-/// Can the line be drawn over? Characters of other scripts may be wider than one column.
+/// True where the line can be painted over: characters of other scripts may be wider than one column.
 auto is_paintable(std::string_view line) -> bool {
   return std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c < 127; });
 }
@@ -297,7 +301,7 @@ void note_key(int key) {
   }
 }
 
-/// The line goes, and what was pasted with what stood around the cursor comes in its place.
+/// Replaces the line by the pasted text with the text around the cursor.
 auto take_paste(int, int) -> int {
   std::string line(rl_line_buffer != nullptr ? rl_line_buffer : "");
   size_t at = std::min(line.size(), static_cast<size_t>(std::max(0, rl_point)));
@@ -307,7 +311,7 @@ auto take_paste(int, int) -> int {
   return 0;
 }
 
-/// The next byte; -1: there are no more.
+/// The next byte; -1: the input has ended.
 auto read_byte() -> int {
   unsigned char byte = 0;
   if (!read_ahead.empty()) {
@@ -322,9 +326,9 @@ auto read_byte() -> int {
   }
 }
 
-/// Is a paste what an escape begins? Else what was read behind it is read again.
+/// True where an escape begins pasted text; else the bytes behind it are read again.
 auto begins_paste() -> bool {
-  constexpr int together = 20;   // milliseconds: what a terminal sends comes at once, what a person types does not
+  constexpr int together = 20;   // milliseconds: the bytes of a terminal come at once, those of a person do not
   std::string got(1, paste_begins[0]);
   while (got.size() < paste_begins.size() && paste_begins.starts_with(got)) {
     pollfd more{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -338,7 +342,7 @@ auto begins_paste() -> bool {
   return false;
 }
 
-/// What is pasted, up to its end: lines ended as ours are, blanks for tabs, nothing that would be a key.
+/// Pasted text up to its end: with our line ends, blanks for tabs, and without control characters.
 auto read_paste() -> std::string {
   std::string raw;
   while (!raw.ends_with(paste_ends)) {
@@ -382,7 +386,7 @@ auto read_key(FILE*) -> int {
     std::string text = read_paste();
     is_typing = true;
     escape = Escape::None;
-    // Of a line its characters, as typed.
+    // A single line is read as if it were typed.
     if (text.find('\n') == std::string::npos) {
       read_ahead.insert(0, text);
       return read_key(nullptr);
@@ -435,7 +439,7 @@ auto read_terminal_line(const std::string& text, std::string& line) -> bool {
   return true;
 }
 
-/// What was pasted, as if it had been typed.
+/// Shows pasted input as if it had been typed.
 void show_typed(const std::string& input) {
   const char* lead = prompt;
   for (std::string_view line : loopsmith::lines_of(input)) {
@@ -445,7 +449,7 @@ void show_typed(const std::string& input) {
   std::fflush(stdout);
 }
 
-/// Takes an entry out of what the arrow keys go through.
+/// Removes an entry from the history of the arrow keys.
 void forget_line(size_t index) {
   HIST_ENTRY* entry = ::remove_history(static_cast<int>(index));
   if (entry == nullptr) { return; }
@@ -479,29 +483,18 @@ auto indentation_after(std::string_view input) -> size_t {
   }
   constexpr size_t step = 4;
   if (depth > 0 || (last == ':' && depth == 0)) { return blanks + step; }
-  // What ends a block or a bracket ends its depth.
+  // A line that ends a block or a bracket ends its depth.
   bool leaves = depth < 0 || line.substr(blanks).starts_with("return") || line.substr(blanks).starts_with("pass");
   return leaves ? blanks - std::min(blanks, step) : blanks;
 }
 
-auto run_repl(Host host, const ReplOptions& options) -> int {
-  host.interrupted = fresh_token;
-  History history(options.interactive ? options.history : std::string(), kept_lines);
-  if (options.interactive) {
-    if (auto size = terminal_size()) { host.height = size->ws_row; }
-    host.page = page;
-    host.history = [&history] { return history.entries(); };
-  }
-  host.can_choose = options.lines.empty();
-  struct sigaction interrupt {};
-  interrupt.sa_handler = on_interrupt;
-  ::sigaction(SIGINT, &interrupt, nullptr);
-  Session session(std::move(host));
+namespace {
+
+/// Loads the file and executes the lines that come before typed input. A status: the session ends with it.
+auto start(Session& session, const ReplOptions& options, bool& failed) -> std::optional<int> {
   if (!options.mirror.empty()) { session.attach(options.file, options.mirror); }
-  bool failed = false;
   session.begun_with(options.file);
-  bool from_input = options.file == "-" && !options.lines.empty();
-  if (from_input) {
+  if (options.file == "-" && !options.lines.empty()) {
     std::ostringstream all;
     all << std::cin.rdbuf();
     if (!session.load_text("<stdin>", all.str())) { return 1; }
@@ -517,139 +510,210 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     if (!session.execute_step(step)) { return 1; }
   }
   if (auto init = options.init.empty() ? std::nullopt : read_all(options.init)) {
-    // What does not work in it is told, and no reason not to go on.
+    // A failure in it is reported, and the session goes on.
     (void)session.run_lines(*init);
   }
   if (!options.lines.empty() || (!options.steps.empty() && !options.interactive)) {
-    for (const std::string& line : options.lines) {
-      if (!session.execute(line)) { return 1; }
-    }
-    return 0;
+    bool done = std::all_of(options.lines.begin(), options.lines.end(), [&](const std::string& line) { return session.execute(line); });
+    return done ? 0 : 1;
   }
-  // A transcript through a pipe: what was typed in it.
+  // A transcript through a pipe: its inputs are executed.
   if (!options.interactive && std::cin.peek() == 's') {
     std::ostringstream all;
     all << std::cin.rdbuf();
     return session.run_lines(all.str()) ? 0 : 1;
   }
-  if (options.interactive) {
-    completing = &session;
-    // Text is UTF-8, here as everywhere; without this the library drops what is not ASCII.
-    if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) { (void)std::setlocale(LC_CTYPE, ""); }
-    rl_getc_function = read_key;
-    // This forgets all lines there are.
-    ::rl_initialize();
-    ::using_history();
-    ::stifle_history(kept_lines);
-    // What was kept before there was a line of JSON for each.
-    std::string old = options.history.substr(0, options.history.rfind('.'));
-    if (!old.empty() && history.entries().empty() && ::read_history(old.c_str()) == 0) {
-      for (int i = 0; i < ::history_length; ++i) {
-        if (const HIST_ENTRY* entry = ::history_get(::history_base + i)) { (void)history.add({entry->line, {}}); }
-      }
-      ::clear_history();
+  return std::nullopt;
+}
+
+void read_history(History& history, const ReplOptions& options) {
+  // This clears the history of the library.
+  ::rl_initialize();
+  ::using_history();
+  ::stifle_history(kept_lines);
+  // Earlier versions kept plain lines instead of JSON.
+  std::string old = options.history.substr(0, options.history.rfind('.'));
+  if (!old.empty() && history.entries().empty() && ::read_history(old.c_str()) == 0) {
+    for (int i = 0; i < ::history_length; ++i) {
+      if (const HIST_ENTRY* entry = ::history_get(::history_base + i)) { (void)history.add({entry->line, {}}); }
     }
-    for (const Typed& entry : history.entries()) { ::add_history(entry.line.c_str()); }
-    // While a line is edited the terminal sends no signals; while something runs it does. The library begins anew with each line.
-    rl_pre_input_hook = [] {
-      static char no_signals[] = "setty -d -isig";
-      // Arrow up with something typed: earlier lines that have it in them.
-      static char up[] = "bind ^[[A ed-search-prev-history";
-      static char down[] = "bind ^[[B ed-search-next-history";
-      static char up_too[] = "bind ^[OA ed-search-prev-history";
-      static char down_too[] = "bind ^[OB ed-search-next-history";
-      for (char* line : {up, down, up_too, down_too}) { (void)::rl_parse_and_bind(line); }
-      return ::rl_parse_and_bind(no_signals);
-    };
-    (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
-    (void)::rl_add_defun("suspend", suspend, 'z' & 037);
-    (void)::rl_add_defun("update-margin", update_margin, margin_key);
-    (void)::rl_add_defun("take-paste", take_paste, paste_key);
-    (void)::rl_add_defun("paint", paint, paint_key);
-    paints = session.host().color && knows_pastes();
-    rl_attempted_completion_function = completions;
-    rl_completion_append_character = 0;
-    static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
-    rl_completer_word_break_characters = breaks;
-    if (session.has_program()) {
-      session.print(wrapped("`sch` schedules `" + session.program_name().str() + "` of " + session.path() + ". `:help` says what can be typed.", session.host().width));
-    } else {
-      session.print("`:load FILE` reads a program. `:help` says what can be typed.\n");
+    ::clear_history();
+  }
+  for (const Typed& entry : history.entries()) { ::add_history(entry.line.c_str()); }
+}
+
+/// Keys, completion and history of the line editor; the first lines on the screen.
+void set_up_terminal(Session& session, History& history, const ReplOptions& options) {
+  completing = &session;
+  // Text is UTF-8, here as everywhere; without this the library drops other characters than ASCII.
+  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) { (void)std::setlocale(LC_CTYPE, ""); }
+  rl_getc_function = read_key;
+  read_history(history, options);
+  // While a line is edited the terminal sends no signals; while an input runs it does. The library begins anew with each line.
+  rl_pre_input_hook = [] {
+    static char no_signals[] = "setty -d -isig";
+    // Arrow up after typed text: earlier lines that contain it.
+    static char up[] = "bind ^[[A ed-search-prev-history";
+    static char down[] = "bind ^[[B ed-search-next-history";
+    static char up_too[] = "bind ^[OA ed-search-prev-history";
+    static char down_too[] = "bind ^[OB ed-search-next-history";
+    for (char* line : {up, down, up_too, down_too}) { (void)::rl_parse_and_bind(line); }
+    return ::rl_parse_and_bind(no_signals);
+  };
+  (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
+  (void)::rl_add_defun("suspend", suspend, 'z' & 037);
+  (void)::rl_add_defun("update-margin", update_margin, margin_key);
+  (void)::rl_add_defun("take-paste", take_paste, paste_key);
+  (void)::rl_add_defun("paint", paint, paint_key);
+  paints = session.host().color && knows_pastes();
+  rl_attempted_completion_function = completions;
+  rl_completion_append_character = 0;
+  static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
+  rl_completer_word_break_characters = breaks;
+  if (session.has_program()) {
+    session.print(wrapped("`sch` schedules `" + session.program_name().str() + "` of " + session.path() + ". `:help` lists the commands.", session.host().width));
+  } else {
+    session.print("`:load FILE` reads a program. `:help` lists the commands.\n");
+  }
+}
+
+/// The inputs of a session, one after the other: typed, pasted, or from a pipe.
+class Inputs {
+ public:
+  Inputs(Session& session, bool is_interactive) : session_(session), is_interactive_(is_interactive) {}
+
+  /// The next input; may be empty. None: there are no more.
+  auto next() -> std::optional<std::string> {
+    while (true) {
+      if (pasted) { queue_paste(); }
+      session_.report_news();
+      if (!waiting_.empty()) {
+        std::string input = std::move(waiting_.front());
+        waiting_.pop_front();
+        show_typed(input);
+        return input;
+      }
+      std::string input;
+      if (unfinished_) {
+        input = *std::exchange(unfinished_, std::nullopt);
+        show_typed(input);
+      } else if (!read_first_line(input)) {
+        return std::nullopt;
+      }
+      if (!pasted) { read_further_lines(input); }
+      if (!pasted) { return input; }
+      if (!is_first_line_pasted_) { pasted->insert(0, input + "\n"); }
     }
   }
-  // Of what was pasted: inputs that wait, and one that may go on. From a pipe: the line that was read behind a block.
-  std::deque<std::string> waiting;
-  std::optional<std::string> unfinished;
-  std::optional<std::string> line_behind;
-  auto read_line = [&](const std::string& shown, std::string& line) -> bool {
-    if (options.interactive) { return read_terminal_line(shown, line); }
-    if (line_behind) {
-      line = *std::exchange(line_behind, std::nullopt);
-      return true;
+
+  /// Drops pasted inputs that wait; their number.
+  auto drop_waiting() -> size_t {
+    size_t count = waiting_.size() + (unfinished_ ? 1 : 0);
+    waiting_.clear();
+    unfinished_.reset();
+    if (count > 0) { typed_ahead.clear(); }
+    return count;
+  }
+
+ private:
+  /// Cuts pasted text into inputs.
+  void queue_paste() {
+    std::string text = *std::exchange(pasted, std::nullopt);
+    // Its unfinished last line is put back on the line.
+    typed_ahead = text.substr(text.rfind('\n') + 1);
+    text.resize(text.rfind('\n') + 1);
+    std::vector<Exchange> transcript = read_transcript(text);
+    if (!transcript.empty()) {
+      for (Exchange& one : transcript) { waiting_.push_back(std::move(one.input)); }
+      typed_ahead = typed_ahead.starts_with(prompt) ? typed_ahead.substr(std::strlen(prompt)) : std::string();
+      return;
     }
-    return static_cast<bool>(std::getline(std::cin, line));
-  };
-  while (!session.wants_quit()) {
-    std::string input;
+    for (std::string& one : split_inputs(text)) { waiting_.push_back(std::move(one)); }
+    bool is_ended = waiting_.empty() || session_.is_complete(waiting_.back()) || text.ends_with("\n\n");
+    if (!is_ended) {
+      unfinished_ = std::move(waiting_.back());
+      waiting_.pop_back();
+    }
+  }
+
+  /// False: the input has ended.
+  auto read_first_line(std::string& input) -> bool {
+    if (is_interactive_) {
+      if (auto size = terminal_size()) { session_.resize(size->ws_col, size->ws_row); }
+      shown_prompt = session_.margin() + prompt;
+      watched = shown_prompt != prompt ? &session_ : nullptr;
+      begin_line_with(std::exchange(typed_ahead, {}));
+    }
+    if (!read_line(shown_prompt, input)) { return false; }
+    is_first_line_pasted_ = pasted.has_value();
+    return true;
+  }
+
+  /// Reads on while the input is not whole.
+  void read_further_lines(std::string& input) {
+    is_first_line_pasted_ = false;
     std::string line;
-    if (pasted) {
-      std::string text = *std::exchange(pasted, std::nullopt);
-      // What its last line begins is on the line again.
-      typed_ahead = text.substr(text.rfind('\n') + 1);
-      text.resize(text.rfind('\n') + 1);
-      std::vector<Exchange> transcript = read_transcript(text);
-      for (Exchange& one : transcript) { waiting.push_back(std::move(one.input)); }
-      if (!transcript.empty()) { typed_ahead = typed_ahead.starts_with(prompt) ? typed_ahead.substr(std::strlen(prompt)) : std::string(); }
-      if (transcript.empty()) {
-        for (std::string& one : split_inputs(text)) { waiting.push_back(std::move(one)); }
-        bool is_ended = waiting.empty() || session.is_complete(waiting.back()) || text.ends_with("\n\n");
-        if (!is_ended) {
-          unfinished = std::move(waiting.back());
-          waiting.pop_back();
-        }
-      }
-    }
-    session.tell_news();
-    bool is_whole = !waiting.empty();
-    if (is_whole || unfinished) {
-      input = is_whole ? std::move(waiting.front()) : *std::exchange(unfinished, std::nullopt);
-      if (is_whole) { waiting.pop_front(); }
-      show_typed(input);
-    } else {
-      if (options.interactive) {
-        if (auto size = terminal_size()) { session.resize(size->ws_col, size->ws_row); }
-        shown_prompt = session.margin() + prompt;
-        watched = shown_prompt != prompt ? &session : nullptr;
-        begin_line_with(std::exchange(typed_ahead, {}));
-      }
-      if (!read_line(shown_prompt, line)) { break; }
-      if (pasted) { continue; }
-      input = line;
-    }
-    bool more = true;
-    while (!is_whole && !session.is_complete(input)) {
+    while (!session_.is_complete(input)) {
       watched = nullptr;
-      if (options.interactive) { begin_line_with(typed_ahead.empty() ? std::string(indentation_after(input), ' ') : std::exchange(typed_ahead, {})); }
-      more = read_line(continuation, line);
-      if (pasted) { break; }
+      if (is_interactive_) { begin_line_with(typed_ahead.empty() ? std::string(indentation_after(input), ' ') : std::exchange(typed_ahead, {})); }
+      bool more = read_line(continuation, line);
+      if (pasted) { return; }
       if (is_dropped) { input.clear(); }
-      if (!more || is_dropped) { break; }
-      // What is not indented comes after the block: through a pipe no empty line has to say so.
-      if (!options.interactive && ends_block(input, line)) {
-        line_behind = line;
-        break;
+      if (!more || is_dropped) { return; }
+      // A line that is not indented ends the block: through a pipe no empty line is needed.
+      if (!is_interactive_ && ends_block(input, line)) {
+        line_behind_ = line;
+        return;
       }
       // A line of blanks ends the input as an empty one does.
       if (line.find_first_not_of(" \r") == std::string::npos) { line.clear(); }
       input += "\n" + line;
-      if (line.empty()) { break; }
+      if (line.empty()) { return; }
     }
-    if (pasted) {
-      pasted->insert(0, input + "\n");
-      continue;
+  }
+
+  auto read_line(const std::string& shown, std::string& line) -> bool {
+    if (is_interactive_) { return read_terminal_line(shown, line); }
+    if (line_behind_) {
+      line = *std::exchange(line_behind_, std::nullopt);
+      return true;
     }
+    return static_cast<bool>(std::getline(std::cin, line));
+  }
+
+  Session& session_;
+  bool is_interactive_;
+  std::deque<std::string> waiting_;            // pasted inputs
+  std::optional<std::string> unfinished_;      // a pasted input that may go on
+  std::optional<std::string> line_behind_;     // from a pipe: the line that was read behind a block
+  bool is_first_line_pasted_ = false;          // the paste has the text around the cursor in it
+};
+
+}  // namespace
+
+auto run_repl(Host host, const ReplOptions& options) -> int {
+  host.interrupted = fresh_token;
+  History history(options.interactive ? options.history : std::string(), kept_lines);
+  if (options.interactive) {
+    if (auto size = terminal_size()) { host.height = size->ws_row; }
+    host.page = page;
+    host.history = [&history] { return history.entries(); };
+  }
+  host.can_choose = options.lines.empty();
+  struct sigaction interrupt {};
+  interrupt.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &interrupt, nullptr);
+  Session session(std::move(host));
+  bool failed = false;
+  if (auto status = start(session, options, failed)) { return *status; }
+  if (options.interactive) { set_up_terminal(session, history, options); }
+  Inputs inputs(session, options.interactive);
+  while (!session.wants_quit()) {
+    std::optional<std::string> read = inputs.next();
+    if (!read) { break; }
+    std::string input = *std::move(read);
     bool is_kept = options.interactive && input.find_first_not_of(" \t\n") != std::string::npos;
-    // One entry per input, also where it had several lines; what is typed again moves to the end.
+    // One entry per input, also of several lines; a repeated input moves to the end.
     if (is_kept) {
       while (input.ends_with("\n")) { input.pop_back(); }
       size_t before = history.entries().size();
@@ -658,23 +722,17 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       ::add_history(input.c_str());
     }
     bool ok = session.execute(input);
-    if (std::string did = is_kept ? session.last_effect() : std::string(); !did.empty()) { (void)history.add({input, did}); }
+    if (std::string effect = is_kept ? session.last_effect() : std::string(); !effect.empty()) { (void)history.add({input, effect}); }
     running = nullptr;
     failed = failed || !ok;
-    if (!ok && (!waiting.empty() || unfinished)) {
-      size_t left = waiting.size() + (unfinished ? 1 : 0);
-      session.complain(left == 1 ? std::string("what was pasted behind it was not done\n") : fmt::format("the {} inputs pasted behind it were not done\n", left));
-      waiting.clear();
-      unfinished.reset();
-      typed_ahead.clear();
+    if (size_t left = ok ? 0 : inputs.drop_waiting(); left > 0) {
+      session.complain(left == 1 ? std::string("the input pasted behind it was not done\n") : fmt::format("the {} inputs pasted behind it were not done\n", left));
     }
     std::fflush(stdout);
-    // A script from a pipe stops at its first mistake: later lines would build on what is not there.
+    // A script from a pipe stops at its first error: later lines would build on it.
     if (!ok && !options.interactive) { return 1; }
   }
-  if (options.interactive) {
-    session.print("\n");
-  }
+  if (options.interactive) { session.print("\n"); }
   return failed && !options.interactive ? 1 : 0;
 }
 
@@ -690,14 +748,14 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
     complain("`" + path + "` is no transcript: no line begins with `sch> `\n");
     return 1;
   }
-  std::string said;
-  host.out = host.err = [&said](std::string_view part) { said += part; };
+  std::string answer;
+  host.out = host.err = [&answer](std::string_view part) { answer += part; };
   host.color = false;
   host.width = 80;
   Session session(std::move(host));
   session.begun_with(file);
   if (!file.empty() && !session.load(file)) {
-    complain(said);
+    complain(answer);
     return 1;
   }
   std::string written;
@@ -706,20 +764,18 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
     written += passage.before;
     if (passage.width > 0) { session.resize(passage.width, passage.height); }
     for (const Exchange& one : passage.typed) {
-      said.clear();
+      answer.clear();
       (void)session.execute(one.input);
-      bool is_equal = fits(lines_of(one.output), 0, lines_of(said), 0);
-      // What was written with `...` and still fits stays as it was written.
-      const std::string& shown = is_equal ? one.output : said;
-      std::string input = one.input;
-      for (size_t at = 0; (at = input.find('\n', at)) != std::string::npos; at += 6) { input.insert(at + 1, "...> "); }
-      written += "sch> " + input + "\n" + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
+      bool is_equal = fits(lines_of(one.output), 0, lines_of(answer), 0);
+      // An answer written with `...` that still fits stays as it is.
+      const std::string& shown = is_equal ? one.output : answer;
+      written += with_prompts(one.input) + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
       if (is_equal || update) { continue; }
-      complain(fmt::format("{}:{}: `{}` says something else\n", path, one.line, one.input));
+      complain(fmt::format("{}:{}: the answer to `{}` differs\n", path, one.line, one.input));
       std::string was;
       std::string is;
       for (const std::string& line : lines_of(one.output)) { was += line + "\n"; }
-      for (const std::string& line : lines_of(said)) { is += line + "\n"; }
+      for (const std::string& line : lines_of(answer)) { is += line + "\n"; }
       complain(render_diff(was, is, {.context = 2, .color = false, .indent = "    "}));
       status = 1;
     }

@@ -9,6 +9,7 @@
 #include "repl/session.h"
 #include "repl/text.h"
 #include "script/objects.h"
+#include "support/text.h"
 #include "syntax/document.h"
 #include "workspace/edits/placing.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::string_view indent = "    ";
 
-/// One statement of a step as a file has it, and what `_` is after it (Step::results).
+/// One statement of a step as a file has it, and what `_` is after it (SessionStep::results).
 struct Line {
   std::string text;
   std::string gives;
@@ -37,7 +38,7 @@ auto indented(std::string_view text, uint32_t begin, const std::vector<Span>& ke
 }
 
 /// The statements of a step, each with the comment behind it.
-auto lines_of(const Step& step) -> std::vector<Line> {
+auto lines_of(const SessionStep& step) -> std::vector<Line> {
   std::string text = step.line;
   while (!text.empty() && (text.back() == ';' || text.back() == ' ' || text.back() == '\n')) { text.pop_back(); }
   syntax::Document document(text + "\n");
@@ -94,19 +95,19 @@ auto Session::body_of_steps(std::string& why) -> std::string {
   std::string out;
   std::vector<Line> lines;
   auto add = [&](size_t i) {
-    const Step& step = steps_[path[i]];
-    if (mentions(step.line, "_err")) {
+    const SessionStep& step = steps_[path[i]];
+    if (contains_name(step.line, "_err")) {
       const eval::Value* message = step.frame.scope->find_here(Name("_err"));
       lines.push_back({std::string(indent) + "_err = " + (message != nullptr ? message->repr() : "None"), {}});
     }
     std::vector<Line> these = lines_of(step);
     lines.insert(lines.end(), std::make_move_iterator(these.begin()), std::make_move_iterator(these.end()));
   };
-  const Step& whole = steps_[path[first]];
+  const SessionStep& whole = steps_[path[first]];
   // Of what stood before, the values that are no part of a schedule.
   for (size_t i = 1; i < first && whole.is_whole; ++i) {
-    const Step& step = steps_[path[i]];
-    if (!step.is_whole && !step.changes_program && !mentions(step.line, "sch") && !mentions(step.line, "_")) { add(i); }
+    const SessionStep& step = steps_[path[i]];
+    if (!step.is_whole && !step.changes_program && !contains_name(step.line, "sch") && !contains_name(step.line, "_")) { add(i); }
   }
   if (whole.is_whole) {
     std::string statements = whole.statements;
@@ -120,7 +121,7 @@ auto Session::body_of_steps(std::string& why) -> std::string {
   // `_` is what the last statement gave; a file says so where a later one asks for it.
   std::vector<bool> gives_last(lines.size(), false);
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (!mentions(lines[i].text, "_")) { continue; }
+    if (!contains_name(lines[i].text, "_")) { continue; }
     for (size_t j = i; j-- > 0;) {
       if (lines[j].gives.empty()) { continue; }
       gives_last[j] = true;
@@ -135,7 +136,7 @@ auto Session::body_of_steps(std::string& why) -> std::string {
   }
   // Nothing is written that does not make this program again.
   eval::Frame frame;
-  frame.scope = file_->evaluator().new_scope({});
+  frame.scope = document_->file().evaluator().new_scope({});
   frame.scope->set(Name("sch"), eval::Value(Ref<eval::Object>(eval::make_object<script::ScheduleObject>(schedule::Schedule(original_, 1)).get())));
   std::string typed = "if True:\n" + (out.empty() ? std::string(indent) + "pass\n" : out);
   Diagnostics wrong = run_quietly(frame, typed, steps_.size());

@@ -1,112 +1,115 @@
 // A REPL session: a file, the program being scheduled, the schedule, and every state it was in. Commands (commands/, one
-// file each) and script lines act on it; nothing here reads a terminal.
+// file each) and lines of script act on it; nothing here reads a terminal.
 //
-// A state is a value that shares what did not change, so a step back costs nothing: `:undo` takes the state before the last
-// step, variables of the script included. Steps are a tree: what is done after `:undo` stands beside what was undone, and
-// every step keeps its number for as long as the session goes on with the program.
+// A state is a value that shares the parts that did not change, so a step back costs nothing: `:undo` goes to the state before
+// the last step, variables of the script included. Steps are a tree: steps that follow an `:undo` stand beside those that were
+// undone, and every step keeps its number as long as the session works on the program.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eval/evaluator.h"
-#include "frontend/file.h"
 #include "repl/jobs.h"
+#include "repl/transcript.h"
 #include "script/objects.h"
-#include "script/schedules.h"
 #include "support/cancel.h"
-#include "syntax/document.h"
 #include "target/target.h"
+#include "workspace/snapshot.h"
 
 namespace loopsmith::repl {
 
-/// Where an origin lies; none: nowhere that can be shown.
+/// Names of the script that the session binds: the schedule, the last value, the message of the last failure.
+extern const Name sch_name, last_name, last_error_name;
+
+/// The text and the bytes of an origin; none: it cannot be shown.
 using Locator = std::function<std::optional<std::pair<const SourceText*, Span>>(const Origin&)>;
 
-/// What was typed, and what it did to the program (effects.h); empty: nothing, or nobody knows.
+/// An input, and its effect on the program (effects.h); empty: none, or it is not known.
 struct Typed {
   std::string line;
-  std::string did;
+  std::string effect;
 };
 
-/// What the session lets its host do: higher rooms (tuning, the command line) hand these in.
+/// The terminal of a session, and the services of higher rooms that it uses (tuning, the command line).
 struct Host {
-  std::function<void(std::string_view)> out;        // what belongs to the answer
-  std::function<void(std::string_view)> err;        // what went wrong
+  std::function<void(std::string_view)> out;        // receives answers
+  std::function<void(std::string_view)> err;        // receives complaints
   bool color = false;
   size_t width = 80;
-  size_t height = 0;                                // of the screen, in lines; 0: there is none
-  /// Renders a diagnostic; what has no place is said to be of the file named.
+  size_t height = 0;                                // of the screen, in lines; 0: there is no screen
+  /// Renders a diagnostic; one without a place is attributed to the file that is named.
   std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
-  CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
-  bool can_choose = true;                            // somebody can type the number of what is offered
-  std::function<std::vector<Typed>()> history;       // what was typed in this session and earlier ones; none: only this one is known
-  std::function<void(std::string_view)> page;        // long answers; none: they are written as they are
+  CancelToken (*interrupted)() = nullptr;            // gives a token that Ctrl-C cancels, fresh for every input
+  bool can_choose = true;                            // a person can type the number of a choice
+  std::function<std::vector<Typed>()> history;       // inputs of this session and earlier ones; empty: only this session is known
+  std::function<void(std::string_view)> page;        // shows long answers a screen at a time; empty: they are written as they are
 };
 
-/// One step that was applied: the line, and the state after it.
-struct Step {
+/// One step that was applied: the input, and the state after it.
+struct SessionStep {
   std::string line;                // as typed; empty: the beginning
   eval::Frame frame;               // the script's variables, the schedule among them
   bool changes_program = false;
   size_t parent = 0;               // the step before; the beginning's is itself
-  size_t next = 0;                 // where `:redo` goes; 0: nowhere
-  std::string label;               // what `:branch` called it; may be empty
+  size_t next = 0;                 // the step that `:redo` goes to; 0: none
+  std::string label;               // the name that `:branch` gave it; may be empty
   double seconds = 0;              // as `:bench` measured it last; 0: not measured
-  std::optional<script::Hole> hole; // the line is a place that a search is to fill
-  std::vector<std::string> results; // what `_` is after each of its statements: "i0", "(i0, i1)"; "_": it is a call alone; empty: as before
-  bool is_whole = false;           // begins again from the program as written: a schedule of the file, one that was found
-  std::string statements;          // with it: those that do; empty: its trace does
+  std::optional<script::TuneRequest> hole;   // the line is a place that a search is to fill
+  std::vector<std::string> results; // the value of `_` after each of its statements: "i0", "(i0, i1)"; "_": that of a call alone; empty: as before
+  bool is_whole = false;           // it begins again with the program as written: a schedule of the file, the result of a search
+  std::string statements;          // with is_whole: its statements; empty: they are those of the trace
 };
 
-/// What `:set` changes.
+/// The settings that `:set` changes.
 struct Settings {
-  bool diff = true;                // what a step changed is shown
+  bool diff = true;                // the change of each step is shown
   size_t context = 2;              // unchanged lines around a change
   bool pager = true;               // on a terminal
   bool ascii = false;              // trees drawn with plain characters
-  bool plain = false;              // sentences instead of pictures, for those who listen
-  std::optional<size_t> height;    // lines of a screen; none: as the host says
+  bool plain = false;              // sentences instead of pictures, for screen readers
+  std::optional<size_t> height;    // lines of a screen; none: those of the host
   std::string mode = "diff";       // of answers (answers.h)
 };
 
 class Session {
  public:
   explicit Session(Host host);
-  // What the host is told goes through it.
+  // Its host's functions refer to it.
   Session(Session&&) = delete;
 
-  /// Reads a file; its first program without errors becomes current. False: there is none, or the one that is needed has errors; reported,
-  /// and what was there before stays.
+  /// Reads a file; its first program without errors becomes current. False: it has none, or the program that is needed has errors; that is
+  /// reported, and the file that was loaded before stays.
   auto load(const std::string& path, const std::string& needed = {}) -> bool;
   auto load_text(const std::string& name, std::string text, const std::string& needed = {}) -> bool;
-  /// The text of a file stands elsewhere from now on: as an editor shows it, saved or not.
+  /// From now on the text of a file is read from a mirror: as an editor shows it, saved or not.
   void attach(const std::string& path, const std::string& mirror) { attached_ = {path, mirror}; }
-  /// Where the text of the file that is loaded is read.
+  /// The path that the text of the loaded file is read from.
   [[nodiscard]] auto source() const -> const std::string& { return path_ == attached_.first ? attached_.second : path_; }
-  /// Starts over with a program of the file ("" : the first) and, where named, a schedule function applied to it.
+  /// Starts over with a program of the file ("": the first) and, where named, a schedule function applied to it.
   auto begin(const std::string& program, const std::string& schedule = {}) -> bool;
 
-  /// A line or several: a command where it starts with `:`, else script. False: it failed (and changed nothing).
+  /// Executes an input of one or several lines: a command where it starts with `:`, else script. False: it failed, and changed nothing.
   auto execute(const std::string& input) -> bool;
-  /// A line of script and nothing else: no command, no transcript. For those who hand on what others wrote.
+  /// Executes a line of script only, no command and no transcript: for callers that pass on lines of unknown origin.
   auto execute_step(const std::string& line) -> bool;
-  /// Is the input a whole statement, or does it go on (an open bracket, a block)?
+  /// True of a whole input; false where it goes on (an open bracket, a block).
   [[nodiscard]] auto is_complete(const std::string& input) const -> bool;
   [[nodiscard]] auto wants_quit() const -> bool { return quit_; }
   void quit() { quit_ = true; }
 
-  // For commands.
+  // ---- for commands ----------------------------------------------------------------------------------------------------
   [[nodiscard]] auto host() const -> const Host& { return host_; }
-  [[nodiscard]] auto file() -> frontend::File& { return *file_; }
-  [[nodiscard]] auto document() const -> const syntax::Document& { return document_; }
+  [[nodiscard]] auto file() -> frontend::File& { return document_->file(); }
+  [[nodiscard]] auto document() const -> const syntax::Document& { return snapshot_->syntax(); }
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
-  [[nodiscard]] auto schedules() -> script::Schedules& { return schedules_; }
+  [[nodiscard]] auto schedules() -> script::Schedules& { return document_->schedules(); }
   [[nodiscard]] auto program_name() const -> Name { return program_name_; }
   [[nodiscard]] auto has_program() const -> bool { return !steps_.empty(); }
   /// The function that is scheduled, in the module ("main" for a bare function).
@@ -114,136 +117,169 @@ class Session {
   [[nodiscard]] auto schedule() const -> const schedule::Schedule&;
   [[nodiscard]] auto module() const -> const IRModule& { return schedule().module(); }
   [[nodiscard]] auto original() const -> const IRModule& { return original_; }
-  [[nodiscard]] auto steps() const -> const std::vector<Step>& { return steps_; }
+  [[nodiscard]] auto steps() const -> const std::vector<SessionStep>& { return steps_; }
   [[nodiscard]] auto position() const -> size_t { return position_; }
   /// Goes to a step (0: the beginning). All others stay.
   auto go_to(size_t step) -> bool;
-  /// The steps from the beginning to a step, the beginning and itself included.
+  /// The steps from the beginning to a step, both included.
   [[nodiscard]] auto path_to(size_t step) const -> std::vector<size_t>;
   /// A step by its number or label.
   [[nodiscard]] auto find_step(const std::string& text) const -> std::optional<size_t>;
   void label(const std::string& name);
   void measured(size_t step, double seconds) { steps_[step].seconds = seconds; }
-  /// Files that this session wrote, and may write again.
+  /// Notes a file that this session wrote, and may write again.
   void wrote(const std::string& path) { written_.insert(path); }
+  [[nodiscard]] auto has_written(const std::string& path) const -> bool { return written_.contains(path); }
   /// Functions that this session added to a file, by the file's and the function's name, as text.
   [[nodiscard]] auto added() -> std::map<std::pair<std::string, std::string>, std::string>& { return added_; }
-  [[nodiscard]] auto has_written(const std::string& path) const -> bool { return written_.contains(path); }
   [[nodiscard]] auto module_at(size_t step) const -> const IRModule&;
   [[nodiscard]] auto schedule_at(size_t step) const -> const schedule::Schedule&;
-  /// Begins again with the file as it is now, the same program and schedule. False: reported; what was there stays.
+  /// Begins again with the file as it is now, the same program and schedule. False: reported; the session stays as it was.
   auto reload() -> bool;
   [[nodiscard]] auto settings() -> Settings& { return settings_; }
   [[nodiscard]] auto settings() const -> const Settings& { return settings_; }
-  /// What was typed that worked, in this session and, on a terminal, earlier ones; the newest last.
+  /// Inputs that worked, in this session and, on a terminal, earlier ones; the newest last.
   [[nodiscard]] auto history() const -> std::vector<Typed>;
-  /// What the input that was executed last did to the program.
-  /// The file that was named when the session was started.
+  /// Notes the file that was named when the session was started.
   void begun_with(const std::string& path) { begun_with_ = path; }
-  [[nodiscard]] auto last_effect() const -> std::string { return inputs_.empty() ? std::string() : inputs_.back().did; }
-  /// What a step did; empty: it looked.
+  /// The effect of the input that was executed last.
+  [[nodiscard]] auto last_effect() const -> std::string { return inputs_.empty() ? std::string() : inputs_.back().effect; }
+  /// The effect of a step; empty: it looked something up.
   [[nodiscard]] auto effect_of(size_t step) const -> std::string;
-  /// The steps from the beginning to here done again without one of them. None: a step could not be; which, and why.
+  /// The program after the steps from the beginning to here without one of them. No module: step `failed` could not be done, and the reason.
   struct Without {
     IRModule module;
     size_t failed = 0;
     std::string why;
   };
   [[nodiscard]] auto without(size_t step) -> Without;
-  /// The script's variable at a step; null: none.
+  /// The loop or block of a variable of the script at a step (`i`, `loops[2]`); null: none.
   [[nodiscard]] auto variable_at(size_t step, const std::string& name) const -> const schedule::Place*;
-  /// Begins again from the program as written with statements, as one step, and their variables in place of those of the schedule before.
+  /// Begins again with the program as written and runs statements as one step; their variables replace those of the schedule before.
   auto adopt(const std::string& statements, const std::string& line) -> bool;
   [[nodiscard]] auto target() const -> const target::Target& { return target_; }
   [[nodiscard]] auto jobs() const -> BackgroundJobs& { return *jobs_; }
-  /// Says of background searches that ended what came of them; between lines.
-  void tell_news();
-  /// Before the prompt while a search goes on beside: "[2: 37 trials, best 141.3 us] "; empty: none does.
+  /// Reports background searches that have ended; called between inputs.
+  void report_news();
+  /// The progress of searches in the background, to stand before the prompt: "[2: 37 trials, best 141.3 us] "; empty: none runs.
   [[nodiscard]] auto margin() const -> std::string;
   void set_target(target::Target target) { target_ = std::move(target); }
-  /// What is printed and complained goes elsewhere from now on, and at once.
+  /// Sends answers and complaints elsewhere from now on, without keeping them for the document.
   void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err, std::function<void(std::string_view)> page) {
     host_.out = std::move(out);
     host_.err = std::move(err);
     host_.page = std::move(page);
   }
-  /// Ctrl-C, from now on.
+  /// A token that the next Ctrl-C cancels.
   [[nodiscard]] auto interrupt() const -> CancelToken { return host_.interrupted != nullptr ? host_.interrupted() : CancelToken(); }
-  /// The terminal is of another size.
+  /// Notes a new size of the terminal.
   void resize(size_t width, size_t height) {
     host_.width = width;
     host_.height = height;
   }
   void print(std::string_view text) const { host_.out(text); }
-  /// A long answer: a screen at a time, where there is a screen.
+  /// Shows a long answer: a screen at a time, where there is a screen.
   void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }
-  /// A sentence, broken between words where the screen ends; through a pipe, one line.
+  /// Prints a sentence, broken between words where the screen ends; through a pipe, one line.
   void say(std::string_view text) const;
-  /// The same, of what went wrong; text of several lines, or of columns, stays as it is.
+  /// Writes a complaint; a sentence is broken as in `say`, text of several lines, or of columns, stays as it is.
   void complain(std::string_view text) const;
   void report(const Diagnostics& diagnostics) const;
-  /// The session so far as a document in Markdown: what was typed and what came of it, as a transcript that `--check` runs. What differs
-  /// from run to run (times, searches, the shell) is left open.
+  /// The session so far as a document in Markdown: inputs and answers, as a transcript that `--check` runs. Answers that differ from run to run
+  /// (times, searches, the shell) are left open.
   [[nodiscard]] auto as_document() const -> std::string;
-  /// The steps so far as a schedule function for what a file calls `program`. Empty: they cannot be written as text; `why` says what is in the way.
+  /// The steps so far as a schedule function for the program that a file calls `program`. Empty: they cannot be written as text; `why` is the reason.
   [[nodiscard]] auto as_function(const std::string& name, const std::string& program, std::string& why) -> std::string;
-  /// Does the script bind the name here?
+  /// True where the script binds the name here.
   [[nodiscard]] auto has_variable(const std::string& name) const -> bool { return steps_[position_].frame.scope->find_here(Name(name)) != nullptr; }
   /// The current module as text.
   [[nodiscard]] auto module_text() const -> std::string;
-  /// A text of script with colours, where the host has them: those of the terminal, so that they fit a dark and a light one.
+  /// A text of script with colours, where the host has them: those of the terminal's palette, so that they fit a dark and a light one.
   [[nodiscard]] auto colored(std::string text) const -> std::string;
-  /// The current module, colored; nests that the step before left as they were are a line each where all of it is more than a screen.
+  /// The current module, colored; where it is longer than the screen, each nest that the step before left unchanged is one line.
   [[nodiscard]] auto module_folded(const IRModule& before) const -> std::string;
-  /// Lines of the screen; 0: there is none, and nothing is too long.
+  /// Lines of the screen; 0: there is no screen, and no answer is too long.
   [[nodiscard]] auto height() const -> size_t { return settings_.height.value_or(host_.height); }
 
-  /// Lines that were offered last (repairs of what failed, moves of `:hint`): typing the number executes one.
+  /// Lines that were offered last (repairs of a refused line, moves of `:hint`): typing the number executes one.
   [[nodiscard]] auto choices() const -> const std::vector<std::string>& { return choices_; }
   void offer(std::vector<std::string> choices) { choices_ = std::move(choices); }
   auto choose(size_t number) -> bool;
-  /// Executes what was typed in a transcript, or written to a file of lines. False: a line failed.
+  /// Executes the inputs of a transcript, or of a file of lines. False: one failed.
   auto run_lines(const std::string& text) -> bool;
-  /// What the script calls a loop or block; empty: nothing.
+  /// The script's name for a loop or block; empty: it has none.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
-  /// What a name of the script stands for in the program: a block's name, or a variable. Null: no loop or block.
+  /// The loop or block of a name of the script: a block's name, or a variable. Null: it names none.
   [[nodiscard]] auto place_of(const std::string& name) const -> const schedule::Place*;
-  /// The same for whoever shows something about it: says which of several it is.
+  /// The same, and reports which one it is where several have the name.
   [[nodiscard]] auto place_that_is_meant(const std::string& name) const -> const schedule::Place*;
-  /// Was it a loop or block that a later step took?
+  /// True of a variable whose loop or block a later step removed.
   [[nodiscard]] auto is_gone(const std::string& name) const -> bool;
-  /// A sentence for a name that stands for none, with its line end.
+  /// A sentence about a name that names no loop or block, with its line end.
   [[nodiscard]] auto no_place(const std::string& name) const -> std::string;
-  /// Why a call would be refused, without doing it. False: it could not be read.
+  /// Reports why a call would be refused, without doing it. False: the call could not be read.
   auto why_not(const std::string& call) -> bool;
 
-  /// Words that may stand at a place of the input: commands, primitives, variables, block names.
+  /// Words that may stand at a place of the input (completion.cpp): commands, primitives, variables, block names. `start` is the first byte that
+  /// a word replaces.
   [[nodiscard]] auto complete(const std::string& input, size_t cursor, size_t& start) const -> std::vector<std::string>;
 
  private:
-  std::set<std::string> written_;
-  std::map<std::pair<std::string, std::string>, std::string> added_;
+  /// A program to begin with, and its name in the file.
+  struct Chosen { IRModule module; Name name; };
+  /// The statements of one input after they ran.
+  struct Ran {
+    Diagnostics diagnostics;                     // where one is an error, statements behind it did not run
+    std::optional<Origin> unknown_at;            // Python that is not evaluated; statements behind it did not run
+    std::optional<script::TuneRequest> hole;     // the last place for a search
+    std::vector<std::string> results;            // SessionStep::results
+  };
+  struct RunOptions {
+    size_t number = 0;                                             // of the step
+    bool ignores_unknown = false;                                  // goes on behind Python that is not evaluated
+    std::function<void(std::string_view)> output = {};             // receives printed text
+    std::function<void(const eval::Value&)> show_value = {};       // receives the value of an expression that stands alone
+  };
+
   auto execute_one(const std::string& input) -> bool;
   auto execute_command(std::string_view text) -> bool;
+  [[nodiscard]] auto is_json() const -> bool { return settings_.mode == "json"; }
+  /// None: reported.
+  auto choose_program(const std::string& program, const script::FileSchedule* named) -> std::optional<Chosen>;
+  [[nodiscard]] auto begun_with_schedule(const schedule::Schedule& schedule) const -> eval::Frame;
+  /// Adds the statements of a schedule function that ran as steps.
+  void add_steps_of(const script::FileSchedule& named);
   /// The steps so far, indented as in a function. Empty with a `why`: run again they make another program.
   [[nodiscard]] auto body_of_steps(std::string& why) -> std::string;
+  /// Runs an input of script; its result becomes the next step. A trial changes nothing.
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
-  /// A call in which loops and blocks of the program that the script has no name for stand by the program's: as it would be typed.
+  auto run_statements(eval::Frame& frame, const syntax::Document& document, const RunOptions& options) -> Ran;
+  /// Runs statements in a frame without output; their errors.
+  auto run_quietly(eval::Frame& frame, const std::string& text, size_t step) -> Diagnostics;
+  /// Reports the errors of an input and offers repairs.
+  void report_refusal(const std::string& input, const std::string& text, const syntax::Document& document, const Diagnostics& diagnostics, bool is_trial);
+  [[nodiscard]] auto repairs_of(const std::string& text, const syntax::Document& document, const Diagnostics& diagnostics) -> std::vector<std::string>;
+  /// Finds origins in an input (null: none), in the file, and in files that it imports.
+  [[nodiscard]] auto locator(const SourceText* input, const syntax::Document* input_document) const -> Locator;
+  void report_input(const syntax::Document& document, const Diagnostics& diagnostics);
+  /// The text at an origin; empty: it cannot be found.
+  [[nodiscard]] auto source_of(const syntax::Document& document, const Origin& where) const -> std::string;
+  /// A call in which loops and blocks are named as the program names them, with the script's names for them: as it would be typed.
   [[nodiscard]] auto with_places(const std::string& call) const -> std::string;
-  /// Executes statements in a frame and says nothing; what is wrong with them.
-  auto run_quietly(eval::Frame& frame, std::string text, size_t step) -> Diagnostics;
+  /// Words behind a command; none: the input is no command, or one that takes script.
+  [[nodiscard]] auto words_of_command(const std::string& before, const std::string& word) const -> std::optional<std::vector<std::string>>;
+  [[nodiscard]] auto words_of_script(std::string_view line, size_t cursor, size_t& start) const -> std::vector<std::string>;
   void add_step(std::string line, eval::Frame frame, bool changes_program);
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
 
   Host host_;
   std::string path_;
-  std::pair<std::string, std::string> attached_;   // a file, and where its text is read; empty: none
-  syntax::Document document_;
-  std::unique_ptr<frontend::File> file_;
-  script::Schedules schedules_;
+  std::pair<std::string, std::string> attached_;   // a file, and the path that its text is read from; empty: none
+  std::unique_ptr<workspace::Document> document_;  // null: nothing is loaded
+  workspace::SnapshotPtr snapshot_ = std::make_shared<const workspace::Snapshot>("", 0, "");   // of the document
   Name program_name_;
   IRModule original_;
-  std::vector<Step> steps_;
+  std::vector<SessionStep> steps_;
   size_t position_ = 0;
   target::Target target_;
   bool quit_ = false;
@@ -251,33 +287,15 @@ class Session {
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
   std::vector<Typed> inputs_;          // executed, in order
-  std::vector<std::string> said_;      // what came of each, without colours
+  std::vector<std::string> answers_;   // of each, without colours
   std::string begun_with_;             // the file that the session was started with; empty: none
-  uint64_t begun_ = 0;                 // how often a program was begun with
+  uint64_t begun_ = 0;                 // the number of times that a program was begun with
   int depth_ = 0;                      // of inputs that execute inputs
-  std::string last_error_;             // what `_err` is: the message of the last line that failed
-  std::string last_failure_;           // all that was said of it
+  std::string last_error_;             // the value of `_err`: the message of the last line that failed
+  std::string last_failure_;           // the whole report of it
+  std::set<std::string> written_;
+  std::map<std::pair<std::string, std::string>, std::string> added_;
   std::unique_ptr<BackgroundJobs> jobs_ = std::make_unique<BackgroundJobs>();
 };
-
-/// One thing typed in a transcript, and what is said to have come of it.
-struct Exchange {
-  std::string input;               // without prompts
-  std::string output;              // lines, each ended
-  size_t line = 0;                 // of the prompt, from 1
-};
-/// A text with transcripts in it. Of Markdown the fenced blocks that have a prompt, else all of it.
-struct Passage {
-  std::string before;              // what is no transcript, up to the first prompt
-  std::vector<Exchange> typed;
-  size_t width = 0;                // of the screen it was on, as "width=100 height=40" behind the fence says; 0: not said
-  size_t height = 0;
-};
-/// The last one may have nothing typed: what follows the last transcript.
-[[nodiscard]] auto read_passages(std::string_view text, bool is_markdown) -> std::vector<Passage>;
-
-/// A transcript is text with prompts (`sch> `, `...> ` where an input goes on); lines without are answers. Text before the first
-/// prompt is `preamble`. Text without a prompt is no transcript: empty.
-[[nodiscard]] auto read_transcript(std::string_view text, std::string* preamble = nullptr) -> std::vector<Exchange>;
 
 }  // namespace loopsmith::repl

@@ -2,9 +2,14 @@
 #include "repl/text.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace loopsmith::repl {
+
+auto trim(std::string_view text) -> std::string_view {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\t')) { text.remove_prefix(1); }
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\t' || text.back() == '\r')) { text.remove_suffix(1); }
+  return text;
+}
 
 auto columns_of(std::string_view line) -> size_t {
   size_t count = 0;
@@ -43,10 +48,10 @@ auto wrapped(std::string_view text, size_t width, size_t indent) -> std::string 
   return out + "\n";
 }
 
-auto list_row(std::string_view head, std::string_view said, size_t at, size_t width) -> std::string {
+auto list_row(std::string_view head, std::string_view text, size_t at, size_t width) -> std::string {
   std::string out(head);
   size_t room = width > at + 20 ? width - at : 20;
-  std::string lines = wrapped(said, room);
+  std::string lines = wrapped(text, room);
   std::string lead = columns_of(head) + 1 > at ? "\n" + std::string(at, ' ') : std::string(at - columns_of(head), ' ');
   for (size_t begin = 0; begin < lines.size();) {
     size_t end = lines.find('\n', begin) + 1;
@@ -54,15 +59,6 @@ auto list_row(std::string_view head, std::string_view said, size_t at, size_t wi
     begin = end;
   }
   return out;
-}
-
-auto mentions(std::string_view line, std::string_view name) -> bool {
-  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; };
-  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
-    size_t end = at + name.size();
-    if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }
-  }
-  return false;
 }
 
 }  // namespace loopsmith::repl

@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "script/objects.h"
 #include "script/scope_names.h"
+#include "support/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -36,7 +37,7 @@ auto describe_value(const schedule::Schedule& schedule, const eval::Value& value
   if (const auto* variable = value.as<script::VariableObject>()) { return describe_variable(schedule, *variable); }
   if (const auto* object = value.as<script::ScheduleObject>()) {
     size_t count = object->schedule.trace().size();
-    return fmt::format("<schedule of `{}` after {} instruction{}: `:loops` draws it, `:print` shows it>", object->schedule.func_working_on().view(), count, count == 1 ? "" : "s");
+    return fmt::format("<schedule of `{}` after {}: `:loops` draws it, `:print` shows it>", object->schedule.func_working_on().view(), count_text(static_cast<int64_t>(count), "instruction"));
   }
   const std::vector<eval::Value>* items = value.items();
   bool has_handles = items != nullptr && std::any_of(items->begin(), items->end(), is_handle);

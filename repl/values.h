@@ -1,5 +1,5 @@
-// What a value of the script is, in words for a prompt: a loop by its name, extent and kind, a block by its name, a number that was
-// drawn, lists of such. Other values as Python's repr() has them.
+// Values of the script in words: a loop by its name, extent and kind, a block by its name, a number that was drawn, lists of those. Other values
+// are printed as Python's repr() prints them.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace loopsmith::repl {
 /// "i_0:64 parallel", "block C", "[n:1, h:28]", "8", "l3 (gone)". A list is cut where it is longer than `most` characters.
 [[nodiscard]] auto describe_value(const schedule::Schedule& schedule, const eval::Value& value, size_t most = 2000) -> std::string;
 
-/// "i0:64 i1:8 b:C n=4 loops:[n:1, h:28]": what the statements gave names to, as the editor shows it behind a statement.
+/// The variables that statements named, as the editor shows them behind a statement: "i0:64 i1:8 b:C n=4 loops:[n:1, h:28]".
 [[nodiscard]] auto describe_bound(const syntax::Document& document, const eval::Scope& scope, const schedule::Schedule& schedule, size_t most) -> std::string;
 
-/// Is it a loop, block or number of the schedule, or a list of such?
+/// True of a loop, block or number of the schedule, and of a list of those.
 [[nodiscard]] auto is_handle(const eval::Value& value) -> bool;
 
 }  // namespace loopsmith::repl

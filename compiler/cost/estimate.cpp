@@ -783,10 +783,8 @@ auto core_of(const target::Target& target) -> CoreModel {
   return place->second;
 }
 
-auto is_of_device(std::string_view target) -> bool { return is_gpu_target(target); }
-
 auto core_for(std::string_view target) -> CoreModel {
-  if (is_of_device(target)) { return {.is_device = true}; }
+  if (is_gpu_target(target)) { return {.is_device = true}; }
   auto read = target.empty() ? Result<target::Target>(target::host()) : target::parse(target);
   return core_of(read.ok() ? *read : target::host());
 }

@@ -38,8 +38,6 @@ struct Estimate {
 [[nodiscard]] auto core_of(const target::Target& target) -> CoreModel;
 /// The same for the text of a target. An empty or unreadable text stands for this machine. For GPUs `is_device` is set.
 [[nodiscard]] auto core_for(std::string_view target) -> CoreModel;
-/// True for targets whose code runs on a GPU: "cuda", "rocm -mcpu=gfx90a".
-[[nodiscard]] auto is_of_device(std::string_view target) -> bool;
 
 /// The estimated time before divided by the one after: above 1 the change is faster. None where one of the two has no estimate.
 [[nodiscard]] auto gain(const schedule::FuncState& before, const schedule::FuncState& after, const CoreModel& core) -> std::optional<double>;

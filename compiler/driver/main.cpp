@@ -12,6 +12,7 @@
 #include "driver/command.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -30,7 +31,6 @@ constexpr Command table[] = {
 #define COMMAND(function, name, audience, arguments, summary) \
   {name, Audience::audience, arguments, summary, commands::function},
 #include "driver/commands.def"
-#include "support/spelling.h"
 #undef COMMAND
 };
 

@@ -1,4 +1,4 @@
-// The builtins of the script language, a table at the end: see evaluator.h. Each answers with a value or reports.
+// The builtins of the script language, with a table at the end: see evaluator.h. Each returns a value or reports an error.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ auto wrong(Evaluator& evaluator, const Argument& a, std::string_view expected) -
   return evaluator.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }
 
-// Positional arguments only, between `low` and `high` of them; false: reported.
+// Checks that a call has between `low` and `high` arguments, all positional; false: reported.
 auto count(Evaluator& evaluator, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
   if (a.all.size() > a.positional) {
     evaluator.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
@@ -133,7 +133,7 @@ auto sorted(Evaluator& e, const Arguments& a) -> Value {
     keyed.emplace_back(std::move(k), std::move(v));
   }
   Value failed;
-  // A merge sort by hand: std::stable_sort may not be given a comparison that fails half way.
+  // A merge sort by hand, because a comparison of std::stable_sort must not fail half way.
   auto less = [&](const Value& x, const Value& y) {
     if (failed.is_unknown()) { return false; }
     Value r = e.compare(syntax::CompareOp::Lt, {x, b.values[0].where, {}}, {y, b.values[0].where, {}}, a.call);
@@ -369,7 +369,7 @@ auto divmod(Evaluator& e, const Arguments& a) -> Value {
   return Value::tuple({std::move(q), std::move(r)});
 }
 
-// Types are the builtins that make them, `isinstance(x, int)`, and objects with a `__name__`; what an object is has the names of its classes,
+// Types are the builtins that make them, as in `isinstance(x, int)`, and objects with a `__name__`; an object has the names of its classes in
 // `__class__`. Constants of programs are plain numbers here: an int is an `IntImm` too.
 auto is_of(Evaluator& e, const Value& v, const Value& type, Origin where) -> bool {
   static const Name name_name("__name__"), class_name("__class__");
@@ -443,7 +443,7 @@ auto table() -> const std::unordered_map<Name, Value>& {
   static thread_local const std::unordered_map<Name, Value> the_table = [] {
     std::unordered_map<Name, Value> out;
     for (const Row& row : rows) { out.emplace(Name(row.name), make_object<Builtin>(Name(row.name), row.run)); }
-    // Other builtins of Python have no meaning here, but naming one is no mistake.
+    // Other builtins of Python have no meaning here, but their names are no errors.
     for (const char* name : {"set", "frozenset", "object", "super", "iter", "next", "open", "input", "id", "hash", "bytes", "bytearray", "complex",
                              "callable", "classmethod", "staticmethod", "property", "slice", "format", "vars", "dir", "globals", "locals",
                              "Exception", "ValueError", "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",

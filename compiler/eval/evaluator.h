@@ -1,16 +1,20 @@
 // The evaluator of the script language: expressions and statements over the syntax tree, hermetic (no files, no
 // clock, no network, no randomness), bounded in steps and depth, in the spirit of Starlark.
 //
-// Functions run statement by statement. A Frame is a function call between two statements of its body: it can be
-// copied (`snapshot`), which copies what the function can change, and resumed from any statement, with the same
+// Functions run statement by statement. A Frame is a function call between two statements of its body. `snapshot`
+// copies a frame with everything that the function can change; a frame is resumed from any statement, with the same
 // function or with an edited one whose first statements are the same. That is how a schedule is re-run from its
 // first changed line.
 //
-// Names are looked up in the scopes of the functions around, then in an Environment, which a higher room
+// Names are looked up in the scopes of the surrounding functions, then in an Environment, which a higher room
 // implements (it evaluates declarations of a file on demand), then among the builtins.
+//
+// evaluator.cpp has limits and names, expressions.cpp, operators.cpp, statements.cpp and calls.cpp the rules.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +27,8 @@
 
 namespace loopsmith::eval {
 
-/// Holds the scopes alive that form cycles with the closures in them: they end with the heap at the latest. Must
-/// outlive what was evaluated with it, or be shared with it.
+/// Keeps track of scopes, which form cycles with the closures in them, and frees them at the latest when it ends. It
+/// must outlive the values that were made with it, or be shared with them.
 class Heap {
  public:
   Heap() = default;
@@ -37,7 +41,7 @@ class Heap {
   Scope* first_ = nullptr;
 };
 
-/// Variables of one call, comprehension or block, in order of first assignment, and the scope around.
+/// Variables of one call, comprehension or block, in order of first assignment, and the enclosing scope.
 class Scope {
  public:
   mutable uint32_t refs = 0;
@@ -49,7 +53,7 @@ class Scope {
   [[nodiscard]] auto parent() const -> const Ref<Scope>& { return parent_; }
   /// In this scope only; null: not there.
   [[nodiscard]] auto find_here(Name name) const -> const Value*;
-  /// Here or around.
+  /// In this scope or an enclosing one.
   [[nodiscard]] auto find(Name name) const -> const Value*;
   void set(Name name, Value value) const;
   auto erase(Name name) const -> bool;
@@ -70,14 +74,14 @@ class Scope {
 };
 using ScopeRef = Ref<Scope>;
 
-/// What names mean outside of functions.
+/// The meaning of names outside of functions.
 class Environment {
  public:
   virtual ~Environment() = default;
   /// None: not defined here.
   [[nodiscard]] virtual auto lookup(Evaluator& evaluator, Name name, Origin where) -> std::optional<Value> = 0;
   virtual void names(std::vector<Name>& out) const {}
-  /// What a name of `from MODULE import NAME` means, and `import MODULE`; none: nobody knows the module.
+  /// The value of a name of `from MODULE import NAME`, and of `import MODULE`; none: the module is unknown.
   [[nodiscard]] virtual auto imported(Evaluator&, const syntax::ImportFromStmt&, const syntax::ImportName&) -> std::optional<Value> { return {}; }
   [[nodiscard]] virtual auto imported(const syntax::ImportName&) -> std::optional<Value> { return {}; }
 };
@@ -105,7 +109,7 @@ class Function final : public Object {
   auto clone(Cloner& cloner) const -> std::optional<Value> override;
 };
 
-/// How a statement or a body ended. Failed: a diagnostic was given. Unknown: what it does is not known (opaque).
+/// The way in which a statement or a body ended. Failed: a diagnostic was reported. Unknown: its effect is not known (opaque).
 enum class Flow : uint8_t { Next, Break, Continue, Return, Failed, Unknown };
 
 /// A call between two statements of the function's body.
@@ -116,12 +120,12 @@ struct Frame {
   Flow flow = Flow::Next;  // Next: not ended
   Value result;            // after Return (or None at the end)
 
-  /// Copies what running on could change; objects that do not change are shared.
+  /// Copies everything that later statements could change; immutable objects are shared.
   [[nodiscard]] auto snapshot() const -> Frame;
   [[nodiscard]] auto snapshot(Cloner& cloner) const -> Frame;
 };
 
-/// Watches the statements of one function's body (not those inside `for`, `if` and called functions).
+/// Watches the statements of one function's body (not those nested in `for` or `if`, nor those of called functions).
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -144,41 +148,43 @@ class Evaluator {
   Limits limits;
   CancelToken cancel;
   Environment* globals = nullptr;
-  /// What `print` writes; none: dropped.
+  /// Receives the text that `print` writes; none: the text is dropped.
   std::function<void(std::string_view)> output;
   /// For builtins of higher rooms that build something while scripts run (a program being lowered, a schedule).
-  /// They tell what it is by the tag, which is the address of a variable of theirs.
+  /// The tag identifies its type: the address of a variable that belongs to the builtins.
   void* host = nullptr;
   const void* host_tag = nullptr;
-  /// Told of calls that are left out because the callee or an argument is not known; none: nobody. What it gives is what the call gives: a
-  /// higher room knows what the library makes there.
+  /// Called for each call that is not made because the callee or an argument is not known; may be empty. Its result, where it has one, is the
+  /// result of the call: a higher room knows the functions of the library.
   std::function<std::optional<Value>(const Value& callee, const syntax::CallExpr& written, const Arguments& arguments)> not_called;
-  /// What the `with` statements around have: the innermost last.
+  /// The contexts of the surrounding `with` statements, the innermost last.
   std::vector<Value> contexts;
   /// Owner of the tree being evaluated; functions made keep it.
   std::shared_ptr<const void> tree;
   Diagnostics diagnostics;
-  /// Where something opaque was met first; unknown: nowhere.
+  /// The first place at which something opaque was evaluated; unknown: none was.
   Origin opaque_at;
+  /// The value of the expression statement that ran last.
+  Value last_expression;
 
   /// Adds a diagnostic; gives Value::error() for `return evaluator.report(...)`.
   auto report(Diagnostic diagnostic) -> Value;
   auto opaque(Origin where) -> Value;
-  /// A tuple of several values where one is wanted: whoever forgot to unpack it uses it again and again, so it is said once.
-  /// True: it was said before.
+  /// True where the value is a tuple of several values for which this was called before. A script that forgot to unpack a tuple uses it
+  /// again and again; one report is enough.
   [[nodiscard]] auto is_known_tuple(const Value& v) -> bool;
   [[nodiscard]] auto heap() const -> const std::shared_ptr<Heap>& { return heap_; }
   [[nodiscard]] auto new_scope(ScopeRef parent) -> ScopeRef;
   [[nodiscard]] auto steps() const -> uint64_t { return steps_; }
-  /// Counts steps that were taken before, with the same result; false: there are not so many left, nothing is counted.
+  /// Counts steps of an earlier evaluation whose result is used again; false: fewer steps are left, nothing is counted.
   [[nodiscard]] auto spend(uint64_t steps) -> bool {
     if (stopped_ || steps_ + steps > limits.steps) { return false; }
     steps_ += steps;
     return true;
   }
-  /// Calls of functions of the script that were begun.
+  /// The number of calls of script functions that were begun.
   [[nodiscard]] auto calls() const -> uint64_t { return calls_; }
-  /// Begins to count anew; what ran out of steps before does not stop what comes.
+  /// Starts counting at zero; an evaluation that ran out of steps no longer stops the next one.
   void reset_steps() { steps_ = 0; stopped_ = false; }
 
   [[nodiscard]] auto eval(const syntax::Expr& expr, const ScopeRef& scope) -> Value;
@@ -208,13 +214,13 @@ class Evaluator {
 
   /// Starts a call: parameters are bound, nothing has run. None: reported.
   [[nodiscard]] auto start(const Ref<Function>& function, const Arguments& arguments) -> std::optional<Frame>;
-  /// The same with another scope around than that of its definition.
+  /// The same with another enclosing scope than that of its definition.
   [[nodiscard]] auto start(const Ref<Function>& function, const Arguments& arguments, const ScopeRef& around) -> std::optional<Frame>;
-  /// Runs on from frame.next to the end of the body or until the observer stops. After an end, `frame.flow` says how.
+  /// Runs from frame.next to the end of the body or until the observer stops. `frame.flow` is the way in which the body ended.
   void run(Frame& frame, Observer* observer = nullptr);
   [[nodiscard]] auto call_function(const Ref<Function>& function, const Arguments& arguments, Observer* observer = nullptr) -> Value;
-  /// Goes on at a statement with a frame (a snapshot taken before it), in `function`, which may be an edited version
-  /// whose statements before that one are the same.
+  /// Resumes a frame (a snapshot taken before the statement) in `function`, which may be an edited version whose
+  /// statements before that one are the same.
   void resume_from(size_t statement, Frame& frame, const Ref<Function>& function, Observer* observer = nullptr);
 
   /// Counts a step; false: too many, or cancelled, and reported.
@@ -232,12 +238,26 @@ class Evaluator {
   auto eval_boolean(const syntax::BooleanExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_compare(const syntax::CompareExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_subscript(const syntax::SubscriptExpr& expr, const ScopeRef& scope) -> Value;
+  auto eval_dict(const syntax::DictExpr& expr, const ScopeRef& scope) -> Value;
+  auto eval_conditional(const syntax::ConditionalExpr& expr, const ScopeRef& scope) -> Value;
+  auto eval_slice(const syntax::SliceExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_comprehension(const syntax::ComprehensionExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_fstring(const syntax::FStringExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_parts(const syntax::List<syntax::FStringPart>& parts, const ScopeRef& scope, Origin where, std::string& out) -> Value;
   auto eval_items(const syntax::List<syntax::ExprPtr>& exprs, const ScopeRef& scope, std::vector<Value>& out) -> Value;
   auto comprehend(const syntax::ComprehensionExpr& expr, size_t clause, const ScopeRef& scope, std::vector<Value>& list, const Dict* dict) -> Value;
   auto bind(const Function& function, const Arguments& arguments, const ScopeRef& scope) -> bool;
+  auto unpack(const syntax::Expr& target, const syntax::List<syntax::ExprPtr>& targets, const Argument& value, const ScopeRef& scope) -> bool;
+  /// The truth of a condition; none: reported or opaque, and `undecided` is the flow of the statement.
+  auto decide(const syntax::Expr& condition, const ScopeRef& scope, Flow& undecided) -> std::optional<bool>;
+  auto exec_assignment(const syntax::Stmt& stmt, const ScopeRef& scope) -> Flow;
+  auto exec_for(const syntax::ForStmt& stmt, const ScopeRef& scope, Value& result) -> Flow;
+  auto exec_while(const syntax::WhileStmt& stmt, const ScopeRef& scope, Value& result) -> Flow;
+  auto exec_assert(const syntax::AssertStmt& stmt, const ScopeRef& scope) -> Flow;
+  auto exec_with(const syntax::WithStmt& stmt, const ScopeRef& scope, Value& result) -> Flow;
+  auto exec_import(const syntax::ImportStmt& stmt, const ScopeRef& scope) -> Flow;
+  auto exec_import_from(const syntax::ImportFromStmt& stmt, const ScopeRef& scope) -> Flow;
+  auto exec_del(const syntax::DelStmt& stmt, const ScopeRef& scope) -> Flow;
   auto exec_function_def(const syntax::FunctionDef& def, const ScopeRef& scope) -> Flow;
   auto exec_class_def(const syntax::ClassDef& def, const ScopeRef& scope) -> Flow;
 
@@ -246,19 +266,50 @@ class Evaluator {
   uint64_t steps_ = 0;
   uint64_t calls_ = 0;
   uint32_t depth_ = 0;
-  bool stopped_ = false;  // out of steps or cancelled: said once
+  bool stopped_ = false;  // out of steps or cancelled, which is reported once
 };
 
-/// What a parameter of a builtin is: name, and whether it may be left out.
+/// Takes back the diagnostics that are reported while it lives, unless they are kept.
+class Unreported {
+ public:
+  explicit Unreported(Evaluator& evaluator) : evaluator_(evaluator), before_(evaluator.diagnostics.size()) {}
+  Unreported(const Unreported&) = delete;
+  auto operator=(const Unreported&) -> Unreported& = delete;
+  ~Unreported() {
+    if (!is_kept_) { evaluator_.diagnostics.resize(before_); }
+  }
+  void keep() { is_kept_ = true; }
+  [[nodiscard]] auto has_any() const -> bool { return evaluator_.diagnostics.size() > before_; }
+  /// Moves the diagnostics reported so far out of the evaluator.
+  [[nodiscard]] auto take() -> Diagnostics {
+    auto first = evaluator_.diagnostics.begin() + static_cast<std::ptrdiff_t>(before_);
+    Diagnostics taken(std::make_move_iterator(first), std::make_move_iterator(evaluator_.diagnostics.end()));
+    evaluator_.diagnostics.resize(before_);
+    return taken;
+  }
+
+ private:
+  Evaluator& evaluator_;
+  size_t before_;
+  bool is_kept_ = false;
+};
+
+/// The failure that the context of a `with` statement expects of its body. Raised: the body is to fail (`pytest.raises`). Allowed: the body may
+/// fail (`contextlib.suppress`).
+enum class ExpectedFailure : uint8_t { None, Raised, Allowed };
+/// By the name of the function that makes the context.
+[[nodiscard]] auto expects_failure(const syntax::Expr& context) -> ExpectedFailure;
+
+/// A parameter of a builtin.
 struct Parameter {
   Name name;
   bool is_required = true;
   bool keyword_only = false;
 };
 
-/// Sorts the arguments of a call to a builtin into its parameters, in order; those left out have a default Argument
-/// (None, unknown origin) and `given` false. False: a missing, unknown, surplus or repeated argument was reported;
-/// or one is unknown (then `unknown` is it).
+/// Matches the arguments of a call to a builtin with its parameters. An omitted argument is a default Argument (None,
+/// unknown origin) with `given` false. False: a missing, unexpected, surplus or repeated argument was reported, or the
+/// value of one is unknown (then `unknown` is that value).
 struct BoundArguments {
   std::vector<Argument> values;
   std::vector<bool> given;
@@ -271,13 +322,13 @@ struct BoundArguments {
 [[nodiscard]] auto builtin(Name name) -> const Value*;
 void builtin_names(std::vector<Name>& out);
 
-/// The nearest of some names, if it is near enough to be meant; empty: none is.
+/// The name that was probably meant by a misspelt one; empty: none of the names is close enough.
 [[nodiscard]] auto closest_name(Name wanted, const std::vector<Name>& names) -> Name;
 
-/// What to do about a tuple of several values where one is wanted; empty: it is none.
+/// The remedy for a tuple of several values where one value is wanted; empty: the value is no such tuple.
 [[nodiscard]] auto unpacking(const Value& value) -> std::string;
 
-/// "int", or "an expression of type int32": what a value is, for messages.
+/// The kind of a value in words, for messages: "an int", "an expression of type int32".
 [[nodiscard]] auto describe(const Value& value) -> std::string;
 
 }  // namespace loopsmith::eval

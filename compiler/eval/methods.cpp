@@ -22,7 +22,7 @@ auto find_row(const Row (&rows)[N], Name name) -> const Row* {
 auto wrong(Evaluator& e, const Argument& a, std::string_view expected) -> Value {
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }
-// All positional and of a number between two; false: reported.
+// Checks that a call has a number of arguments in a range, all positional; false: reported.
 auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
   std::vector<Parameter> parameters;
   static const Name argument("argument");

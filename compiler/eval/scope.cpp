@@ -116,7 +116,7 @@ auto clone_scope(const ScopeRef& scope, Cloner& cloner) -> ScopeRef {
 auto Function::clone(Cloner& cloner) const -> std::optional<Value> {
   if (!captured) { return {}; }
   ScopeRef copy = clone_scope(captured, cloner);
-  // Cloning the scope may have come by this very function.
+  // Cloning the scope may have cloned this very function.
   if (const Object* done = cloner.find(this)) { return Value(done); }
   return make_object<Function>(def, lambda, std::move(copy), defaults, keep_alive, globals);
 }

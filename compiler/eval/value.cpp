@@ -73,7 +73,7 @@ auto Value::repr() const -> std::string {
       if (std::isnan(float_)) { return "nan"; }
       if (std::isinf(float_)) { return float_ < 0 ? "-inf" : "inf"; }
       char text[40];
-      // The shortest that reads back the same.
+      // The shortest text that is read back as the same number.
       for (int digits = 1; digits <= 17; ++digits) {
         std::snprintf(text, sizeof text, "%.*g", digits, float_);
         if (std::strtod(text, nullptr) == float_) { break; }
@@ -118,7 +118,7 @@ auto Value::hash() const -> uint64_t {
   }
 }
 
-// ---- what an object can do by default: nothing -------------------------------------------------------------------
+// ---- operations that an object has by default: none ---------------------------------------------------------------
 
 auto Object::get_attribute(Evaluator&, Name, Origin) const -> std::optional<Value> { return {}; }
 auto Object::call(Evaluator&, const Arguments&) const -> std::optional<Value> { return {}; }
@@ -271,7 +271,7 @@ auto resolve_slice(Evaluator& evaluator, const SliceObject& slice, int64_t size,
   return Slice{a, *step, count};
 }
 
-// One index of a sequence, as a place in it.
+// One index of a sequence as a position in it.
 auto resolve_index(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, int64_t size, std::string_view what, Origin where)
     -> std::optional<int64_t> {
   if (indices.size() != 1 || is_tuple) {

@@ -1,9 +1,9 @@
-// Values of the script language and the interface through which other rooms bring in theirs.
+// Values of the script language, and the interface through which other rooms add theirs.
 //
 // A Value is 16 bytes: none, bool, int, float, or a counted Object (strings, lists, functions, and whatever a
-// higher room derives from Object: expressions, buffers, schedules, random variables). Two more say that
-// nothing is known: `Error` (a diagnostic was given; say no more about it) and `Opaque` (the text uses Python
-// that TIRScript does not have; contagious, never an error).
+// higher room derives from Object: expressions, buffers, schedules, random variables). Two kinds stand for unknown
+// values: `Error` (a diagnostic was reported; no further one is) and `Opaque` (the text uses Python that TIRScript
+// does not have; contagious, never an error).
 //
 // Counts are plain: values belong to one thread. Objects are told apart by the address of their TypeTag, since
 // there is no run-time type information.
@@ -33,7 +33,7 @@ class Scope;
 void destroy(const Object* object);
 void destroy(const Scope* scope);
 
-/// What a class of objects is called where people read it ("list", "loop", "tir.Schedule").
+/// The name of a class of objects in messages ("list", "loop", "tir.Schedule").
 struct TypeTag {
   std::string_view name;
 };
@@ -98,11 +98,11 @@ class Value {
   [[nodiscard]] auto items() const -> const std::vector<Value>*;
 
   [[nodiscard]] auto type_name() const -> std::string_view;
-  /// As Python's repr() would say it.
+  /// As Python's repr() prints it.
   [[nodiscard]] auto repr() const -> std::string;
-  /// As Python's str() would say it.
+  /// As Python's str() prints it.
   [[nodiscard]] auto to_str() const -> std::string;
-  /// Python's ==, where both are script values; identity for objects that say nothing else.
+  /// Python's ==, where both are script values; identity for objects without a comparison of their own.
   [[nodiscard]] auto equals(const Value& other) const -> bool;
   [[nodiscard]] auto hash() const -> uint64_t;
 
@@ -130,7 +130,7 @@ struct Arguments {
   std::vector<Argument> all;
   size_t positional = 0;
   Origin call;        // the whole call
-  Origin callee;      // what was called
+  Origin callee;      // the name of the function
   Origin parentheses; // "(...)"
 
   [[nodiscard]] auto keyword(Name name) const -> const Argument* {
@@ -155,18 +155,18 @@ class Object {
     return tag == &T::type_tag ? static_cast<const T*>(this) : nullptr;
   }
 
-  // What an object cannot do it answers with none; the evaluator then reports what is wrong and where. An
-  // answer of Value::error() means that the object has reported itself (evaluator.report).
+  // An object returns none for an operation that it does not have; the evaluator then reports that with its place. A
+  // result of Value::error() means that the object has reported the error itself (evaluator.report).
 
   [[nodiscard]] virtual auto type_name() const -> std::string_view { return tag->name; }
   [[nodiscard]] virtual auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value>;
   /// For "did you mean" and completion.
   virtual void attribute_names(std::vector<Name>& out) const {}
   [[nodiscard]] virtual auto is_callable() const -> bool { return false; }
-  /// May it stand in `with`? What runs there finds it in `Evaluator::contexts`.
+  /// True of an object that may stand in `with`; code that runs there finds it in `Evaluator::contexts`.
   [[nodiscard]] virtual auto is_context() const -> bool { return false; }
   [[nodiscard]] virtual auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<Value>;
-  /// `self[indices]`; `indices` is what stands between the brackets, a tuple being spread.
+  /// `self[indices]`; the items of a tuple between the brackets are several indices.
   [[nodiscard]] virtual auto get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const
       -> std::optional<Value>;
   /// False: not supported. Failures that were reported count as supported.
@@ -197,11 +197,11 @@ class Object {
   /// is called with the function.
   [[nodiscard]] virtual auto decorate(Evaluator& evaluator, const syntax::Stmt& declaration, const Ref<Scope>& scope, Origin where) const
       -> std::optional<Value>;
-  /// A copy whose later changes do not show here, for objects that change; none: shared.
+  /// A copy that can change independently, for objects that change; none: the object is shared.
   [[nodiscard]] virtual auto clone(Cloner& cloner) const -> std::optional<Value>;
 };
 
-/// Copies values that change (lists, dicts, scopes), each once, so that what was shared stays shared.
+/// Copies values that change (lists, dicts, scopes), each once, so that shared values stay shared.
 class Cloner {
  public:
   [[nodiscard]] auto clone(const Value& value) -> Value;
@@ -230,7 +230,7 @@ class Str final : public Object {
   auto to_str() const -> std::string override { return text; }
 };
 
-/// Lists and tuples. A list's items change; const objects are handed around, so they are mutable.
+/// Lists and tuples. The items of a list change although scripts hold objects as constants, so they are mutable.
 class Sequence : public Object {
  public:
   mutable std::vector<Value> items;

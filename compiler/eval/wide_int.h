@@ -23,7 +23,7 @@ class WideInt final : public Object {
   auto repr() const -> std::string override { return std::to_string(bits); }
 };
 
-/// What a literal says (decimal, 0x, 0o, 0b, with `_`), where it is between 2^63 and 2^64 - 1.
+/// The value of a literal (decimal, 0x, 0o, 0b, with `_`) between 2^63 and 2^64 - 1; none: it is another number.
 [[nodiscard]] auto wide_literal(std::string_view text) -> std::optional<uint64_t>;
 
 }  // namespace loopsmith::eval

@@ -152,6 +152,7 @@ auto Lowerer::thread_axis(const VarNode* var) -> IterVar* {
 
 auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
   if (object.entered) {
+    frames_.emplace_back();  // the caller describes the frame that it entered, never one around it
     return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;

@@ -158,8 +158,7 @@ auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval:
     }
     return false;
   }
-  (void)enter(*frame, iterable.where);
-  return true;
+  return !enter(*frame, iterable.where).is_unknown();
 }
 
 void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {

@@ -63,21 +63,6 @@ auto are_neighbours(const TensorView& a, const TensorView& b, int64_t index) -> 
   return std::abs(x - y) == 1;
 }
 
-// The distance of two elements in units of the last place. Numbers in sign and magnitude are ordered as their bits.
-auto steps_between(const TensorView& a, const TensorView& b, int64_t index) -> int64_t {
-  DataType t = a.dtype.element();
-  auto ordered = [&](const TensorView& view) {
-    int bytes = t.element_bytes();
-    uint64_t bits = 0;
-    std::memcpy(&bits, static_cast<const char*>(view.data) + index * bytes, static_cast<size_t>(bytes));
-    uint64_t sign = uint64_t{1} << (t.bits - 1);
-    auto magnitude = static_cast<int64_t>(bits & (sign - 1));
-    return (bits & sign) != 0 ? -magnitude : magnitude;
-  };
-  int64_t apart = 0;
-  return __builtin_sub_overflow(ordered(a), ordered(b), &apart) || apart == INT64_MIN ? INT64_MAX : std::abs(apart);
-}
-
 // The error bound relative to the tensor's magnitude: above the rounding errors of long sums, below the errors of wrong elements.
 auto bound_of(DataType t) -> double {
   if (t.is_float() && t.bits == 64) { return 1e-9; }
@@ -180,12 +165,13 @@ auto compare_tensors(const std::string& name, const TensorView& before, const Te
   DataType t = before.dtype.element();
   double scale = exact ? 0 : std::max(magnitude, magnitude_of(before));
   double bound = t.is_real() && !exact ? bound_of(t) * std::max(scale, 1e-30) : 0;
+  double furthest = 0;
   for (int64_t i = 0; i < n; ++i) {
     double a = element(before, i);
     double b = element(after, i);
     if ((std::isnan(a) && std::isnan(b)) || a == b) { continue; }
     double apart = std::fabs(a - b);
-    if (t.is_real() && before.dtype == after.dtype) { out.ulps = std::max(out.ulps, steps_between(before, after, i)); }
+    if (std::isfinite(apart)) { furthest = std::max(furthest, apart); }
     if (apart <= bound || (!exact && are_neighbours(before, after, i))) { continue; }
     if (out.elements++ == 0) {
       std::string index;
@@ -200,6 +186,10 @@ auto compare_tensors(const std::string& name, const TensorView& before, const Te
       out.found = true;
     }
     if (std::isfinite(apart)) { out.largest = std::max(out.largest, apart); }
+  }
+  if (t.is_real()) {
+    out.allowed = bound_of(t);
+    if (furthest > 0) { out.relative = furthest / std::max(scale > 0 ? scale : magnitude_of(before), 1e-30); }
   }
   return out;
 }

@@ -28,7 +28,8 @@ struct Difference {
   std::string where;                               // "C[3, 5]: 12 before, 13 after"
   int64_t elements = 0;                            // the number of elements that differ
   double largest = 0;                              // the largest absolute difference
-  int64_t ulps = 0;                                // the largest difference of reals in units of the last place, also within the bound
+  double relative = 0;                             // the largest difference of reals, also within the bound, relative to the largest element
+  double allowed = 0;                              // the bound for `relative`; 0: no reals
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;

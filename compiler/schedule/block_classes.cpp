@@ -153,7 +153,7 @@ auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std
     }
   }
   if (const VarNode* var = late_reduction(func, place)) { return fmt::format("its iter var `{}` does not begin with the instance that runs `T.init()`", var->name.view()); }
-  if (const VarNode* var = reduction_index(block)) { return fmt::format("what it writes is indexed by the reduction iter var `{}`", var->name.view()); }
+  if (const VarNode* var = reduction_index(block)) { return fmt::format("its output is indexed by the reduction iter var `{}`", var->name.view()); }
   return {};
 }
 
@@ -163,7 +163,7 @@ auto why_not_complete(const FuncState& func, const Place& block) -> std::optiona
   if (auto why = why_not_complete_locally(*block.block())) { return why; }
   for (const Buffer& hidden : func.hidden_reads(block)) {
     for (const BufferRegion& write : block.block()->writes) {
-      if (write.buffer == hidden) { return fmt::format("it reads and writes `{}`, and does not say so", hidden->name.view()); }
+      if (write.buffer == hidden) { return fmt::format("it reads and writes `{}` without declaring both", hidden->name.view()); }
     }
   }
   if (!is_dominant(func, block)) { return std::string(not_dominant); }

@@ -265,8 +265,8 @@ auto try_move(const Schedule& schedule, const Move& move, const NameOfPlace& nam
     } else {
       name = std::string(move.primitive->output_name);
     }
-    for (char& c : name) { c = c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ? c : '_'; }
-    if (name.empty() || (name[0] >= '0' && name[0] <= '9')) { name.insert(0, "_"); }
+    for (char& c : name) { c = is_name_part(c) ? c : '_'; }
+    if (name.empty() || is_digit(name[0])) { name.insert(0, "_"); }
     auto is_used = [&](const std::string& one) { return is_taken(one) || std::find(names.begin(), names.end(), one) != names.end(); };
     std::string unique = name;
     for (int number = 1; is_used(unique); ++number) { unique = fmt::format("{}_{}", name, number); }

@@ -6,7 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/scoped_value.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule {
 

@@ -10,7 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/index_map.h"
-#include "schedule/scoped_value.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule {
 

@@ -1,4 +1,4 @@
-// How much of a schedule still holds, in words: of one that was made for a program that is another one now.
+// The steps of a schedule that still hold, in words, after the program that it was made for has changed.
 #pragma once
 
 #include <string>

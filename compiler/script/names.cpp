@@ -14,6 +14,7 @@
 #include "script/schedules.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::script {
@@ -26,49 +27,46 @@ using syntax::Expr;
 using syntax::Stmt;
 using NameSet = std::unordered_set<Name>;
 
-auto is_of_name(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; }
-
 // The words of a text that may be names.
 template <class F>
 void each_word(std::string_view text, F&& f) {
   for (size_t at = 0; at < text.size();) {
     size_t begin = at;
-    while (at < text.size() && is_of_name(text[at])) { ++at; }
+    at = name_end(text, at);
     if (at > begin) { f(Name(text.substr(begin, at - begin))); } else { ++at; }
   }
 }
 
-// Is a function of that name called?
+// True where a function of that name is called.
 auto has_call(std::string_view text, std::string_view name) -> bool {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    bool begins = at == 0 || !is_of_name(text[at - 1]);
+    bool begins = at == 0 || !is_name_part(text[at - 1]);
     size_t behind = text.find_first_not_of(' ', at + name.size());
     if (begins && behind != std::string_view::npos && text[behind] == '(') { return true; }
   }
   return false;
 }
 
-// What `global a, b` and `nonlocal a, b` name, wherever it stands.
+// Adds the names of `global a, b` and `nonlocal a, b`, wherever they stand.
 void add_declared(std::string_view text, std::string_view keyword, NameSet& out) {
   for (size_t at = text.find(keyword); at != std::string_view::npos; at = text.find(keyword, at + 1)) {
     size_t begin = at + keyword.size();
     std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
-    if ((at == 0 || !is_of_name(text[at - 1])) && !line.empty() && (line[0] == ' ' || line[0] == '\\')) { each_word(line, [&](Name name) { out.insert(name); }); }
+    if ((at == 0 || !is_name_part(text[at - 1])) && !line.empty() && (line[0] == ' ' || line[0] == '\\')) { each_word(line, [&](Name name) { out.insert(name); }); }
   }
 }
 
-// What `name := value` names.
+// Adds the names of `name := value`.
 void add_walrus(std::string_view text, NameSet& out) {
   for (size_t at = text.find(":="); at != std::string_view::npos; at = text.find(":=", at + 1)) {
     size_t end = at;
     while (end > 0 && text[end - 1] == ' ') { --end; }
-    size_t begin = end;
-    while (begin > 0 && is_of_name(text[begin - 1])) { --begin; }
+    size_t begin = name_begin(text, end);
     if (begin < end) { out.insert(Name(text.substr(begin, end - begin))); }
   }
 }
 
-// Does the text bind names in a way that no reader follows?
+// True where the text may bind names in ways that are not followed here.
 auto is_dynamic(std::string_view text) -> bool {
   for (std::string_view name : {"exec", "globals", "locals", "vars", "setattr"}) {
     if (has_call(text, name)) { return true; }
@@ -104,7 +102,7 @@ auto item_names(const ItemPtr& item) -> Names::Item {
   add_declared(item->text, "global", more);
   bool is_definition = item->kind == ItemKind::Function || item->kind == ItemKind::Class;
   if (!is_definition) { add_walrus(item->text, more); }
-  // What is broken may be the half of anything.
+  // Each word of a broken statement may be a name that it binds.
   if (!is_definition && item->has_error) { each_word(item->text, [&](Name name) { more.insert(name); }); }
   for (StmtPtr stmt : item->statements) {
     size_t before = out.bound.size();
@@ -115,7 +113,7 @@ auto item_names(const ItemPtr& item) -> Names::Item {
   return out;
 }
 
-// What names mean outside of a body.
+// The meaning of names outside of a body.
 struct Around {
   NameSet bound;
   NameSet foreign;
@@ -131,14 +129,14 @@ auto names_around(const std::vector<const Names::Item*>& items, size_t before, s
     out.bound.insert(items[i]->bound.begin(), items[i]->bound.end());
     out.foreign.insert(items[i]->foreign.begin(), items[i]->foreign.end());
   }
-  // Whatever their order.
+  // The sum does not depend on the order of the sets.
   for (Name name : out.bound) { out.hash += hash_combine(1, hash_bytes(name.view())); }
   for (Name name : out.foreign) { out.hash += hash_combine(2, hash_bytes(name.view())); }
   out.hash = hash_combine(out.hash, out.is_dynamic ? 1 : 0);
   return out;
 }
 
-// Deeper than people write.
+// Deeper nesting than people write.
 constexpr int deepest = 300;
 
 // Reads one body in the order in which it runs.
@@ -146,13 +144,13 @@ class Reader {
  public:
   Reader(const syntax::Item& item, const Around& around, Names::Found& out) : text_(item.text), around_(around), out_(out) {}
 
-  // A function; `handed`: its parameters that are known to be given schedules.
+  // Reads a function; `handed`: its parameters that are known to receive schedules.
   void function(const FunctionDef& def, const NameSet& handed) {
     look_over(def);
     function_body(def, handed);
   }
 
-  // Statements at the top of the file.
+  // Reads statements at the top of the file.
   void statements(const Block& body) {
     for (StmtPtr stmt : body) { look_over(*stmt); }
     Scope scope;
@@ -166,11 +164,11 @@ class Reader {
     Scope* around = nullptr;
     NameSet bound;       // anywhere in it
     NameSet maybe;       // on some path to here
-    NameSet schedules;   // names that hold schedules and nothing else
-    bool runs = true;    // now: else it may run after any statement of those around
+    NameSet schedules;   // names that only ever hold schedules
+    bool runs = true;    // it runs now; else after any statement of the enclosing scopes
   };
 
-  // What may bind names behind the reader's back, and what guards against missing attributes.
+  // Notes names that may be bound in ways that are not followed, and guards against missing attributes.
   void look_over(const Stmt& stmt) {
     std::string_view own = text_of(stmt.span);
     add_declared(own, "global", always_);
@@ -202,7 +200,7 @@ class Reader {
     std::vector<Name> names;
     for (StmtPtr stmt : body) { frontend::bound_names(*stmt, names); }
     scope.bound.insert(names.begin(), names.end());
-    std::map<Name, std::ptrdiff_t> made;   // how often what a name is given is a schedule
+    std::map<Name, std::ptrdiff_t> made;   // the number of times that a name is bound to a schedule
     for (const Param& param : params) {
       if (param.name.name.empty()) { continue; }
       scope.bound.insert(param.name.name);
@@ -238,7 +236,7 @@ class Reader {
     const auto* call = value.as<CallExpr>();
     return call && is_schedule_made(*call) && is_tvms(*call->callee);
   }
-  // `tir.Schedule` where `tir` is what TVM gives.
+  // `tir.Schedule` where `tir` is TVM's.
   auto is_tvms(const Expr& named) const -> bool {
     const Expr* root = &named;
     while (const auto* attribute = root->as<AttributeExpr>()) { root = attribute->object; }
@@ -260,7 +258,7 @@ class Reader {
   }
 
   auto is_defined(Name name) const -> bool {
-    // Methods have the class that they are of.
+    // Methods know their class.
     if (static const Name own_class("__class__"); always_.contains(name) || name == own_class) { return true; }
     for (const Scope* scope = scope_; scope; scope = scope->around) {
       if (scope->bound.contains(name) && (!scope->runs || scope->maybe.contains(name))) { return true; }
@@ -278,7 +276,7 @@ class Reader {
     block(def.body);
     scope_ = scope.around;
   }
-  // Runs some time: names of the scopes around have what any statement of theirs gives.
+  // Reads a body that runs at some later time: names of the enclosing scopes may have been bound by any statement.
   template <class F>
   void later(F&& body) {
     std::vector<Scope*> stopped;
@@ -300,7 +298,7 @@ class Reader {
   // ---- statements ------------------------------------------------------------------------------------------------
 
   void bind(Name name) {
-    // In a comprehension too, the scope of the statement.
+    // In a comprehension too, the name belongs to the current scope.
     scope_->maybe.insert(name);
   }
   void bind_all(const Block& body) {
@@ -324,7 +322,7 @@ class Reader {
     }
     --depth_;
   }
-  // Statements that may run or not, or several times: what they bind may be bound, what they delete may be there.
+  // Statements that may run never, once or several times: names that they bind may be bound, names that they delete may remain.
   void maybe_block(const Block& body) {
     NameSet before = scope_->maybe;
     block(body);
@@ -380,7 +378,7 @@ class Reader {
         for (const WithItem& item : s.items) {
           expr(*item.context);
           if (item.target) { target(*item.target); }
-          meant_to_fail_ += catches(*item.context) ? 1 : 0;
+          meant_to_fail_ += eval::expects_failure(*item.context) == eval::ExpectedFailure::None ? 0 : 1;
         }
         maybe_block(s.body);
         meant_to_fail_ = outside;
@@ -405,7 +403,7 @@ class Reader {
     for (ExprPtr decorator : def.decorators) { expr(*decorator); }
     for (const Param& param : def.params) { maybe_expr(param.default_value); }
     bind(def.name.name);
-    // What a decorator makes of it may be anything: a program, for one.
+    // A decorator may make anything of it, such as a program.
     if (def.decorators.empty()) { later([&] { function_body(def, {}); }); }
   }
 
@@ -416,15 +414,6 @@ class Reader {
     std::swap(before, scope_->maybe);
     block(s.otherwise);
     scope_->maybe.insert(before.begin(), before.end());
-  }
-
-  // `pytest.raises(...)`, `contextlib.suppress(...)`.
-  static auto catches(const Expr& context) -> bool {
-    const auto* call = context.as<CallExpr>();
-    const auto* attribute = call ? call->callee->as<AttributeExpr>() : nullptr;
-    const auto* name = call ? call->callee->as<NameExpr>() : nullptr;
-    std::string_view called = attribute ? attribute->attr.name.view() : name ? name->name.view() : std::string_view();
-    return called.find("aises") != std::string_view::npos || called == "suppress";
   }
 
   // ---- expressions -----------------------------------------------------------------------------------------------
@@ -508,7 +497,7 @@ class Reader {
     names.insert(names.end(), around_.bound.begin(), around_.bound.end());
     names.insert(names.end(), {Name("T"), Name("I"), Name("tir")});
     eval::builtin_names(names);
-    tell(with_near(error(Code::UndefinedName, e.origin()).arg("name", e.name.view()), e.name, names, e.origin()));
+    report(with_near(error(Code::UndefinedName, e.origin()).arg("name", e.name.view()), e.name, names, e.origin()));
   }
 
   void check_attribute(const AttributeExpr& e) {
@@ -516,11 +505,11 @@ class Reader {
     std::vector<Name> names;
     schedule_attributes(names);
     bool is_known = schedule::find_primitive(e.attr.name.view()) || std::find(names.begin(), names.end(), e.attr.name) != names.end();
-    // What every object of TVM has.
+    // Attributes of every object of TVM.
     for (std::string_view other : {"state", "handle", "same_as", "legacy_repr", "init_handle_by_constructor", "error_render_level"}) { is_known = is_known || e.attr.name.view() == other; }
     if (is_known) { return; }
     Origin where{e.decl, e.attr.span.begin, e.attr.span.end, 0};
-    tell(with_near(error(Code::NoAttribute, where).arg("what", "a tir.Schedule").arg("name", e.attr.name.view()), e.attr.name, names, where));
+    report(with_near(error(Code::NoAttribute, where).arg("what", "a tir.Schedule").arg("name", e.attr.name.view()), e.attr.name, names, where));
   }
 
   void check_call(const CallExpr& call) {
@@ -545,10 +534,10 @@ class Reader {
         if (is_it) { add_parameter_meant(*wrong, *primitive, keyword.name.name, {call.decl, keyword.name.span.begin, keyword.name.span.end, 0}); }
       }
     }
-    tell(*std::move(wrong));
+    report(*std::move(wrong));
   }
 
-  // What a function of the file is given.
+  // Notes schedules among the arguments of a function of the file.
   void note_handed(const CallExpr& call) {
     const auto* callee = call.callee->as<NameExpr>();
     if (!callee || is_uncertain()) { return; }
@@ -570,13 +559,13 @@ class Reader {
     if (!near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str()); }
     return d;
   }
-  void tell(Diagnostic d) { out_.diagnostics.push_back(std::move(d)); }
+  void report(Diagnostic d) { out_.diagnostics.push_back(std::move(d)); }
 
   std::string_view text_;
   const Around& around_;
   Names::Found& out_;
   Scope* scope_ = nullptr;
-  NameSet always_;                     // bound some way or other
+  NameSet always_;                     // possibly bound in ways that are not followed
   NameSet of_tvm_;                     // imported in the body
   NameSet given_attributes_;
   bool asks_for_attributes_ = false;
@@ -584,7 +573,7 @@ class Reader {
   int depth_ = 0;
 };
 
-// The parameters that are schedules as the function is written: of `@ls.schedule` the first, and those that a body hands one to.
+// The parameters that receive schedules: the first one of `@ls.schedule`, and those that a call in a body gives one.
 auto schedules_of(const FunctionDef& def, const std::vector<Names::Handed>& handed) -> NameSet {
   NameSet out;
   auto form = schedule_form(def);
@@ -618,7 +607,7 @@ void Names::update(frontend::File& file, const std::vector<ScheduleBody>& bodies
   std::vector<ScheduleBody> all = bodies;
   std::unordered_map<const syntax::Item*, std::vector<Handed>> handed;
   for (size_t i = 0; i < all.size(); ++i) {
-    // A copy, since helpers are added.
+    // A copy, since helpers are added to the list.
     const ScheduleBody body = all[i];
     const auto* def = body.item->statements.empty() ? nullptr : body.item->statements[0]->as<FunctionDef>();
     if (def && (frontend::is_program(*def) || expects_failure(*def))) { continue; }
@@ -650,10 +639,10 @@ void Names::update(frontend::File& file, const std::vector<ScheduleBody>& bodies
     }
     found_.insert_or_assign(body.item.get(), std::move(found));
   }
-  std::unordered_set<const syntax::Item*> told;
+  std::unordered_set<const syntax::Item*> reported;
   for (const ScheduleBody& body : all) {
     auto found = found_.find(body.item.get());
-    if (found == found_.end() || !told.insert(body.item.get()).second) { continue; }
+    if (found == found_.end() || !reported.insert(body.item.get()).second) { continue; }
     diagnostics_.insert(diagnostics_.end(), found->second.diagnostics.begin(), found->second.diagnostics.end());
   }
 }

@@ -20,67 +20,13 @@ using eval::Argument;
 using eval::Arguments;
 using eval::Evaluator;
 
-auto bridge() -> Bridge& {
-  static auto* the_bridge = new Bridge;
-  return *the_bridge;
-}
-
-// Deepest nesting of lists handed to a primitive.
-constexpr int max_list_depth = 16;
-
-auto convert(Evaluator& evaluator, const Argument& argument, int depth) -> std::optional<schedule::Value> {
-  const eval::Value& value = argument.value;
-  if (value.is_unknown()) { return {}; }
-  if (value.is_none()) { return schedule::Value(); }
-  if (value.is_bool()) { return schedule::Value(value.bool_value()); }
-  if (value.is_int()) { return schedule::Value(value.int_value()); }
-  if (value.is_float()) { return schedule::Value(value.float_value()); }
-  if (const std::string* text = value.string()) { return schedule::Value(*text); }
-  if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
-  if (depth > max_list_depth) {
-    evaluator.report(error(Code::ArgumentTooDeep, argument.where));
-    return {};
-  }
-  if (const auto* items = value.items()) {
-    schedule::Value::List list;
-    for (const eval::Value& item : *items) {
-      auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
-      if (!converted) { return {}; }
-      list.push_back(std::move(*converted));
-    }
-    return schedule::Value(std::move(list));
-  }
-  if (const auto* dict = value.as<eval::Dict>()) {
-    schedule::Value::Dict out;
-    for (const auto& [key, item] : dict->entries()) {
-      const std::string* name = key.string();
-      auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
-      if (!converted) { return {}; }
-      if (!name) {
-        evaluator.report(error(Code::ArgumentKind, argument.where).arg("what", eval::describe(key)).arg("wanted", "a string as key"));
-        return {};
-      }
-      out.emplace_back(*name, std::move(*converted));
-    }
-    return schedule::Value(std::move(out));
-  }
-  if (bridge().to_schedule) {
-    if (auto converted = bridge().to_schedule(evaluator, argument)) { return converted; }
-  }
-  evaluator.report(error(Code::ArgumentKind, argument.where)
-                       .arg("what", eval::describe(value))
-                       .arg("wanted", "a block, loop, number, string, list or index map"));
-  return {};
-}
-
-
-// What a call names and is not there may be another name written wrong: a block's or a parameter's.
+// Adds the name that was probably meant to the diagnostic of an unknown block or parameter.
 auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObject& object, const schedule::Primitive& primitive) -> Diagnostic {
   auto given = [&](std::string_view name) {
     auto found = std::find_if(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == name; });
     return found == d.args.end() ? std::string() : found->second;
   };
-  // What is not written there as it is (a variable has it) is no text to be replaced.
+  // Only a name that is written as it is can be replaced; a variable may hold it instead.
   auto meant = [&](const std::string& text, size_t written, Origin where) {
     d.remedies.insert(d.remedies.begin(), "did you mean `" + text + "`?");
     if (where.end - where.begin == written) { d.fixes.push_back({where, text}); }
@@ -93,7 +39,7 @@ auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObj
       for (const schedule::Place& place : func->places()) {
         if (place.is_block() && place.parent >= 0) { blocks.push_back(place.name()); }
       }
-      // Nothing is near to a letter; where there is one block, that is the one.
+      // No name is close to a single letter; where the function has one block, that one is meant.
       bool is_only = blocks.size() == 1 && given("block").size() <= 2;
       Name near = is_only ? blocks[0] : eval::closest_name(Name(given("block")), blocks);
       if (!near.empty()) { meant("\"" + near.str() + "\"", given("block").size() + 2, argument.where); }
@@ -122,39 +68,39 @@ class PrimitiveMethod final : public eval::Object {
   }
   auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<eval::Value> override {
     schedule::Arguments converted;
-    size_t said = evaluator.diagnostics.size();
-    // Where nothing is reported, what was to be handed over is not known: the step was not made, and the schedule is not known either.
+    size_t reported = evaluator.diagnostics.size();
+    // Where nothing is reported, an argument is not known: the call was not made, and the schedule is not known either.
     auto failed = [&] {
-      if (evaluator.diagnostics.size() > said) { return eval::Value::error(); }
-      schedule->is_unknown = true;
+      if (evaluator.diagnostics.size() > reported) { return eval::Value::error(); }
+      schedule->record.is_unknown = true;
       return eval::Value::opaque();
     };
     for (size_t i = 0; i < arguments.all.size(); ++i) {
       const Argument& argument = arguments.all[i];
-      auto value = convert(evaluator, argument, 0);
+      auto value = to_schedule(evaluator, argument);
       if (!value) { return argument.value.is_error() ? eval::Value::error() : failed(); }
       if (i < arguments.positional) { converted.positional.push_back(std::move(*value)); }
       else { converted.keyword.emplace_back(argument.keyword.str(), std::move(*value)); }
     }
-    // Of one that is followed elsewhere, and is not known here any more, nothing is.
-    bool is_other = schedule->part == ScheduleObject::Part::Other;
-    if (is_other && schedule->is_unknown) { return eval::Value::opaque(); }
+    // The results of a schedule that another run follows, and that is no longer known here, are not known.
+    bool is_other = schedule->record.part == ScheduleObject::Part::Other;
+    if (is_other && schedule->record.is_unknown) { return eval::Value::opaque(); }
     Origin call = arguments.call;
-    call.step = schedule->step;
-    ++schedule->executed;
+    call.step = schedule->record.step;
+    ++schedule->record.executed;
     IRModule before = schedule->schedule.module();
     if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale(target_text(*target))); }
     Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
       if (result.diagnostics().empty() || is_other) { return failed(); }
-      schedule->refused = ScheduleObject::Refused{primitive, std::move(converted), call};
+      schedule->record.refused = ScheduleObject::Refused{primitive, std::move(converted), call};
       for (Diagnostic& d : std::move(result).diagnostics()) {
         if (!d.where.is_known()) { d.where = call; }
         evaluator.report(with_name_meant(std::move(d), arguments, *schedule, *primitive));
       }
       return eval::Value::error();
     }
-    // A step with results may be there for those.
+    // A step with results may be wanted for those.
     const IRModule& after = schedule->schedule.module();
     bool is_idle = after.same_as(before) || (primitive->output == schedule::OutputKind::None && structural_equal(before, after));
     if (!primitive->is_pure && is_idle && !is_other) {
@@ -175,12 +121,12 @@ auto report_all(Evaluator& evaluator, Diagnostics diagnostics, Origin where) -> 
   return eval::Value::error();
 }
 
-// The utilities beside the primitives, as TVM names them.
+// Methods beside the primitives, named as in TVM.
 auto schedule_copy(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value {
   auto copy = eval::make_object<ScheduleObject>(self_of(self).schedule.fork());
-  copy->step = self_of(self).step;
-  copy->is_unknown = self_of(self).is_unknown;
-  if (self_of(self).part == ScheduleObject::Part::Other) { copy->part = ScheduleObject::Part::Other; }
+  copy->record.step = self_of(self).record.step;
+  copy->record.is_unknown = self_of(self).record.is_unknown;
+  if (self_of(self).record.part == ScheduleObject::Part::Other) { copy->record.part = ScheduleObject::Part::Other; }
   return eval::Value(Ref<eval::Object>(copy.get()));
 }
 auto schedule_seed(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
@@ -235,13 +181,13 @@ auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments
   const auto* realize = stmt.as<BlockRealize>();
   return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(realize ? Stmt(realize->block) : stmt).get()));
 }
-// Would it be accepted? Nothing is changed.
+// Tries the call on a copy.
 auto schedule_can_decompose_padding(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "can_decompose_padding", arguments, {{"block"}, {"loop"}}, bound)) { return bound.unknown; }
   std::vector<schedule::Value> values;
   for (const Argument& argument : bound.values) {
-    auto value = convert(evaluator, argument, 0);
+    auto value = to_schedule(evaluator, argument);
     if (!value) { return eval::Value::error(); }
     values.push_back(std::move(*value));
   }
@@ -253,7 +199,7 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
   return {};
 }
 
-// "2min", "90s", 30: seconds. None: no length of time.
+// "2min", "90s", 30, in seconds. None: no length of time.
 auto seconds_of(const eval::Value& value) -> std::optional<double> {
   std::string text = value.string() ? *value.string() : value.is_int() ? std::to_string(value.int_value()) : value.is_float() ? float_text(value.float_value()) : std::string();
   char* end = nullptr;
@@ -265,11 +211,11 @@ auto seconds_of(const eval::Value& value) -> std::optional<double> {
   if (unit == "h") { return seconds * 3600; }
   return {};
 }
-// A hole that a search is to fill: remembered, and nothing else.
+// Notes a place for a search; the schedule does not change.
 auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "tune", arguments, {{"budget", false}, {"trials", false}}, bound)) { return bound.unknown; }
-  Hole hole{.call = arguments.call};
+  TuneRequest hole{.call = arguments.call};
   auto wrong = [&](size_t i, const char* wanted) {
     return evaluator.report(error(Code::ArgumentKind, bound.values[i].where).arg("what", eval::describe(bound.values[i].value)).arg("wanted", wanted));
   };
@@ -283,7 +229,7 @@ auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Argument
     if (!trials || *trials < 1) { return wrong(1, "a number of trials from 1 on"); }
     hole.trials = *trials;
   }
-  self_of(self).hole = hole;
+  self_of(self).record.hole = hole;
   return {};
 }
 
@@ -294,13 +240,13 @@ constexpr Utility utilities[] = {
     {"tune", schedule_tune},
 };
 
-// `sch.trace`: what was done so far, to be shown.
+// `sch.trace`: the instructions so far.
 class TraceObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   TraceObject(schedule::Trace t, Dialect d) : Object(&type_tag), trace(std::move(t)), dialect(d) {}
   const schedule::Trace trace;
-  const Dialect dialect;   // of the module: how blocks are spelled
+  const Dialect dialect;   // of the module: the spelling of blocks
   auto repr() const -> std::string override { return trace.python(dialect); }
   /// The same instructions on variables with the same numbering, and the same decisions.
   auto equals(const eval::Object& other) const -> bool override {
@@ -368,7 +314,7 @@ class TraceObject final : public eval::Object {
     if (!fits) {
       return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "the number of an instruction that samples"));
     }
-    auto decision = convert(evaluator, bound.values[1], 0);
+    auto decision = to_schedule(evaluator, bound.values[1]);
     if (!decision) { return eval::Value::error(); }
     schedule::Trace out = trace.with_decision(static_cast<size_t>(*index), std::move(*decision));
     if (!flag(bound, 2)) { return made(std::move(out), self); }
@@ -392,7 +338,7 @@ class TraceObject final : public eval::Object {
       return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a schedule"));
     }
     const schedule::Trace& trace = self.as<TraceObject>()->trace;
-    to->executed += trace.size();
+    to->record.executed += trace.size();
     Status done = to->schedule.replay(trace, flag(bound, 1));
     if (!done.ok()) { return report_all(evaluator, std::move(done).diagnostics(), arguments.call); }
     return {};
@@ -414,8 +360,6 @@ void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Na
   if (keyword_at.end - keyword_at.begin == keyword.view().size()) { d.fixes.push_back({keyword_at, near.str()}); }
 }
 
-void set_bridge(Bridge b) { bridge() = std::move(b); }
-
 auto target_around(const Evaluator& evaluator) -> const Attr* {
   for (size_t i = evaluator.contexts.size(); i-- > 0;) {
     const auto* context = evaluator.contexts[i].as<frontend::AttrObject>();
@@ -425,7 +369,7 @@ auto target_around(const Evaluator& evaluator) -> const Attr* {
 }
 
 auto target_text(const Attr& target) -> std::string {
-  // With a host behind it, or by itself.
+  // A list is a target with its host; the target comes first.
   if (const auto* list = target.list()) { return list->empty() ? std::string() : target_text((*list)[0]); }
   auto kind_of = [](const std::string& text) { return text.starts_with("nvidia/") ? std::string("cuda") : text; };
   if (const auto* text = std::get_if<std::string>(&target.value)) { return kind_of(*text); }
@@ -452,9 +396,9 @@ auto most_vscale(const std::string& target) -> int64_t {
 }
 
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const Arguments& arguments) {
-  if (const auto* method = callee.as<PrimitiveMethod>()) { method->schedule->is_unknown = true; }
+  if (const auto* method = callee.as<PrimitiveMethod>()) { method->schedule->record.is_unknown = true; }
   if (!callee.is_opaque()) { return; }
-  // What checks and prints changes nothing.
+  // Functions that check or print change nothing.
   Name name;
   if (const auto* attribute = written.as<syntax::AttributeExpr>()) { name = attribute->attr.name; }
   if (const auto* plain = written.as<syntax::NameExpr>()) { name = plain->name; }
@@ -462,7 +406,7 @@ void leave_out_call(const eval::Value& callee, const syntax::Expr& written, cons
     if (name.view().starts_with(harmless)) { return; }
   }
   for (const Argument& argument : arguments.all) {
-    if (const auto* schedule = argument.value.as<ScheduleObject>()) { schedule->is_unknown = true; }
+    if (const auto* schedule = argument.value.as<ScheduleObject>()) { schedule->record.is_unknown = true; }
   }
 }
 
@@ -492,24 +436,6 @@ auto VariableObject::binary(Evaluator& evaluator, syntax::BinaryOp op, const Arg
 }
 auto VariableObject::repr() const -> std::string { return schedule::Schedule::name_of(variable); }
 
-auto to_schedule(Evaluator& evaluator, const Argument& argument) -> std::optional<schedule::Value> { return convert(evaluator, argument, 0); }
-
-auto from_schedule(const schedule::Value& value) -> eval::Value {
-  if (const auto* items = value.as<schedule::Value::List>()) {
-    std::vector<eval::Value> out;
-    for (const schedule::Value& item : *items) { out.push_back(from_schedule(item)); }
-    return eval::Value::list(std::move(out));
-  }
-  if (const auto* b = value.as<bool>()) { return eval::Value(*b); }
-  if (const auto* i = value.as<int64_t>()) { return eval::Value(*i); }
-  if (const auto* d = value.as<double>()) { return eval::Value(*d); }
-  if (const auto* s = value.as<std::string>()) { return eval::Value::str(*s); }
-  if (value.as<schedule::BlockRV>() || value.as<schedule::LoopRV>() || value.as<schedule::ExprRV>()) {
-    return eval::Value(Ref<eval::Object>(eval::make_object<VariableObject>(value).get()));
-  }
-  return {};
-}
-
 auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> {
   auto self = Ref<ScheduleObject>(this);
   if (const schedule::Primitive* primitive = schedule::find_primitive(name.view())) {
@@ -522,7 +448,7 @@ auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where
   }
   if (name == "trace") { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(schedule.trace(), schedule.module()->dialect).get())); }
   if (name == "func_working_on") { return eval::Value::str(schedule.func_working_on().str()); }
-  if (name == "mod") { return bridge().module_value ? bridge().module_value(schedule.module()) : eval::Value::opaque(); }
+  if (name == "mod") { return eval::Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(schedule.module(), Name("Module"), false, Origin{}).get())); }
   if (name == "state") { return eval::Value::opaque(); }
   return {};
 }
@@ -538,11 +464,11 @@ void schedule_attributes(std::vector<Name>& out) {
 auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Value> {
   if (const eval::Object* copy = cloner.find(this)) { return eval::Value(Ref<eval::Object>(copy)); }
   auto copy = eval::make_object<ScheduleObject>(schedule);
-  copy->step = step;
-  copy->executed = executed;
-  copy->part = part;
-  // Of the one that is followed, each statement finds out anew.
-  copy->is_unknown = part != Part::Own && is_unknown;
+  copy->record.begin_statement(record.step);
+  copy->record.executed = record.executed;
+  copy->record.part = record.part;
+  // Each statement finds out anew whether the schedule that is followed is known.
+  copy->record.is_unknown = record.part != Part::Own && record.is_unknown;
   cloner.remember(this, copy.get());
   return eval::Value(Ref<eval::Object>(copy.get()));
 }

@@ -2,7 +2,6 @@
 // primitive by its name and hands the arguments on. Nothing here knows any primitive by name.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "eval/evaluator.h"
@@ -24,16 +23,16 @@ class VariableObject final : public eval::Object {
       -> std::optional<eval::Value> override;
 };
 
-/// `sch.tune(budget="2min", trials=64)`: a place in a schedule that a search is to fill. It changes nothing.
-struct Hole {
+/// `sch.tune(budget="2min", trials=64)`, or `...`: a place in a schedule that a search is to fill. It changes nothing.
+struct TuneRequest {
   Origin call;
-  double seconds = 0;    // 0: not said
-  int64_t trials = 0;    // 0: not said
+  double seconds = 0;    // 0: not given
+  int64_t trials = 0;    // 0: not given
 };
 
-/// What `sch.` may be followed by.
+/// The names that may follow `sch.`.
 void schedule_attributes(std::vector<Name>& out);
-/// Of an argument whose name a primitive does not know: the parameter that may be meant.
+/// Adds to the diagnostic of an argument that a primitive does not have the parameter that was probably meant.
 void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at);
 
 /// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).
@@ -41,50 +40,49 @@ class ScheduleObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   explicit ScheduleObject(schedule::Schedule s) : Object(&type_tag), schedule(std::move(s)) {}
-  mutable schedule::Schedule schedule;
-  /// What nodes made from now on give as their schedule statement; 0: none. And how many primitives ran.
-  mutable uint32_t step = 0;
-  mutable uint64_t executed = 0;
-  /// The last call that was refused, for whoever explains it (refusals.h).
-  struct Refused { const schedule::Primitive* primitive = nullptr; schedule::Arguments arguments; Origin call; };
-  mutable std::optional<Refused> refused;
-  /// The last hole that was passed.
-  mutable std::optional<Hole> hole;
-  /// A primitive would have been called with what is not known, or a function that is not known with the schedule: from then on
-  /// the schedule is not known either.
-  mutable bool is_unknown = false;
-  /// Among several schedules of a function: the one that a run follows, one that is followed by a run of its own (what is refused of it is told
-  /// there, and from then on it is not known here), or a copy and what a helper makes for itself.
+
+  /// A function may make several schedules. A run follows its own; another one is followed by a run of its own, which reports what is refused
+  /// of it, and from a refusal on it is unknown here. Copies, and schedules that a helper makes for itself, stand beside them.
   enum class Part : uint8_t { Own, Other, Beside };
-  mutable Part part = Part::Beside;
+  struct Refused { const schedule::Primitive* primitive = nullptr; schedule::Arguments arguments; Origin call; };
+  /// A record of the calls of the schedule, for the run that follows it.
+  struct Record {
+    Part part = Part::Beside;
+    uint32_t step = 0;                      // nodes made from now on carry it as their schedule statement; 0: none
+    uint64_t executed = 0;                  // primitives that ran
+    // Of the statement that runs now:
+    std::optional<Refused> refused = {};    // the last refused call, to be explained (refusals.h)
+    std::optional<TuneRequest> hole = {};   // the last place for a search
+    /// A primitive would have been called with an unknown argument, or an unknown function with the schedule: from then on the schedule is
+    /// not known either.
+    bool is_unknown = false;
+
+    void begin_statement(uint32_t number) { *this = {.part = part, .step = number, .executed = executed}; }
+  };
+  // Scripts hold objects as constants.
+  mutable schedule::Schedule schedule;
+  mutable Record record;
+
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;
   auto repr() const -> std::string override { return "<tir.Schedule>"; }
 };
 
-/// What `T.vscale()` may be at most for a target as written; 0: it has no scalable vectors, or cannot be read.
+/// The largest value of `T.vscale()` on a target, as the target is written; 0: it has no scalable vectors, or cannot be parsed.
 [[nodiscard]] auto most_vscale(const std::string& target) -> int64_t;
 
-/// A target as a script has it (`Target("cuda")`, also of several parts), as it is written: "llvm -mcpu=znver4". Of a card that is known by its
-/// name only, the kind.
+/// The text of a target of a script (`Target("cuda")`, also of several parts): "llvm -mcpu=znver4". The kind alone where the script names
+/// only a card.
 [[nodiscard]] auto target_text(const Attr& target) -> std::string;
 /// The target of the innermost `with` that has one; null: none.
 [[nodiscard]] auto target_around(const eval::Evaluator& evaluator) -> const Attr*;
 
-/// For Evaluator::not_called: which schedules are not known after a call that was left out.
+/// For Evaluator::not_called: marks the schedules that are unknown after a call that was not made.
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const eval::Arguments& arguments);
 
 /// A value for a primitive; none: reported, or unknown.
 [[nodiscard]] auto to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value>;
 [[nodiscard]] auto from_schedule(const schedule::Value& value) -> eval::Value;
-
-/// What higher rooms teach: a value of theirs as a schedule value (expressions of the program, index maps), and a module
-/// as a script value (`sch.mod`). Set once, by the room that knows the frontend's objects.
-struct Bridge {
-  std::function<std::optional<schedule::Value>(eval::Evaluator&, const eval::Argument&)> to_schedule;
-  std::function<eval::Value(const IRModule&)> module_value;
-};
-void set_bridge(Bridge bridge);
 
 }  // namespace loopsmith::script

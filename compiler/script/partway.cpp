@@ -1,4 +1,4 @@
-// Going into a statement as far as a place: see partway.h.
+// Running a statement as far as a place inside it: see partway.h.
 #include "script/partway.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace {
 using eval::Flow;
 using syntax::Stmt;
 
-// A body that works longer is not waited for by anybody who looks at it.
+// The most steps of the evaluator: nobody who looks at a place waits for longer.
 constexpr uint64_t most_steps = 200'000;
 
-/// Of a line that holds a byte: how far its text is indented; of a blank one, how far the byte is.
+/// The indentation of the line that holds a byte; in a blank line, the column of the byte.
 auto indent_at(std::string_view text, uint32_t at) -> size_t {
   size_t end = text.substr(0, at).rfind('\n');
   size_t begin = end == std::string_view::npos ? 0 : end + 1;
@@ -37,14 +37,14 @@ auto is_inside(const Stmt& stmt, std::string_view text, uint32_t at) -> bool {
   return at <= stmt.span.end || indent_at(text, at) > indent_at(text, stmt.span.begin);
 }
 
-/// Of statements in a row, how many begin at the place or before it.
+/// The number of statements that begin at the place or before it.
 auto count_begun(const syntax::Block& block, uint32_t at) -> size_t {
   size_t n = 0;
   while (n < block.size() && block[n]->span.begin <= at) { ++n; }
   return n;
 }
 
-/// Is the place in the `else` or `elif` behind a block?
+/// True where the place is in the `else` or `elif` behind a block.
 auto is_in_else(const syntax::Block& block, const syntax::Block& otherwise, std::string_view text, uint32_t at) -> bool {
   if (otherwise.empty() || block.empty()) { return false; }
   uint32_t end = block.back()->span.end;
@@ -55,7 +55,7 @@ class Walk {
  public:
   Walk(const PartwayRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) : request_(request), evaluator_(evaluator), scope_(scope) { seen_ = scope->slots(); }
 
-  // Passed: the place was not come by, everything was run.
+  // There: the place was reached. Passed: everything ran without reaching it. Lost: the effect of a statement is not known.
   enum class Met : uint8_t { There, Passed, Lost };
 
   auto into(const Stmt& stmt) -> Met {
@@ -130,7 +130,7 @@ class Walk {
           continue;
         }
         bool is_before = begun > 0 && stmt.span.end < request_.at;
-        // One that is refused has changed nothing.
+        // A refused statement has changed nothing.
         if (request_.is_behind && !is_before && begun > 0 && !head_end(stmt)) {
           (void)run(stmt);
           flow_ = Flow::Next;
@@ -158,7 +158,7 @@ class Walk {
     if (condition.value.is_unknown()) { return {}; }
     return evaluator_.truth(condition);
   }
-  /// What a statement gave names to.
+  /// Notes the variables that a statement named.
   void note(const Stmt& stmt) {
     for (const auto& [name, value] : scope_->slots()) {
       auto before = std::find_if(seen_.begin(), seen_.end(), [wanted = name](const auto& one) { return one.first == wanted; });
@@ -190,7 +190,7 @@ auto statement_around(const ScheduleFunction& function, uint32_t at) -> std::opt
 
 auto partway(const PartwayRequest& request) -> std::optional<Partway> {
   const ScheduleFunction& function = request.function;
-  // With several schedules in a function it is not known which of them a variable is of.
+  // In a function with several schedules the schedule of a variable is not known.
   bool is_known = request.index < request.run.frames.size() && function.others.empty();
   if (!is_known || (request.stop && request.stop())) { return {}; }
   eval::Frame frame = request.run.frames[request.index].snapshot();
@@ -217,22 +217,21 @@ auto partway(const PartwayRequest& request) -> std::optional<Partway> {
     const eval::Value* value = frame.scope->find_here(function.form.variable);
     return value ? value->as<ScheduleObject>() : nullptr;
   };
-  if (const ScheduleObject* before = schedule()) { before->step = static_cast<uint32_t>(request.index) + 1; }
+  if (const ScheduleObject* before = schedule()) { before->record.step = static_cast<uint32_t>(request.index) + 1; }
   Walk walk(request, evaluator, frame.scope);
   if (walk.into(*function.def->body[request.index]) != Walk::Met::There) { return {}; }
   const ScheduleObject* now = schedule();
-  if (!now || now->is_unknown) { return {}; }
+  if (!now || now->record.is_unknown) { return {}; }
   return Partway{std::make_shared<const schedule::Schedule>(now->schedule), walk.named()};
 }
 
 void enter_contexts(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope) {
   evaluator.contexts.clear();
-  size_t said = evaluator.diagnostics.size();
+  eval::Unreported quiet(evaluator);
   for (const syntax::Expr* context : contexts) {
     eval::Value value = evaluator.eval(*context, scope);
     if (value.object() && value.object()->is_context()) { evaluator.contexts.push_back(std::move(value)); }
   }
-  evaluator.diagnostics.resize(said);
 }
 
 auto variable_of(const eval::Value& value) -> std::optional<schedule::Value> {

@@ -21,7 +21,7 @@ auto indented(std::string_view text, std::string_view by) -> std::string {
   return out;
 }
 
-// Of a printed module the body of its one function: what a reader wants to compare.
+// The body of the one function of a printed module.
 auto body_of(const std::string& module) -> std::string {
   std::string out;
   bool is_inside = false;
@@ -109,8 +109,8 @@ auto reference_page() -> std::string {
   std::string out =
       "# Schedule primitives\n\n"
       "Made from the rows of the primitives by `loopsmith help primitives > docs/primitives.md`; a test compares. Terms are\n"
-      "TensorIR's. A primitive that is refused changes nothing, and says which loops and blocks are at fault, why, and, where it can\n"
-      "be found, what works instead. Of every argument that is wrong in itself: `parameter-kind` (a value of another kind),\n"
+      "TensorIR's. A primitive that is refused changes nothing; its error names the loops and blocks at fault, the reason and, where one\n"
+      "can be found, a call that works instead. Every argument may cause: `parameter-kind` (a value of another kind),\n"
       "`variable-gone` (a loop or block that no longer exists), `missing-argument`, `unexpected-argument`, `too-many-arguments`,\n"
       "`duplicate-argument`.\n\n";
   for (const schedule::Primitive* primitive : schedule::all_primitives()) {
@@ -125,7 +125,7 @@ auto reference_page() -> std::string {
 auto reference_help(const schedule::Primitive& primitive) -> std::string {
   const schedule::PrimitiveComment* comment = schedule::comment_of(primitive);
   std::string out = "sch." + primitive.signature() + "\n  " + std::string(primitive.help) + "\n";
-  auto say = [&](std::string_view word, std::string_view text) {
+  auto add = [&](std::string_view word, std::string_view text) {
     if (text.empty()) { return; }
     std::string line = "  " + std::string(word);
     std::istringstream words{std::string(text)};
@@ -139,8 +139,8 @@ auto reference_help(const schedule::Primitive& primitive) -> std::string {
     out += line + "\n";
   };
   if (comment) {
-    say("needs", comment->needs);
-    say("keeps", comment->keeps);
+    add("needs", comment->needs);
+    add("keeps", comment->keeps);
   }
   if (!primitive.example_calls.empty()) { out += "  for example\n" + indented(primitive.example_calls, "    "); }
   return out;

@@ -1,5 +1,5 @@
-// The reference of the primitives, made from their rows: what each takes, needs and keeps, a program before and after, and the
-// diagnostics it may give. `loopsmith help PRIMITIVE`, the REPL's `:help` and docs/primitives.md show it.
+// The reference of the primitives, made from their rows: arguments, conditions, guarantees, a program before and after, and the
+// diagnostics of each. `loopsmith help PRIMITIVE`, the REPL's `:help` and docs/primitives.md show it.
 #pragma once
 
 #include <string>

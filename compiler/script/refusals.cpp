@@ -12,7 +12,7 @@
 namespace loopsmith::script {
 
 void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, const eval::Scope& scope, const CancelToken& cancel) {
-  auto refused = std::exchange(object.refused, std::nullopt);
+  auto refused = std::exchange(object.record.refused, std::nullopt);
   if (!refused) { return; }
   Diagnostics own;
   size_t at = diagnostics.size();
@@ -41,7 +41,7 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
     repair.instead = schedule::in_words_of(std::move(repair.instead), schedule_name);
   }
   own = schedule::with_explanation(std::move(own), found);
-  // Of what is gone the trace's name is known ("l3"); who wrote the script calls it something else.
+  // The diagnostic has the trace's name of a variable ("l3"); it gets the script's.
   if (own.front().code == Code::VariableGone) {
     for (auto& [argument, text] : own.front().args) {
       if (argument != "variable") { continue; }
@@ -78,7 +78,7 @@ auto repaired(const std::string& statement, Span call, const std::string& remedy
 auto one_line(const std::string& lines) -> std::string {
   std::string out;
   for (char c : lines) {
-    // Blank lines, and the indentation of a block, say nothing here.
+    // Blank lines, and the indentation of a block, are left out.
     if (c == ' ' && (out.ends_with("; ") || out.ends_with(": "))) { continue; }
     if (c == '\n') { out += out.ends_with("; ") || out.ends_with(": ") ? "" : out.ends_with(":") ? " " : "; "; } else { out += c; }
   }

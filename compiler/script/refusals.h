@@ -1,5 +1,5 @@
-// What is said of a refused call beyond why: a pair of iterations, repairs in the words of the script, and an edit that puts
-// the nearest repair into the text. The work is done once, for a statement that failed, not for every call.
+// Explanations of refused calls: a pair of iterations, repairs with the names of the script, and an edit that makes the
+// nearest repair. The work is done once, for a statement that failed, not for every call.
 #pragma once
 
 #include "eval/evaluator.h"
@@ -9,8 +9,8 @@
 
 namespace loopsmith::script {
 
-/// Adds to the diagnostics, from the first given on, of the schedule's last refused call. `scope`: where names of loops and
-/// blocks are looked up. Trying repairs may take longer than the call: cancelled, there are fewer of them.
+/// Adds the explanation to the diagnostic of the schedule's last refused call. Names of loops and blocks are looked up in `scope`. Trying repairs
+/// may take longer than the call; where it is cancelled, fewer repairs are found.
 void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& schedule, const eval::Scope& scope, const CancelToken& cancel = {});
 
 /// The lines that repair a statement in which a call was refused: with the remedy's call before it, or instead of the call.

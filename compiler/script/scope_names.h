@@ -1,5 +1,5 @@
-// What a script calls the loops and blocks of its schedule: names of variables, and places in lists that variables hold
-// (`loops[4]`). For those who write calls in the script's own words.
+// The names of a script for the loops and blocks of its schedule: variables, and items of lists (`loops[4]`). Calls that are
+// offered to the user are written with them.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace loopsmith::script {
 
-/// By the id of the loop or block. A plain name goes before a place in a list, the name bound last before earlier ones; `_` and what
-/// is like it comes last.
+/// By the id of the loop or block. A plain name is preferred to an item of a list, the name that was bound last to earlier ones; names that begin
+/// with `_` come last.
 [[nodiscard]] auto scope_names(const schedule::Schedule& schedule, const eval::Scope& scope) -> std::map<NodeId, std::string>;
 
-/// The loop or block that a variable stands for; null: it is a number, or gone.
+/// The loop or block of a variable; null: it is a number, or no longer exists.
 [[nodiscard]] auto place_of(const schedule::Schedule& schedule, const VariableObject& variable) -> const schedule::Place*;
 
 }  // namespace loopsmith::script

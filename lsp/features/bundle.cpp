@@ -1,4 +1,4 @@
-// Taking away what is not needed, and every name from what is left: see bundle.h.
+// Removing declarations and steps, then replacing names: see bundle.h.
 #include "lsp/features/bundle.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// Copies of the file that are looked at before a search for less ends.
+/// The largest number of copies of the file that are tried in search of a smaller one.
 constexpr int most_tried = 150;
 
 /// The subject of a report: an error by its code, a schedule that runs, or a program.
@@ -55,7 +55,7 @@ auto shows(const workspace::Document& document, const Case& wanted) -> bool {
   return wanted.schedule.empty() && std::any_of(snapshot->programs().begin(), snapshot->programs().end(), [&](const workspace::Program& one) { return one.name == wanted.program && one.module; });
 }
 
-/// A declaration as a text of its own: for an import the declarations of the file that it imports from.
+/// A declaration as text; for an import the declarations of the imported file.
 void put_declaration(const syntax::Item& item, const std::shared_ptr<frontend::Modules>& modules, std::set<const frontend::File*>& taken, std::vector<std::string>& out) {
   if (item.kind == syntax::ItemKind::Comments) { return; }
   const auto* from = item.statements.size() != 1 ? nullptr : item.statements[0]->as<syntax::ImportFromStmt>();
@@ -74,7 +74,7 @@ void put_declaration(const syntax::Item& item, const std::shared_ptr<frontend::M
   }
 }
 
-/// The declarations without which the case is gone, as a text.
+/// The declarations that the case needs, as text.
 auto without_the_rest(const Snapshot& snapshot, const Case& wanted, const CancelToken& cancel, ReportedCase& out) -> std::string {
   std::vector<std::string> parts;
   std::set<const frontend::File*> taken;
@@ -143,7 +143,7 @@ auto words_of(std::string_view text) -> std::set<std::string> {
   return words;
 }
 
-/// Is a word of a text one of the language's, or a name that was made here?
+/// True for a word of the language and for a name that this file made.
 auto is_of_language(const std::string& word, const std::string& text) -> bool {
   static const std::set<std::string> language = words_of(
       "def for in with as return if elif else and or not is None True False import from class pass while break continue lambda assert del T tir I ls tvm script s_tir Schedule schedule Buffer root "
@@ -159,7 +159,7 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
       if (param.name == word) { return true; }
     }
   }
-  // Everywhere behind a namespace of the language.
+  // The word counts as one of the language if it stands behind a namespace of the language everywhere.
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     bool is_whole = (at == 0 || !is_name_part(text[at - 1])) && (at + word.size() == text.size() || !is_name_part(text[at + word.size()]));
     std::string_view before = std::string_view(text).substr(0, at);
@@ -169,13 +169,13 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   return true;
 }
 
-/// A text without its names. `known` gets words of strings and arguments that are the language's.
+/// A text with its names replaced. `known` gets the words of strings and arguments that belong to the language.
 auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::string {
   std::vector<TextEdit> edits;
   NameTable names = names_of(snapshot);
   std::map<uint32_t, std::string> called;
   std::map<std::string, int> count;
-  // Of one name one other name, whatever it stands for in different places: keywords of calls are found by it.
+  // A name gets the same replacement everywhere, whatever it means there, so that keywords of calls still match.
   std::map<std::string, std::string> by_name;
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
@@ -206,7 +206,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
           if (const auto* text = node.as<syntax::StringExpr>(); text != nullptr && is_known_string(text->value)) { known.merge(words_of(text->value)); }
           if (const auto* text = node.as<syntax::StringExpr>(); text != nullptr && !is_known_string(text->value) && !taken({span->begin + 1, span->end - 1})) {
             std::string& other = strings[std::string(text->value)];
-            // Helpers name blocks by strings that are no program's.
+            // Helpers may name blocks of no known program.
             auto name = by_name.find(std::string(text->value));
             if (other.empty()) { other = name != by_name.end() ? "\"" + name->second + "\"" : fmt::format("\"text{}\"", strings.size()); }
             edits.push_back({*span, other});
@@ -240,7 +240,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
     if (apart.empty() || edit.span.begin >= apart.back().span.end) { apart.push_back(std::move(edit)); }
   }
   std::string text = with_edits(snapshot.text(), apart);
-  // Lines that held a comment alone.
+  // Remove lines that held only a comment.
   std::string out;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());
@@ -281,7 +281,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     return out;
   }
   std::string text = without_the_rest(snapshot, wanted, cancel, out);
-  // Steps of the schedule that do not matter; of one that runs to its end, all do.
+  // Remove steps that the error does not need. A schedule that runs to its end needs all.
   if (auto document = wanted.has_error ? analysed(snapshot.name(), text, cancel) : nullptr) {
     for (const script::FileSchedule& one : document->snapshot()->schedules()) {
       if (!(one.name == wanted.schedule)) { continue; }
@@ -313,7 +313,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     out.left_out = "it was cancelled";
     return out;
   }
-  // The names are others: what is asked is whether the fault is there, or that there is none.
+  // Names changed, so only the presence of the error, or its absence, is compared.
   std::vector<workspace::Finding> found = scrubbed->snapshot()->findings();
   bool has_errors = std::any_of(found.begin(), found.end(), [](const workspace::Finding& finding) { return finding.severity == Severity::Error; });
   if (wanted.has_error ? !shows(*scrubbed, wanted) : has_errors) {

@@ -1,4 +1,4 @@
-// Names of functions and the functions they stand in: see callers.h.
+// Uses of functions, by the functions around them: see callers.h.
 #include "lsp/features/callers.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// More places than this say nothing.
+/// More places than this are no help.
 constexpr size_t most_places = 100;
 
 /// The loop or block that a name of a schedule means after the statement at a place, and the state there. Null: none.

@@ -51,7 +51,7 @@ class Workspace {
     return std::nullopt;
   }
 
-  /// A name of a file as those see it who import it.
+  /// A name of a file as its importers see it.
   auto named(const Snapshot& file, Name name, int depth) -> std::optional<Symbol> {
     const NameTable& table = names(file);
     auto found = table.of_file.find(name);
@@ -77,7 +77,7 @@ class Workspace {
     auto found = members->second.find(name);
     return found == members->second.end() ? std::nullopt : std::optional(Symbol{type.file, found->second});
   }
-  /// The programs and modules that an import stands for, or a call of it gives.
+  /// The programs and modules that an import, or a call of it, may be.
   auto programs(const Snapshot& from, const Imported& what, bool is_call, int depth = 0) -> std::vector<Symbol> {
     std::vector<Symbol> out;
     auto symbol = depth <= deepest ? resolve(from, what) : std::nullopt;
@@ -104,7 +104,7 @@ class Workspace {
     }
     return out;
   }
-  /// Why a string of a file stands against another name of a block; empty: none does.
+  /// The reason why a string of a file prevents the rename of a block; empty: none.
   auto unclear(const Snapshot& file, const Symbol& symbol, const Snapshot& asked) -> std::string {
     const NameTable& table = names(file);
     Name name = names(*symbol.file).entities[symbol.entity].name;
@@ -122,7 +122,7 @@ class Workspace {
     }
     return {};
   }
-  /// The same, of a string at an offset.
+  /// The same for the string at an offset.
   auto unclear_at(const Snapshot& file, uint32_t offset) -> std::string {
     for (const NameTable::PossibleBlock& one : names(file).possible_blocks) {
       if (offset < one.span.begin || offset > one.span.end) { continue; }
@@ -188,7 +188,7 @@ class Workspace {
       if (is_new) { known->second = (is_starred ? by_star(file, called, 0) : resolve(file, table.imports[entity.imported])) == symbol; }
       if (!known->second) { continue; }
       if (entity.is_alias && !is_called(entity.name)) { aliases->push_back(entity.name); }
-      // An alias is a name of its file alone: what it is bound by is not a place of what it stands for.
+      // An alias is a name of its file alone: its binding is not a place of the thing that it means.
       if (!entity.is_alias || o.role != Role::Bind) { out.push_back({&file, o.span, Role::Read, o.role == Role::Bind}); }
     }
     in_order(out);
@@ -210,7 +210,7 @@ class Workspace {
     return named(table.of_file) || std::any_of(table.of_classes.begin(), table.of_classes.end(), [&](const auto& one) { return named(one.second); });
   }
 
-  /// Is a program, or a module that it is in, what a name of the file has for a value or gives?
+  /// Is a program, or the module around it, the value or the result of a name of the file?
   static auto is_given_outside(const NameTable& table, uint32_t program) -> bool {
     bool is_given = false;
     auto found = [&](uint32_t one) {
@@ -247,7 +247,7 @@ class Workspace {
     return unclear_text(names(*blocks.front().file).entities[blocks.front().entity].name.view(), functions, is_one_module, line, path.substr(path.rfind('/') + 1));
   }
 
-  /// The files that the first names of an import mean.
+  /// The files that the first names of an import refer to.
   auto modules_of(const Snapshot& from, const Imported& what, size_t modules) -> std::vector<const Snapshot*> {
     std::vector<Name> path(what.path.begin(), what.path.begin() + static_cast<std::ptrdiff_t>(modules));
     for (const std::string& candidate : workspace::module_paths(files_.path_of(from), files_.roots(), what.level, path)) {
@@ -288,7 +288,7 @@ auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const S
     if (!cancel.is_cancelled() && seen.insert(&file).second) { look(file); }
   };
   if (!files.visit(wants, visit)) { return false; }
-  // Other files may import it by a name that one of these gave it.
+  // Other files may import it under an alias of one of these files.
   for (size_t known = 0; aliases != nullptr && known < aliases->size() && !cancel.is_cancelled();) {
     wanted.assign(aliases->begin() + static_cast<std::ptrdiff_t>(known), aliases->end());
     known = aliases->size();

@@ -1,4 +1,4 @@
-// Which call drew what, from the trace of the schedule's run: see decisions.h.
+// The values that calls drew, from the trace of the schedule's run: see decisions.h.
 #include "lsp/features/decisions.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ auto sampling_row(const syntax::CallExpr& call) -> const schedule::Primitive* {
 auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
   Drawing out;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete || schedule->run->result == nullptr) { return out; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->is_complete || schedule->run->result == nullptr) { return out; }
   out.schedule = schedule;
   out.body = body_of(snapshot, schedule->decl);
   if (out.body.def == nullptr) { return out; }
@@ -77,7 +77,7 @@ auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
     if (call != out.calls.end()) {
       call->drawn.push_back(one);
     } else if (bool is_decided = span && snapshot.text().substr(span->begin, span->end - span->begin).find("decision=") != std::string::npos; !is_decided && out.why_not.empty()) {
-      // One draw less, and the next ones would be others.
+      // With one draw less, later draws would have other values.
       out.why_not = span ? fmt::format("line {} draws as well, outside of `{}`: inline that call first", snapshot.lines().line_of(span->begin) + 1, schedule->name.view())
                          : "a trace that is replayed draws as well";
     }
@@ -86,7 +86,7 @@ auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
   return out;
 }
 
-/// Why the calls have no one value each to be written; empty: they have.
+/// The reason why a call has not exactly one value to write; empty: each has one.
 auto why_not_one(const Snapshot& snapshot, const Drawing& drawing) -> std::string {
   if (drawing.calls.empty() || !drawing.why_not.empty()) { return drawing.calls.empty() ? std::string() : drawing.why_not; }
   for (const Call& call : drawing.calls) {
@@ -113,12 +113,12 @@ auto decision_text(const schedule::Value& decision) -> std::string {
   return decision.as<schedule::Value::List>() != nullptr ? "[" + numbers + "]" : numbers;
 }
 
-/// `decision=[4, 8]` put into a call.
+/// Adds `decision=[4, 8]` to a call.
 auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
   std::string text = decision_text(call.drawn.front()->decision);
   auto resolved = [&](const syntax::Expr& e) { return snapshot.resolve(e.origin()).value_or(call.span); };
   if (call.given != nullptr) { return {resolved(*call.given), text}; }
-  // Behind the last argument: a comma that follows it stays the last.
+  // Behind the last argument; a trailing comma stays behind it.
   uint32_t end = 0;
   for (const syntax::Expr* argument : call.node->args) { end = std::max(end, resolved(*argument).end); }
   for (const syntax::Keyword& keyword : call.node->keywords) { end = std::max(end, resolved(*keyword.value).end); }
@@ -132,7 +132,7 @@ auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& 
   const auto* loop = call.drawn.front()->outputs.empty() ? nullptr : call.drawn.front()->outputs.front().as<schedule::LoopRV>();
   if (index == nullptr || *index < 0 || loop == nullptr || call.statement >= run.steps.size() || run.steps[call.statement].after == nullptr) { return {}; }
   auto drawn = run.steps[call.statement].after->get(*loop);
-  // The statement may use the loop at once, and give names to others: it is the state in front of it that counts.
+  // The statement may use the loop at once, so the names before the statement count.
   auto point = call.statement > 0 ? point_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
   const schedule::Schedule before = point ? point->schedule : schedule::Schedule(run.program);
   auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
@@ -181,7 +181,7 @@ auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrit
 
 auto factors_as_draws(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || schedule->run->result == nullptr) { return {}; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || schedule->run->result == nullptr) { return {}; }
   Body body = body_of(snapshot, schedule->decl);
   at = on_statement(snapshot, at);
   for (size_t i = 0; body.def != nullptr && i < body.statements.size(); ++i) {
@@ -199,7 +199,7 @@ auto factors_as_draws(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     }
     const auto* name = loop != nullptr ? loop->as<syntax::NameExpr>() : nullptr;
     auto list = factors != nullptr && factors->as<syntax::ListExpr>() != nullptr ? snapshot.resolve(factors->origin()) : std::nullopt;
-    // Numbers as they are written: what is a variable is symbolic already.
+    // Only numbers: a factor that is a variable is symbolic already.
     std::string_view written = list ? std::string_view(snapshot.text()).substr(list->begin, list->end - list->begin) : std::string_view();
     std::string numbers(written);
     for (size_t none = 0; (none = numbers.find("None")) != std::string::npos;) { numbers.replace(none, 4, ""); }

@@ -17,7 +17,7 @@ namespace {
 
 using workspace::Snapshot;
 
-// Looked at in one hover: the schedule is done again for each, and all of it is to take milliseconds.
+// For one hover the schedule is replayed once per value, which must take milliseconds in all.
 constexpr size_t most_factors = 9, fewest_factors = 3;
 constexpr size_t most_steps = 600;    // of the schedule, over all factors
 
@@ -67,11 +67,11 @@ auto factor_at(const Snapshot& snapshot, uint32_t offset, const CancelToken& can
   if (!written) { return std::nullopt; }
   const DeclId decl = snapshot.syntax().origin_at(offset).decl;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl != decl || schedule.run == nullptr || !schedule.is_settled || schedule.run->result == nullptr || !schedule.run->program) { continue; }
+    if (schedule.decl != decl || schedule.run == nullptr || !schedule.is_settled() || schedule.run->result == nullptr || !schedule.run->program) { continue; }
     const schedule::Schedule& result = *schedule.run->result;
     const schedule::Trace trace = result.trace();
     std::vector<const schedule::Instruction*> instructions = trace.instructions();
-    // A statement of a loop runs more than once: the number in it is the factor of several splits.
+    // A statement in a loop runs more than once, so its number is the factor of several splits.
     std::optional<size_t> split;
     for (size_t i = 0; i < instructions.size(); ++i) {
       if (instructions[i]->primitive->name != "split" || !(snapshot.resolve(instructions[i]->origin) == snapshot.resolve(written->call))) { continue; }
@@ -104,7 +104,7 @@ auto gain_words(const FactorHere& here, const cost::OtherFactor& one) -> std::st
   return gain ? cost::gain_text(*gain) : std::string();
 }
 
-/// The loops of which a run touches more or less with the factor: those whose cache changes, else those that the split made; outermost first.
+/// The loops whose memory changes with the factor: those that move to another cache, else those that the split made; outermost first.
 auto telling_loops(const FactorHere& here, const cost::CoreModel& core) -> std::vector<Name> {
   struct Seen { Name name; bool is_of_split; std::vector<int64_t> bytes; };
   std::vector<Seen> all;
@@ -141,7 +141,7 @@ auto hover_factor(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverI
     if (one.is_here) { info.title = fmt::format("factor {} of a loop of {}, and others in its place", one.factor, grouped(here->choices.extent)); }
     std::string text = one.is_here ? fmt::format("{}, here", one.factor) : fmt::format("{}", one.factor);
     if (!one.why_not.empty()) {
-      // The trace is replayed, and a trace has as many results as there were: the script may take what comes.
+      // A replayed trace has as many results as before, but a script may unpack any number.
       bool is_of_trace = one.why_not.front().code == Code::TraceOutputs;
       text += is_of_trace ? std::string(": not known: the steps behind it find other loops then") : ": refused: " + one.why_not.front().message();
     } else {

@@ -24,7 +24,7 @@ auto fill_hole(const Snapshot& snapshot, const JobFacts& job) -> TextRewrite {
   if (schedule == nullptr) { return refused(fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)); }
   auto hole = hole_of(snapshot, *schedule);
   if (!hole) {
-    return refused(schedule->is_settled ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
+    return refused(schedule->is_settled() ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
                                         : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule));
   }
   if (hole->state != job.hole_state) { return refused("the program was changed since the search began, and the steps found are not for it; tune again"); }

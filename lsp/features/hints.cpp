@@ -11,6 +11,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "support/text.h"
@@ -61,7 +62,7 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   IRModuleNode module;
   Name main("main");
   module.functions = {{main, function}};
-  auto lowered = transform::lower(make_module(std::move(module)), {}, {.target_kind = is_bound || cost::is_of_device(target) ? "rocm" : "llvm", .until = "compact_buffer_allocation"});
+  auto lowered = transform::lower(make_module(std::move(module)), {}, {.target_kind = is_bound || is_gpu_target(target) ? target_kind::rocm : target_kind::llvm, .until = "compact_buffer_allocation"});
   PrimFunc compact = lowered.ok() ? (*lowered)->find(main) : PrimFunc();
   return compact ? allocated_in(compact) : plain;
 }
@@ -374,7 +375,7 @@ class StepHints {
 auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
   std::vector<Hint> hints;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.run == nullptr || !schedule.is_settled) { continue; }
+    if (schedule.run == nullptr || !schedule.is_settled()) { continue; }
     add_consumed(snapshot, schedule, within, hints);
     StepHints of_steps(snapshot, schedule);
     for (size_t i = 0; i < schedule.run->steps.size(); ++i) {

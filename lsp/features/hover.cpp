@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "lsp/features/factors.h"
 #include "lsp/features/banks.h"
 #include "lsp/features/hints.h"
@@ -100,7 +101,7 @@ void add_dependences(const cost::Carried& carried, const For& loop, std::vector<
   }
 }
 
-/// "contiguous", "stride 64"; what there are words for: no stride, and none at all.
+/// "contiguous", "stride 64". `irregular` and `constant` are the words for accesses without a stride and with stride 0.
 auto stride_text(const Expr& stride, const char* irregular, const char* same) -> std::string {
   auto number = stride ? as_int(stride) : std::nullopt;
   if (!number) { return stride ? fmt::format("stride `{}`", print_script(stride)) : irregular; }
@@ -214,7 +215,7 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   for (const Refused& one : refused) { out.push_back({"kind", fmt::format("cannot be {}: {}", one.word, one.why)}); }
 }
 
-/// This machine's caches and rates say nothing of a program that runs on a device.
+/// Caches and rates of this machine do not matter to a program that runs on a device.
 auto machine_of(const PrimFunc& function, const Machine& machine) -> Machine {
   bool is_of_device = false;
   post_order(function->body, [&](const Stmt& stmt) {
@@ -234,7 +235,7 @@ auto describe_loop(const PrimFunc& function, const For& loop, Span span, const M
   return info;
 }
 
-/// "a reduction"; who writes what it reads and reads what it writes.
+/// "a reduction"; the producers and consumers of the block.
 void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fact>& out) {
   Alone alone(function);
   const schedule::Place* place = alone.func != nullptr ? alone.func->find(block.id) : nullptr;
@@ -310,7 +311,7 @@ auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
   return info;
 }
 
-/// "by block `C`, contiguous along `j`": who reads and writes a buffer, and how from one iteration of the innermost loop to the next.
+/// "by block `C`, contiguous along `j`": the blocks that read and write a buffer, and the stride along the innermost loop.
 void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fact>& out) {
   std::vector<const For*> loops;
   std::vector<std::string> readers;
@@ -363,7 +364,7 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
 
 // ---- what is under the cursor --------------------------------------------------------------------------------------
 
-/// Nodes around an offset, outermost first, and the declaration they count from.
+/// Nodes around an offset, outermost first, and the declaration that their spans count from.
 struct Cursor {
   Origin at;                                // the innermost declaration and the byte in it
   std::vector<const syntax::Node*> nodes;   // of that declaration
@@ -408,7 +409,7 @@ struct Found {
 
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
-/// Calls f(function) for every function made from a declaration; until it gives true.
+/// Calls f(function) for every function made from a declaration, until it returns true.
 template <class F>
 void for_functions_of(const Snapshot& snapshot, DeclId decl, F&& f) {
   for (const workspace::Program& program : snapshot.programs()) {
@@ -536,11 +537,11 @@ auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> 
   return "a value";
 }
 
-/// The schedule behind the statement at the cursor, where that is inside another one; none: it is not, or that is not known.
+/// The schedule after the inner statement at the cursor (in a loop, say); none: the cursor is in no inner statement, or the state is not known.
 auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<script::Partway> {
   auto def = syntax::function_of(schedule.item);
   const script::ScheduleRun& run = *schedule.run;
-  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled) { return std::nullopt; }
+  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled()) { return std::nullopt; }
   script::ScheduleFunction function = script::as_schedule_function(*def, def, schedule.item->text, schedule.form);
   function.others = schedule.others;
   function.contexts = syntax::contexts_of(schedule.item);
@@ -550,9 +551,9 @@ auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const scri
   return script::partway({.function = function, .run = run, .index = *index, .at = cursor.at.begin, .is_behind = true, .stop = [until] { return Clock::now() > until; }});
 }
 
-/// A variable of a schedule, as what it stands for is after the statement at the cursor.
+/// The hover on a variable of a schedule: its loop, block or number after the statement at the cursor.
 auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
-  const Machine machine = cost::is_of_device(schedule.target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule.target) ? Machine() : whole_machine;
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -567,7 +568,7 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
       }
     }
   }
-  // Inside a statement: as it is there, the first time that the script comes by.
+  // Inside a statement: the value at the first time that the script reaches the place.
   std::optional<script::Partway> inside = inside_statement(snapshot, cursor, schedule);
   Origin made_at = maker != nullptr ? maker->where : Origin();
   if (inside) {
@@ -672,7 +673,7 @@ auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Pr
   return {};
 }
 
-/// The schedule that the place of a cursor is about; null: none.
+/// The schedule that the statement at a cursor works on; null: none.
 auto schedule_of(const Snapshot& snapshot, const Cursor& cursor) -> const script::FileSchedule* {
   auto span = snapshot.resolve(cursor.at);
   return span ? schedule_at(snapshot, span->begin) : nullptr;
@@ -686,7 +687,7 @@ auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> O
   return callee.origin();
 }
 
-/// The same in a function that is handed a schedule: which one is known where it is called, so what the primitive is is all there is to say.
+/// The same in a function that gets a schedule as argument: the schedule differs from call to call, so only the primitive is explained.
 auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   Name variable;
   for (const syntax::Node* node : cursor.nodes) {
@@ -703,7 +704,7 @@ auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::option
   return std::nullopt;
 }
 
-/// `split` of `sch.split(...)`: what it is, and what this call did.
+/// `split` of `sch.split(...)`: its effect in general, and the effect of this call.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = schedule_of(snapshot, cursor);
   if (schedule == nullptr) { return hover_helper(snapshot, cursor); }
@@ -767,14 +768,14 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
   return std::nullopt;
 }
 
-/// The name of a schedule function: its steps, and what they came to.
+/// The name of a schedule function: its steps and their result.
 auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<HoverInfo> {
   const syntax::FunctionDef* def = cursor.nodes.empty() ? nullptr : cursor.nodes.front()->as<syntax::FunctionDef>();
   if (def == nullptr || cursor.at.begin < def->name.span.begin || cursor.at.begin > def->name.span.end) { return std::nullopt; }
   HoverInfo info{cursor.name_span, fmt::format("schedule `{}`", schedule.name.view()), {}};
   if (!schedule.program_name.empty()) { info.title += fmt::format(" for `{}`", schedule.program_name.view()); }
   if (!schedule.target.empty()) { info.title += fmt::format(", target `{}`", schedule.target); }
-  if (schedule.run == nullptr || !schedule.is_settled) {
+  if (schedule.run == nullptr || !schedule.is_settled()) {
     info.facts.push_back({"steps", is_of_another_file(schedule) ? not_run_text : schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
     return info;
   }
@@ -804,7 +805,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   return info;
 }
 
-/// The name of a block where it stands as a string: the block as it is there.
+/// A string that names a block: the block in the state at that line.
 auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whole_machine) -> std::optional<HoverInfo> {
   if (at >= snapshot.text().size()) { return std::nullopt; }
   NameTable names = names_of(snapshot);
@@ -820,7 +821,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whol
   }
   IRModule module = state != nullptr ? state->module() : schedule->program;
   if (!module) { return std::nullopt; }
-  const Machine machine = cost::is_of_device(schedule->target) ? Machine() : whole_machine;
+  const Machine machine = is_gpu_target(schedule->target) ? Machine() : whole_machine;
   for (const auto& [function_name, function] : module->functions) {
     std::optional<HoverInfo> info;
     post_order(function->body, [&](const Stmt& stmt) {

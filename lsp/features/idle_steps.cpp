@@ -1,4 +1,4 @@
-// Which statements can go, the last one first: see idle_steps.h.
+// Finding the statements that can go, the last one first: see idle_steps.h.
 #include "lsp/features/idle_steps.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
 auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->is_complete) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
   // Statements that change another schedule of the function change nothing here, and are not idle.
@@ -59,7 +59,7 @@ auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   NameTable names = names_of(snapshot);
   auto contains = [](Span outer, Span inner) { return inner.begin >= outer.begin && inner.end <= outer.end; };
   std::vector<bool> is_idle(run.steps.size(), false);
-  // Is something that a statement gives a name to meant anywhere behind it? By other functions too, where the statement is one of the file.
+  // Is a name that the statement binds used anywhere behind it, also by other functions where the statement is at the top of the file?
   auto is_used = [&](size_t i) {
     for (const Occurrence& bound : names.occurrences) {
       if (bound.role != Role::Bind || !contains(body.statements[i], bound.span)) { continue; }

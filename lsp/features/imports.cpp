@@ -54,7 +54,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
     return part.substr(name_begin(part, part.size()));
   };
   if (!is_from) {
-    // Of several modules the last one.
+    // The last one of several modules.
     std::string_view last = line.substr(line.rfind(',') == std::string_view::npos ? 0 : line.rfind(',') + 1);
     last.remove_prefix(std::min(last.find_first_not_of(' '), last.size()));
     if (last.find(' ') != std::string_view::npos) { return std::nullopt; }
@@ -80,7 +80,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
   line.remove_prefix(7);
   out.is_name = true;
   out.prefix = last_word(line);
-  // Behind `as` stands a name of this file.
+  // The word behind `as` is a name of this file.
   std::string_view kept = line.substr(0, line.size() - out.prefix.size());
   return kept.ends_with(" as ") ? std::nullopt : std::optional(out);
 }
@@ -109,7 +109,7 @@ void add_given(Files& files, const Snapshot& file, Completion& out) {
   }
 }
 
-/// Modules and folders of them in the folders where one of this path may be.
+/// The modules, and folders with modules, that may complete a path.
 void add_modules(Files& files, const Snapshot& snapshot, const Written& written, Completion& out) {
   std::string own = files.path_of(snapshot);
   std::set<std::string> seen;
@@ -144,7 +144,7 @@ auto module_file(Files& files, const Snapshot& snapshot, uint32_t level, const s
   return nullptr;
 }
 
-/// The module that a name of the file stands for, if it is one: dots and names.
+/// The module that a name of the file refers to, as dots and names; none: it is no module.
 auto module_named(const Snapshot& snapshot, Name name) -> std::optional<std::pair<uint32_t, std::vector<Name>>> {
   auto bound = [](const syntax::ImportName& one) { return one.alias.name.empty() ? one.path.front().name : one.alias.name; };
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
@@ -199,7 +199,7 @@ auto import_completion(const std::function<Files&()>& files_of, const Snapshot& 
     }
     return finished(std::move(out), written->prefix);
   }
-  // `k.`, and `lib.tiles.`: what the name stands for is a module.
+  // `k.` and `lib.tiles.`: the name refers to a module.
   const std::string& text = snapshot.text();
   auto begin = static_cast<uint32_t>(name_begin(text, at));
   if (begin == 0 || text[begin - 1] != '.') { return std::nullopt; }
@@ -230,7 +230,7 @@ auto imported_hover(Files& files, const Snapshot& snapshot, uint32_t at, const M
   if (place->file->is_checked()) {
     info = hover(*place->file, place->span.begin, machine);
   } else {
-    // Nobody has it open.
+    // The file is not open in the editor.
     workspace::Document document(place->file->name(), 0, place->file->text());
     document.check();
     info = hover(*document.snapshot(), place->span.begin, machine);

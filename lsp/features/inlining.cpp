@@ -1,4 +1,4 @@
-// A helper's text in the place of its call, with names kept apart: see inlining.h.
+// The text of a helper in place of its call, with names that do not collide: see inlining.h.
 #include "lsp/features/inlining.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ auto site_at(const Snapshot& snapshot, const Body& around, uint32_t at) -> Site 
       if (const auto* call = node.as<syntax::CallExpr>()) {
         const auto* name = call->callee->as<syntax::NameExpr>();
         auto where = name != nullptr ? snapshot.resolve(name->origin()) : std::nullopt;
-        // From the name to its opening bracket: inside of the arguments the cursor is on them.
+        // Only the name and its opening bracket count as the call; a cursor further inside is on an argument.
         if (where && at <= where->end) { site = {call, nullptr, nullptr, name->name, *where}; }
       }
       return true;
@@ -109,8 +109,9 @@ struct Given {
 /// One call that is inlined. Steps set `why` where they refuse.
 class Inlining {
  public:
-  Inlining(const Snapshot& snapshot, Body around, Site site) : snapshot_(snapshot), names_(names_of(snapshot)), around_(std::move(around)), site_(std::move(site)), caller_(around_.def->decl),
-                                                              is_file_(syntax::is_script(*snapshot.syntax().declaration(caller_))) {}
+  /// `caller`: the declaration that `around` is the body of.
+  Inlining(const Snapshot& snapshot, DeclId caller, Body around, Site site)
+      : snapshot_(snapshot), names_(names_of(snapshot)), around_(std::move(around)), site_(site), caller_(caller), is_file_(syntax::is_script(*snapshot.syntax().declaration(caller))) {}
 
   /// False: the call is of no function of this file that could be inlined.
   auto find_helper() -> bool;
@@ -406,12 +407,13 @@ auto Inlining::edits() -> std::vector<TextEdit> {
 auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   TextRewrite rewrite;
   if (at > snapshot.text().size()) { return rewrite; }
-  Body around = body_of(snapshot, snapshot.syntax().origin_at(at).decl);
+  DeclId caller = snapshot.syntax().origin_at(at).decl;
+  Body around = body_of(snapshot, caller);
   if (around.def == nullptr) { return rewrite; }
   Site site = site_at(snapshot, around, at);
   if (site.call == nullptr) { return rewrite; }
   std::string title = fmt::format("Inline `{}`", site.callee.view());
-  Inlining inlining(snapshot, std::move(around), std::move(site));
+  Inlining inlining(snapshot, caller, std::move(around), site);
   if (!inlining.find_helper()) { return rewrite; }
   rewrite.title = std::move(title);
   rewrite.edits = inlining.edits();

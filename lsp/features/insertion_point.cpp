@@ -1,4 +1,4 @@
-// Finding the state that a place of the text is about: see insertion_point.h.
+// Finding the insertion point of a place: see insertion_point.h.
 #include "lsp/features/insertion_point.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ auto indent_of(const Snapshot& snapshot, uint32_t offset) -> std::string {
   return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
 }
 
-/// All names of a function, and those of the file it may mean.
+/// All names of a function, and the names of the file that it can use.
 auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Name> {
   std::vector<Name> names;
   for (const Entity& entity : names_of(snapshot).entities) {
@@ -66,12 +66,12 @@ auto point_above(const Snapshot& snapshot, const script::FileSchedule& schedule)
   return InsertionPoint{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
 }
 
-/// Behind it go further statements: what follows it only uses the schedule (`return tvm.build(sch.mod)`).
+/// True when new statements go behind this one: those that follow only use the schedule (`return tvm.build(sch.mod)`).
 auto last_that_works(const script::ScheduleRun& run) -> size_t {
   size_t last = run.steps.size() - 1;
   for (size_t i = run.steps.size(); i-- > 0;) {
     if (run.steps[i].primitives > 0) { return i; }
-    // A schedule that nothing was done to yet: behind the statement that makes it.
+    // A schedule without steps: behind the statement that makes it.
     bool makes_it = run.makes_its_own && run.steps[i].after != nullptr && (i == 0 || run.steps[i - 1].after == nullptr);
     if (makes_it) { last = i; }
   }
@@ -126,7 +126,7 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
     if (schedule.program_decl != program->decl) { continue; }
     has_schedule = true;
     point.reset();
-    if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
+    if (schedule.run == nullptr || !schedule.is_settled() || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
     point = point_after(snapshot, schedule, last_that_works(*schedule.run));
   }
   if (has_schedule) { return point; }
@@ -137,7 +137,7 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
   if (!insertion) { return std::nullopt; }
   size_t hole = insertion->text.find(mark);
   if (hole == std::string::npos) { return std::nullopt; }
-  // A variable named as the program would be meant where the schedule is made.
+  // A variable with the name of the program would hide it where the schedule is made.
   InsertionPoint made{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch"), program->name}, insertion->text.substr(0, hole),
              insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
   made.imports = std::move(written.imports);
@@ -150,8 +150,8 @@ auto point_at(const Snapshot& snapshot, uint32_t at) -> std::optional<InsertionP
   Origin cursor = snapshot.syntax().origin_at(at);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) { return point_for_program(snapshot, cursor); }
-  // Behind a loop, a branch or an inner function nobody may know the variable.
-  if (schedule->run == nullptr || !schedule->is_settled || schedule->form.is_nested) { return std::nullopt; }
+  // Behind a loop, a branch or an inner function the variable may be unbound.
+  if (schedule->run == nullptr || !schedule->is_settled() || schedule->form.is_nested) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
   // Behind a `return` nothing runs.
   auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;

@@ -22,7 +22,7 @@ auto is_code(std::string_view text) -> bool {
   return std::find(std::begin(all), std::end(all), text) != std::end(all);
 }
 
-/// Where a line's comment begins; its end: it has none.
+/// The start of the comment in a line; the end of the line: it has none.
 auto comment_in(const std::string& text, size_t begin, size_t end) -> size_t {
   char quote = 0;
   for (size_t i = begin; i < end; ++i) {

@@ -1,4 +1,4 @@
-// Innermost loops and vectors, looked through: see loop_hints.h.
+// Checks of innermost loops and vectors: see loop_hints.h.
 #include "lsp/features/loop_hints.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// Of one file; more than this nobody reads.
+/// The most hints for one file; nobody reads more.
 constexpr size_t most_hints = 60;
 
 /// The hint for a loop; empty code: none.
@@ -70,7 +70,7 @@ void look_through(const schedule::State& state, const schedule::FuncState& func,
     for (int below = place.index + 1; below < place.end && !has_loop_below; ++below) { has_loop_below = func.places()[static_cast<size_t>(below)].is_loop(); }
     auto extent = as_int(place.loop->extent);
     if (has_loop_below || place.loop->for_kind != ForKind::Serial || (extent && *extent < 2)) { continue; }
-    // Below a vector there is nothing left to do.
+    // Loops inside of a vector need no hint.
     bool is_in_vector = false;
     for (const schedule::Place* around = func.parent(place); around != nullptr && !is_in_vector; around = func.parent(*around)) {
       is_in_vector = around->is_loop() && around->loop->for_kind == ForKind::Vectorized;
@@ -88,7 +88,7 @@ void of_program(const Snapshot& snapshot, const workspace::Program& program, std
     look_through(state, *func, [](const schedule::Place&) { return std::string(); }, [&](const schedule::Place& place, LoopRemark remark) {
       auto span = snapshot.resolve(place.loop->origin);
       if (!span) { return; }
-      // Its head is enough.
+      // Underline the head only.
       uint32_t line_end = static_cast<uint32_t>(std::min(snapshot.text().find('\n', span->begin), snapshot.text().size()));
       out.push_back({{span->begin, std::min(span->end, line_end)}, std::move(remark.code), std::move(remark.message)});
     });
@@ -137,7 +137,7 @@ auto loop_hints(const Snapshot& snapshot) -> std::vector<LoopHint> {
     if (!has_schedule) { of_program(snapshot, program, out); }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.run != nullptr && schedule.is_settled && schedule.run->is_complete) { of_schedule(snapshot, schedule, out); }
+    if (schedule.run != nullptr && schedule.is_settled() && schedule.run->is_complete) { of_schedule(snapshot, schedule, out); }
   }
   std::sort(out.begin(), out.end(), [](const LoopHint& a, const LoopHint& b) { return std::tie(a.span.begin, a.message) < std::tie(b.span.begin, b.message); });
   if (out.size() > most_hints) { out.resize(most_hints); }

@@ -25,7 +25,7 @@ struct FailedStatement {
 
 auto failed_statement_at(const Snapshot& snapshot, uint32_t at) -> std::optional<FailedStatement> {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->program) { return std::nullopt; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->program) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule->run;
   auto failed = std::find_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; });
   auto span = failed != run.steps.end() ? snapshot.resolve(failed->where) : std::nullopt;

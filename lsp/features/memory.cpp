@@ -1,4 +1,4 @@
-// Counting what texts take: see memory.h.
+// Counting the memory of texts: see memory.h.
 #include "lsp/features/memory.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ auto bytes_of_trace(const schedule::Trace& trace, std::unordered_set<const void*
   return bytes;
 }
 
-/// A schedule as a value: of what its copies share only what nobody had before.
+/// A schedule: parts that it shares with counted ones do not count again.
 auto bytes_of(const schedule::Schedule& schedule, std::unordered_set<const void*>& counted) -> uint64_t {
   uint64_t bytes = count_nodes(schedule.module(), counted) + bytes_of_trace(schedule.trace(), counted);
   // The loops and blocks of the function, and the facts about them that were asked for, which take about as much again.

@@ -100,7 +100,7 @@ class Mover {
       }
       return std::nullopt;
     }
-    // The folder that it counted from before, if that still serves; else the nearest.
+    // The folder that the import counted from before, if that still works; else the nearest.
     std::vector<std::string> bases;
     for (const std::string& candidate : workspace::module_paths(own_then_, files_.roots(), 0, {Name("x")})) {
       if (candidate.ends_with("/x.tir")) { bases.push_back(candidate.substr(0, candidate.size() - 6)); }
@@ -112,7 +112,7 @@ class Mover {
     }
     return std::nullopt;
   }
-  /// Is nothing else found before it?
+  /// True when no other file is found before it.
   auto leads_to(const std::vector<Name>& names, const std::string& target) -> bool {
     for (const std::string& candidate : workspace::module_paths(own_then_, files_.roots(), 0, names)) {
       if (candidate == target) { return true; }
@@ -183,7 +183,7 @@ class Mover {
 
   void look_at(const syntax::ImportFromStmt& from) {
     std::vector<Name> module = names_in(from.module);
-    // Of a folder's modules each may be named as the folder's own names are.
+    // Modules of a folder can be named like the folder's own names.
     struct Moved { const syntax::ImportName* name; Spelled then; };
     std::vector<Moved> modules;
     for (const syntax::ImportName& one : from.names) {
@@ -197,7 +197,7 @@ class Mover {
     if (modules.empty()) {
       then = after(from.level, module);
     } else {
-      // One statement has one folder.
+      // A statement imports from one folder.
       Spelled folder = folder_of(modules.front().then);
       bool is_same = folder == Spelled{from.level, module};
       bool are_together = std::all_of(modules.begin(), modules.end(), [&](const Moved& one) { return folder_of(one.then) == folder; });
@@ -217,7 +217,7 @@ class Mover {
     if (begin == std::string::npos || end > text.size() || text.compare(begin, end - begin, was) != 0) { return; }
     put(Span{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, std::string(then->level, '.') + dotted(then->names));
   }
-  /// Is it a name of the module's own file?
+  /// True for a name that the module's own file binds.
   auto gives(uint32_t level, const std::vector<Name>& module, Name name) -> bool {
     auto found = find(level, module);
     const Snapshot* file = found ? files_.read(found->path) : nullptr;

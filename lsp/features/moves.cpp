@@ -1,4 +1,4 @@
-// Where a move goes in the text, and how things are called there: see moves.h.
+// The insertion point of a call, and its arguments in the script's names: see moves.h.
 #include "lsp/features/moves.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
     auto place = std::upper_bound(legal.begin(), legal.end(), move.gain, [](double g, const OfferedMove& other) { return g > other.gain; });
     legal.insert(place, std::move(move));
   };
-  // Judged first: it is worth most, and there may be no time for all that follows.
+  // Tiling is judged first: it gains most, and time may be short for the others.
   std::optional<OfferedMove> tiling = tiling_offered(point, func, focus, asked.until);
   size_t not_judged = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -46,7 +46,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
       ++not_judged;
       continue;
     }
-    // Done already: it is legal, and changes nothing.
+    // Legal, but the program has it already.
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
     if (is_done) { continue; }
@@ -59,7 +59,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
         if (!refused && is_told) { refused = OfferedMove{point.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, point.offset, {}}; }
         continue;
       }
-      // Judged legal and then refused would be a fault of ours; it is not offered.
+      // A call that was judged legal and is refused when tried is a fault of ours, and is not offered.
       auto tried = schedule::try_move(point.schedule, move, name_of, is_taken);
       if (!tried.ok()) { continue; }
       const schedule::FuncState* after = tried->after.state().func(func.name());
@@ -89,7 +89,7 @@ struct Focus { InsertionPoint point; NodeId id = 0; };
 
 /// In a schedule: the variable under the cursor.
 auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::optional<Focus> {
-  if (schedule.run == nullptr || !schedule.is_settled) { return std::nullopt; }
+  if (schedule.run == nullptr || !schedule.is_settled()) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule.run;
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -134,14 +134,14 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
   if (!point) { return std::nullopt; }
   const schedule::FuncState* func = point->func();
   if (func == nullptr) { return std::nullopt; }
-  // Several blocks come of one: `decompose_reduction` leaves the half that computes, caches copy.
+  // Several blocks may come from one: `decompose_reduction` leaves the half that computes; caches copy.
   std::string block = block_named(*statement);
   auto rank = [&](const schedule::Place& place) { return place.name().view() == block ? 2 : place.name().view() == block + "_update" ? 1 : 0; };
   const schedule::Place* focus = nullptr;
   for (const schedule::Place& place : func->places()) {
     bool is_there = place.is_loop() ? matches(place.loop->origin, statement->origin()) : matches(place.block()->origin, statement->origin());
     if (!is_there) { continue; }
-    // The block, or the loop of that name; else the innermost that came of it by splits (`k_0`, `k_1`). A cache's loops come of the
+    // The block, or the loop of that name; else the innermost loop that splits made of it (`k_0`, `k_1`). Loops of a cache come from the
     // same statement and are another matter.
     bool is_part = place.is_loop() && place.name().view().starts_with(name.str() + "_");
     bool is_it = place.is_block() ? focus == nullptr || rank(place) >= rank(*focus) : place.name() == name;
@@ -211,7 +211,7 @@ auto focus_of_selection(const Snapshot& snapshot, Span selected) -> uint32_t {
 
 auto block_meant(const Snapshot& snapshot, uint32_t at) -> std::string {
   if (at < snapshot.text().size() && schedule_at(snapshot, at) == nullptr) {
-    // As it is written: schedules may have made others of it.
+    // The program as written: a schedule may have replaced the loop.
     std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(at));
     size_t head = line.find("block(\"");
     size_t end = head == std::string_view::npos ? head : line.find('"', head + 7);

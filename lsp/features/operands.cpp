@@ -30,7 +30,7 @@ void add_span(const Snapshot& snapshot, Origin origin, std::vector<Span>& spans)
   if (span) { spans.push_back(*span); }
 }
 
-/// Of a block its first line: `with T.block("C"):`.
+/// For a block its first line: `with T.block("C"):`.
 void add_header(const Snapshot& snapshot, const schedule::Place& place, std::vector<Span>& spans) {
   auto span = snapshot.resolve(place.block()->origin);
   if (!span) { return; }

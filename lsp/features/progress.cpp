@@ -26,7 +26,7 @@ auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double {
   double seconds = 0;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     const script::ScheduleRun* run = schedule.interrupted != nullptr ? schedule.interrupted.get() : schedule.run.get();
-    if (schedule.is_settled || run == nullptr) { continue; }
+    if (schedule.is_settled() || run == nullptr) { continue; }
     for (size_t step = steps_kept(schedule); step < run->steps.size(); ++step) { seconds += run->steps[step].seconds; }
   }
   return seconds;
@@ -35,8 +35,8 @@ auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double {
 auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun* running, size_t step, const std::vector<DeclId>& finished) -> std::vector<ReplayMark> {
   std::vector<ReplayMark> marks;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.is_settled && schedule.run != nullptr) {
-      // Behind one that Python alone can follow, nothing is expected to run.
+    if (schedule.is_settled() && schedule.run != nullptr) {
+      // Statements behind one that only Python can run are not expected to run.
       bool has_failed = false;
       for (const script::Step& one : schedule.run->steps) {
         auto span = snapshot.resolve(one.where);

@@ -19,7 +19,7 @@ using workspace::Snapshot;
 
 constexpr size_t most_repairs = 2;
 
-/// A statement that is a call of a primitive, or gives names to what one makes.
+/// A statement that is a call of a primitive, or that names the results of one.
 struct CallStatement {
   const syntax::CallExpr* call = nullptr;
   std::string_view primitive;
@@ -38,7 +38,7 @@ auto call_in(const syntax::Stmt& statement) -> CallStatement {
   return out;
 }
 
-/// The block that an argument stands for behind a step; 0: none.
+/// The block that an argument means after a step; 0: none.
 auto block_meant(const script::ScheduleRun& run, size_t step, const syntax::Expr& argument) -> NodeId {
   const auto* name = argument.as<syntax::NameExpr>();
   const schedule::Value* value = name != nullptr ? variable_at(run, step, name->name, true) : nullptr;
@@ -48,7 +48,7 @@ auto block_meant(const script::ScheduleRun& run, size_t step, const syntax::Expr
   return place.ok() ? (*place)->id : 0;
 }
 
-/// With the edits, do the first statements of the schedule run?
+/// True when the first statements of the schedule run with the edits.
 auto works(const Snapshot& snapshot, const script::FileSchedule& schedule, const std::vector<TextEdit>& edits, size_t statements, const CancelToken& cancel) -> bool {
   workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();
@@ -61,7 +61,7 @@ auto works(const Snapshot& snapshot, const script::FileSchedule& schedule, const
   return false;
 }
 
-/// A step on a loop, which holds a half: as it is, in front of the last step that took a reduction apart.
+/// For a step on a loop around half of a reduction: moves it in front of the last decomposition.
 auto repairs_of_loop(const Snapshot& snapshot, const script::FileSchedule& schedule, const Body& body, size_t failed, const CancelToken& cancel) -> std::vector<TextRewrite> {
   for (size_t i = failed; i-- > 0;) {
     if (call_in(*body.def->body[i]).primitive != "decompose_reduction") { continue; }
@@ -83,7 +83,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
   std::vector<TextRewrite> out;
   bool is_of_that_kind = finding.code == Code::NotCompleteOrReduction || finding.code == Code::NotCompact;
   const script::FileSchedule* schedule = is_of_that_kind ? schedule_at(snapshot, finding.span.begin) : nullptr;
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return out; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return out; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
   auto failed = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; }) - run.steps.begin());
@@ -92,7 +92,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
   if (refused.call == nullptr || refused.call->args.empty() || run.steps[failed - 1].after == nullptr) { return out; }
   if (finding.code == Code::NotCompact) { return repairs_of_loop(snapshot, *schedule, body, failed, cancel); }
   NodeId block = block_meant(run, failed - 1, *refused.call->args[0]);
-  // The last step that took a reduction apart, with this block for a half.
+  // The last decomposition that made this block.
   for (size_t i = failed; i-- > 0;) {
     CallStatement apart = call_in(*body.def->body[i]);
     if (apart.primitive != "decompose_reduction" || apart.call->args.size() < 2 || block == 0) { continue; }
@@ -113,7 +113,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
     const std::string indent = indent_at(snapshot, body.statements[i].begin);
     const std::string eol = line_break_of(snapshot);
     const std::string whole = text_of(*apart.call->args[0]);
-    // The step as one of the reduction, not of its half.
+    // The step applied to the whole reduction instead of its half.
     Span statement = body.statements[failed];
     Span argument = span_of(*refused.call->args[0]);
     std::string as_whole = snapshot.text().substr(statement.begin, argument.begin - statement.begin) + whole + snapshot.text().substr(argument.end, statement.end - argument.end);
@@ -124,7 +124,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
       return is_wanted;
     };
     const TextEdit gone{lines[failed], ""};
-    // The init was to go under a loop around it: taken apart at the next loop inside, it is there.
+    // The init was to move under a loop: decomposing at the next loop inside puts it there.
     std::optional<InsertionPoint> before = i > 0 ? point_after(snapshot, *schedule, i - 1) : std::nullopt;
     const auto* loop_name = refused.call->args.size() > 1 ? refused.call->args[1]->as<syntax::NameExpr>() : nullptr;
     const schedule::Value* loop_value = loop_name != nullptr ? variable_at(run, failed - 1, loop_name->name, true) : nullptr;
@@ -142,7 +142,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
       }
     }
     (void)offer(fmt::format("Put `{}` before `decompose_reduction`", as_whole), {{{lines[i].begin, lines[i].begin}, indent + as_whole + eol}, gone}, failed + 1);
-    // Or the other way round; the loops of the reduction may be others by then.
+    // Or the decomposition moves behind the step, where the loops of the reduction may have other names.
     std::vector<std::string> loops_then{text_of(*apart.call->args[1])};
     std::string variable = schedule->form.variable.str();
     for (int inward = 1; inward <= 2; ++inward) { loops_then.push_back(fmt::format("{}.get_loops({})[-{}]", variable, whole, inward)); }

@@ -25,10 +25,10 @@ namespace {
 using workspace::Finding;
 using workspace::Snapshot;
 
-/// Runs of a schedule before a search for fewer steps ends.
+/// The largest number of runs in search of fewer steps.
 constexpr int most_tried = 400;
 
-/// Functions of Python that do nothing but answer.
+/// Functions of Python without effects.
 constexpr std::string_view quiet_calls[] = {"range", "len", "zip", "enumerate", "reversed", "sorted", "list", "tuple", "int", "min", "max", "sum", "dict", "set", "divmod"};
 
 /// True for a statement that only schedules: calls of primitives and look-ups, calls of functions that get the schedule, names for their results, and
@@ -78,7 +78,7 @@ void note_names(const syntax::Node& root, std::vector<Name>& names) {
 auto repairs_of(const Snapshot& snapshot, const Finding& finding) -> std::vector<TextRewrite> {
   std::vector<TextRewrite> out;
   for (const std::string& remedy : finding.remedies) {
-    // The text around is cut off and put back: only where the call goes matters.
+    // Only the place of the call changes: the text around it stays.
     std::string call = snapshot.text().substr(finding.span.begin, finding.span.end - finding.span.begin);
     std::string after = script::repaired(call, {0, static_cast<uint32_t>(call.size())}, remedy);
     if (after.empty()) { continue; }
@@ -148,7 +148,7 @@ auto switch_block_spelling(const Snapshot& snapshot) -> TextRewrite {
 auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   TextRewrite rewrite;
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return rewrite; }
   rewrite.title = fmt::format("Explain `{}` in comments", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   if (body.def == nullptr) { return rewrite; }
@@ -191,7 +191,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr && !schedule->form.is_nested ? std::optional(schedule->form) : std::nullopt;
-  // A helper beside a method would be another method.
+  // Beside a method the helper would become a method.
   if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   const bool is_top = schedule->place != SIZE_MAX;
   Span steps{UINT32_MAX, 0};
@@ -215,7 +215,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     if (std::find(list.begin(), list.end(), entity) == list.end()) { list.push_back(entity); }
   };
   std::string schedule_name = form->variable.str();
-  // At the top, names bound by these statements are the file's; all others of the file are there for every function.
+  // At the top of the file the names bound by these statements are the file's; other names of the file are visible in every function.
   Span whole = snapshot.syntax().resolve({schedule->decl, body.def->span.begin, body.def->span.end, 0}).value_or(Span{});
   auto is_local = [&](const Entity& entity) {
     bool is_here = entity.function == (is_top ? DeclId{} : schedule->decl);
@@ -267,7 +267,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
 
 namespace {
 
-/// The lines below the head of a schedule function, without their indentation, with what it calls its schedule renamed.
+/// The lines below the head of a schedule function, without their indentation, with its variable for the schedule renamed.
 auto statements_of(std::string_view function_text, const std::string& variable) -> std::vector<std::string> {
   std::vector<std::string> lines;
   bool is_below = false;
@@ -302,7 +302,7 @@ auto statements_of(std::string_view function_text, const std::string& variable) 
   return lines;
 }
 
-/// Does a statement do something to the schedule, or take something from it?
+/// True for a statement that changes the schedule, or reads something from it.
 auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRModule& before, Name variable) -> bool {
   if (step != nullptr && (!step->named.empty() || (step->after != nullptr && before && !before.same_as(step->after->module())))) { return true; }
   bool found = false;
@@ -315,7 +315,7 @@ auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRMo
   return found;
 }
 
-/// Whole lines of steps, with what a search wrote above them: it is of the steps that go. Nothing before `least`.
+/// The whole lines of steps, with the comments that a search wrote above them. Begins at `least` or later.
 auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> Span {
   Span out = lines;
   for (uint32_t line = snapshot.lines().line_of(lines.begin); line > 0; --line) {
@@ -343,10 +343,10 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());
     return rewrite;
   }
-  // Python's form in place of a function that is handed its schedule would be another function for those who call it.
+  // The callers of a function that gets its schedule as argument cannot call one that makes its own.
   const bool keeps_head = form->made != nullptr || (form->decorator == nullptr && makes_schedules_itself(snapshot));
   if (!keeps_head) {
-    // The other one under the name that is there.
+    // The new function keeps the old name.
     ScheduleInFile written = in_form_of(snapshot, function_text);
     std::string text;
     for (char c : written.text) { c == '\n' ? text += eol : text += c; }
@@ -366,7 +366,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     return rewrite;
   }
   std::vector<std::string> lines = statements_of(function_text, form->variable.str());
-  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled ? &schedule.run->steps : nullptr;
+  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled() ? &schedule.run->steps : nullptr;
   std::vector<bool> is_replaced(body.statements.size(), false);
   for (size_t i = form->made != nullptr ? form->made_at + 1 : 0; i < body.statements.size(); ++i) {
     const script::Step* step = run != nullptr && i < run->size() ? &(*run)[i] : nullptr;
@@ -379,7 +379,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     }
     return false;
   };
-  // Statements that stay must not use what goes, nor what is bound anew.
+  // Statements that stay must not use names that the replaced statements bound, or that the new ones bind.
   NameTable names = names_of(snapshot);
   std::vector<uint32_t> gone;
   for (const Occurrence& o : names.occurrences) {
@@ -431,7 +431,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
 auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite {
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled()) { return rewrite; }
   rewrite.title = fmt::format("Minimise `{}`", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   auto failing = [](const script::ScheduleRun& run) -> const script::Step* {
@@ -449,7 +449,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     return rewrite;
   }
   IRModule wanted = failed == nullptr ? schedule->run->result->module() : IRModule();
-  // A document of our own, from which statements are taken one by one, the last one first: what stands before it need not run again.
+  // A copy of the document, from which statements are removed one by one, the last one first, so that those before need not run again.
   workspace::Document document(snapshot.name(), snapshot.version(), snapshot.text(), snapshot.modules());
   Name name = schedule->name;
   auto holds = [&] {
@@ -464,7 +464,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     return false;
   };
   if (!holds()) { return rewrite; }
-  // Whole lines of each statement; those that share their lines with another stay.
+  // Only statements with lines of their own can go.
   std::vector<Span> lines;
   std::vector<bool> is_removed(body.statements.size(), false);
   std::vector<bool> is_fixed(body.statements.size(), false);
@@ -491,7 +491,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
   }
   size_t left = body.statements.size();
   int tried = 0;
-  // Several at once first: a pair that undoes itself cannot go one by one.
+  // Try several at once first: two statements that undo each other can only go together.
   for (size_t size : {8, 4, 2, 1}) {
     for (size_t end = lines.size(); end >= size && tried < most_tried && !cancel.is_cancelled(); --end) {
       size_t begin = end - size;

@@ -29,12 +29,12 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
     return out;
   };
   const script::ScheduleRun* run = schedule.run.get();
-  if (run == nullptr || !schedule.is_settled || !run->is_complete || run->result == nullptr) { return refuse(fmt::format("`{}` does not run to its end", schedule.name.view())); }
+  if (run == nullptr || !schedule.is_settled() || !run->is_complete || run->result == nullptr) { return refuse(fmt::format("`{}` does not run to its end", schedule.name.view())); }
   auto where = snapshot.resolve(schedule.where);
   const syntax::PlacedItem* item = where ? snapshot.syntax().item_at(where->begin) : nullptr;
   if (item == nullptr) { return refuse(fmt::format("`{}` is not in the text any more", schedule.name.view())); }
   IRModule module = run->result->module();
-  // Python reads what is written only where these are imported; TIRScript knows them.
+  // Python needs these imports to read the program; TIRScript knows the names.
   if (snapshot.name().ends_with(".py") && (!contains_name(snapshot.text(), "T") || (module->functions.size() > 1 && !contains_name(snapshot.text(), "I")))) {
     return refuse("the program would be written with `T` and `I`, as `from tvm.script import ir as I, tir as T` makes them, and the file does not import them so");
   }
@@ -61,7 +61,7 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   Insertion insertion = insertion_behind(snapshot, item->end(), text);
   out.edits.push_back({{insertion.offset, insertion.offset}, std::move(insertion.text)});
 
-  // As a reader will find it.
+  // Parse the text again, as a reader will.
   workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), out.edits), snapshot.modules());
   document.check();
   workspace::SnapshotPtr after = document.snapshot();

@@ -1,4 +1,4 @@
-// Lowering and emitting for a look: see stages.h.
+// Lowering and printing code: see stages.h.
 #include "lsp/features/stages.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ auto printed(const IRModule& module) -> StageText {
     line += static_cast<uint32_t>(std::count(out.text.begin() + static_cast<std::ptrdiff_t>(at), out.text.begin() + range.begin, '\n'));
     at = range.begin;
     add_step(out, line, range.node->origin.step);
-    // Loops of one `T.grid` share a line: it is the outermost's.
+    // Loops of one `T.grid` share a line, which counts for the outermost.
     if (out.lines.empty() || out.lines.back().first != line) { out.lines.emplace_back(line, range.node->origin); }
   }
   return out;
@@ -54,7 +54,7 @@ auto number_behind(std::string_view line, std::string_view mark) -> std::optiona
   return at == std::string_view::npos ? std::nullopt : std::optional(number_at(line, at + mark.size()));
 }
 
-/// The places that code was made with have numbers for lines: those of `origins`, from 1.
+/// Debug locations in code use indices into `origins` (from 1) as line numbers.
 class Emitted {
  public:
   explicit Emitted(const std::vector<Origin>& origins) : origins_(origins) {}
@@ -85,7 +85,7 @@ void each_line(std::string_view text, F&& f) {
   }
 }
 
-/// Without what only debuggers read.
+/// The text without debug information.
 auto tidy_assembly(const std::string& text, const std::vector<Origin>& origins) -> StageText {
   Emitted emitted(origins);
   size_t place = 0;
@@ -103,9 +103,9 @@ auto tidy_assembly(const std::string& text, const std::vector<Origin>& origins) 
     bool is_marker = line.starts_with(".Ltmp") || line.starts_with(".Lfunc_") || line.starts_with(".Ldebug");
     if (is_debug || is_marker || word.starts_with(".cfi_") || word.starts_with(".file") || word.starts_with(".ident") || word.starts_with(".addrsig")) { return; }
     if (word.starts_with(".type") || word.starts_with(".globl")) { place = 0; }
-    // Which loops are around which, line by line: the views of the program say it better.
+    // Drop comments about nesting of loops: the views of the program show it better.
     if (word.starts_with("#") && word.find("Loop") != std::string_view::npos) { return; }
-    // Comments name the places by number: those are ours alone. Others stand far out.
+    // Remove our own comments with the numbers of places, and the padding in front of others.
     size_t comment = std::min(line.find("# place:"), line.size());
     std::string shown(line.substr(0, comment));
     while (!shown.empty() && (shown.back() == ' ' || shown.back() == '\t')) { shown.pop_back(); }
@@ -159,7 +159,7 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
   }
   IRModule module = given;
   if (!symbol.empty() && module->functions.size() == 1) {
-    // Nobody looks for a function `main`: the symbol is the name that the program has in the file.
+    // A function `main` is called by the name that the program has in the file.
     const auto& [name, function] = *module->functions.begin();
     PrimFuncNode named = *function;
     named.attrs = with_attr(named.attrs, "global_symbol", std::string(symbol));
@@ -211,7 +211,7 @@ auto stage_name(Stage stage) -> std::string_view {
 
 auto stage_text(const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) -> StageText {
   if (stage == Stage::State) { return printed(module); }
-  // A view is asked for again with every move of the cursor: the last one is kept.
+  // The editor asks for a view with every move of the cursor, so the last one is remembered.
   struct Kept { IRModule module; Stage stage; std::string symbol; std::string target; StageText made; };
   static thread_local std::optional<Kept> kept;
   if (!kept || !kept->module.same_as(module) || kept->stage != stage || kept->symbol != symbol || kept->target != target) {

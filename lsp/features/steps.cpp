@@ -12,8 +12,8 @@ namespace loopsmith::lsp {
 
 namespace {
 
-/// Of several schedules that a function makes, the one that a place is about: what the statement makes, what it names, what it changed; else
-/// what the statement above is about.
+/// Of several schedules that a function makes, the one that the statement at a place works on: the one that it makes, names, or changed; else that of
+/// the statement above.
 auto among(const workspace::Snapshot& snapshot, const std::vector<const script::FileSchedule*>& made, Origin at) -> const script::FileSchedule* {
   auto def = syntax::function_of(made.front()->item);
   size_t index = 0;
@@ -26,7 +26,7 @@ auto among(const workspace::Snapshot& snapshot, const std::vector<const script::
       if (is_made) { here = one; }
     }
     if (here != nullptr) { return here; }
-    // The variable is that of the last one it was given to.
+    // A variable means the last schedule that was assigned to it.
     auto span = snapshot.resolve(stmt.origin());
     std::string_view text = span ? std::string_view(snapshot.text()).substr(span->begin, span->end - span->begin) : std::string_view();
     size_t first = std::string_view::npos;

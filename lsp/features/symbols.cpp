@@ -5,6 +5,7 @@
 
 #include "frontend/lower.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -30,12 +31,7 @@ struct View {
 
 auto one_line(std::string text, size_t limit = 60) -> std::string {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > limit) {
-    size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) { --end; }
-    text = text.substr(0, end) + "…";
-  }
-  return text;
+  return text.size() > limit ? std::string(first_bytes(text, limit)) + "…" : text;
 }
 
 /// "T.block" of `T.block("C")`.
@@ -47,16 +43,16 @@ auto last_name(const syntax::Expr& callee) -> std::string_view {
 
 void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
 
-/// The steps of a schedule, by their numbers; how each went, where the schedule has run.
+/// The numbered steps of a schedule, with their results where the schedule has run.
 void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
   const script::ScheduleRun* run = nullptr;
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
-    if (schedule.decl == function.decl && schedule.is_settled) { run = schedule.run.get(); }
+    if (schedule.decl == function.decl && schedule.is_settled()) { run = schedule.run.get(); }
   }
-  // Each statement went as it did for the schedule that it is about.
+  // The result of a statement is that of the schedule that it works on.
   auto run_at = [&](const Span& span) -> const script::ScheduleRun* {
     const script::FileSchedule* about = run != nullptr ? schedule_at(view.snapshot, span.begin) : nullptr;
-    return about != nullptr && about->is_settled ? about->run.get() : run;
+    return about != nullptr && about->is_settled() ? about->run.get() : run;
   };
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     Symbol step;
@@ -114,7 +110,7 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
     if (is_program) { add_buffers(view, *function, symbol.children); }
     is_schedule ? add_steps(view, *function, symbol.children) : add_symbols(view, function->body, symbol.children, depth + 1);
   } else if (const auto* other = statement.as<syntax::OpaqueStmt>()) {
-    // Of what is no part of the language, a coroutine still is a function to go to; what is in it is not known.
+    // A coroutine is not part of the language, but still listed as a function, without its contents.
     const syntax::Identifier* name = other->what == "async" ? name_of_coroutine(view, *other) : nullptr;
     if (name == nullptr) { return; }
     symbol.kind = SymbolKind::Function;
@@ -166,7 +162,7 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
   } else {
     return;
   }
-  // LSP wants the name inside the whole, and some name: a half-typed `def` has neither.
+  // LSP requires a name inside the whole span; a half-typed `def` has neither.
   symbol.name_span.begin = std::clamp(symbol.name_span.begin, symbol.span.begin, symbol.span.end);
   symbol.name_span.end = std::clamp(symbol.name_span.end, symbol.name_span.begin, symbol.span.end);
   if (symbol.name.empty()) { symbol.name = "?"; }
@@ -241,7 +237,7 @@ auto selection_spans(const Snapshot& snapshot, uint32_t offset) -> std::vector<S
   std::sort(spans.begin(), spans.end(), [](Span a, Span b) {
     return a.end - a.begin != b.end - b.begin ? a.end - a.begin < b.end - b.begin : a.begin < b.begin;
   });
-  // Neighbours that meet at the offset are not inside one another: the chain takes the first that fits.
+  // Two neighbours that meet at the offset are not nested: the first one that fits is taken.
   std::vector<Span> chain;
   for (Span span : spans) {
     if (chain.empty() || (span != chain.back() && span.begin <= chain.back().begin && span.end >= chain.back().end)) {

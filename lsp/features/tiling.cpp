@@ -29,7 +29,7 @@ auto sizes_for(int64_t extent, std::span<const int64_t> usual) -> std::vector<in
   return out;
 }
 
-/// Statements made one after the other, with names for what each of them gives.
+/// Statements made one after the other, with names for their results.
 class Chain {
  public:
   explicit Chain(const InsertionPoint& point) : point_(point), schedule_(point.schedule) {}
@@ -39,7 +39,7 @@ class Chain {
   [[nodiscard]] auto func() const -> const schedule::FuncState& { return *schedule_.state().func(schedule_.func_working_on()); }
   /// The loop or block of an id in the state now, as an argument.
   [[nodiscard]] auto argument(NodeId id) const -> schedule::Value { return schedule::Value(schedule::LoopRV{static_cast<uint32_t>(func().find(id)->index)}); }
-  /// The loops that it gave; empty: it was refused.
+  /// The resulting loops; empty: the call was refused.
   auto make(std::string_view primitive, const std::vector<schedule::Value>& first) -> std::vector<NodeId> {
     const schedule::Primitive* row = schedule::find_primitive(primitive);
     schedule::Move move{row, first};
@@ -120,7 +120,7 @@ auto tiling_offered(const InsertionPoint& point, const schedule::FuncState& func
       offered.title = fmt::format("Tile `{}` and `{}` by {} x {}", called(focus), called(*inner), down, across);
     }
   }
-  // Between statements stands what stands between them and their neighbours.
+  // Statements are separated like their neighbours.
   size_t last = point.before.rfind('\n');
   std::string between = last != std::string::npos ? point.before.substr(last) : point.after;
   offered.text = fmt::format("{}", fmt::join(best, between));

@@ -31,7 +31,7 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
   return std::min(at + column, std::min(view.text.find('\n', at), view.text.size()));
 }
 
-/// The innermost loop or block there. Of loops that share a head: the one whose variable it is, else on the head the outermost.
+/// The innermost loop or block at a place. In a head that several loops share the one whose variable is there, else the outermost.
 auto place_at(const View& view, size_t at) -> const PrintedRange* {
   size_t line = at == 0 ? 0 : view.text.rfind('\n', at - 1) + 1;
   // The indentation of a line belongs to its statement.
@@ -122,7 +122,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   auto add = [&](const schedule::Move& move) {
     ViewMove one;
     for (const schedule::Value& value : move.values) {
-      // In a move, a variable stands for the place of its number.
+      // In a call, the variable of a number stands for the place with that number.
       const auto* loop = value.as<schedule::LoopRV>();
       if (loop == nullptr || loop->var >= func->places().size()) { continue; }
       NodeId id = func->places()[loop->var].id;
@@ -190,7 +190,7 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {
       auto info = place != nullptr ? hover_place(function, place->id, machine) : std::nullopt;
-      // A word is of the function whose loops are around it; above all loops, of the one that has it.
+      // A word belongs to the function whose loops are around it; outside of loops, to the function that has a buffer of that name.
       bool is_here = place == nullptr || info.has_value();
       bool is_on_name = place != nullptr && place->name_begin <= offset && offset <= place->name_end;
       if (auto buffer = is_here && !word.empty() && !is_on_name ? hover_buffer(function, Name(word)) : std::nullopt) {

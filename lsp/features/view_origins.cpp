@@ -15,7 +15,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// More of them say nothing.
+/// Longer lists are no help.
 constexpr size_t most_makers = 16;
 constexpr size_t most_places = 100;
 constexpr size_t most_blamed = 4;
@@ -49,7 +49,7 @@ auto makers_of(const script::ScheduleRun& run, size_t count, NodeId id) -> std::
     const schedule::State* before = state_after(run, step);
     const schedule::State* after = state_after(run, step + 1);
     if (before == nullptr || after == nullptr) { continue; }
-    // The same one in another form; or else what the step used up: `i` of `sch.split(i)`.
+    // The same loop in another form, or the loop that the step consumed: `i` of `sch.split(i)`.
     if (before->find(made.id)) {
       todo.push_back({step, made.id});
       continue;
@@ -78,7 +78,7 @@ auto origins_in_view(const Snapshot& snapshot, std::string_view fragment, uint32
     }
     if (!spans.empty()) { return spans; }
   }
-  // The nearest line above that came from somewhere; of code, where lines are no parts of others, the line itself.
+  // The nearest line above with an origin; in code, whose lines are not nested, the line itself.
   bool is_exact = fragment.ends_with(":llvm") || fragment.ends_with(":asm");
   uint32_t from = line;
   for (const auto& [at, span] : view->sources) {
@@ -99,7 +99,7 @@ auto code_of_view(const Snapshot& snapshot, std::string_view fragment, uint32_t 
   std::string state(fragment.substr(0, fragment.rfind(':')));
   auto code = view ? view_of(snapshot, state + ":asm") : std::nullopt;
   if (!code || code->is_behind) { return std::nullopt; }
-  // Whole lines: of a store, code comes of the value too.
+  // Whole lines, because a store and its value are code of the same line.
   std::vector<Span> meant;
   const LineIndex& source = snapshot.lines();
   for (const auto& [at, span] : view->sources) {

@@ -144,7 +144,7 @@ auto view_address(std::string_view uri) -> std::string {
 }
 
 auto view_at(const Snapshot& snapshot, uint32_t cursor, Stage stage) -> std::optional<View> {
-  // A view that an editor has opened as a text is no program of the user's, and has no views of its own.
+  // A view that is open as a text is no program of the user, and has no views of its own.
   if (snapshot.name().starts_with(view_scheme)) { return std::nullopt; }
   uint32_t at = on_statement(snapshot, cursor);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);

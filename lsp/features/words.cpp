@@ -16,7 +16,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// The word around a byte and, where it is an attribute, what stands before its dot.
+/// The word around a byte and, for an attribute, the text before its dot.
 struct Word {
   Span span;
   std::string_view text;
@@ -118,7 +118,7 @@ auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
   return info;
 }
 
-/// A name of the file: what is written where it is bound.
+/// The hover on a name of the file: the line that binds it.
 auto describe_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);

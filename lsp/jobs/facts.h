@@ -50,7 +50,7 @@ struct JobFacts {
   double plain_seconds = 0;   // of a measurement: the program as written
   double share = 0;           // of a search: its best as a share of the roofline; 0: not known
   bool is_equal = false;      // of a comparison: the results are the same
-  std::string extent;         // of a comparison, how much was compared and how close it is: "2 inputs, max 1 ulp, seed 8"
+  std::string extent;         // of a comparison, how much was compared and how close it is: "2 inputs, no error, seed 8"
   std::string difference;     // of a comparison: the first result that differs
   std::string hole_state;     // of a search for a hole: the program there, as `Hole::state` names it
   std::string schedule_text;  // of a search: the schedule that it found

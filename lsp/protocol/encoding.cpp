@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "support/text.h"
+
 namespace loopsmith::lsp {
 namespace {
-
-auto is_continuation(char byte) -> bool { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
 /// Units of the code point that starts with this byte.
 auto units(char first, Encoding encoding) -> uint32_t {
@@ -15,7 +15,7 @@ auto units(char first, Encoding encoding) -> uint32_t {
 
 /// The start of the code point that a byte belongs to.
 auto align(std::string_view line, uint32_t bytes) -> uint32_t {
-  while (bytes > 0 && bytes < line.size() && is_continuation(line[bytes])) { --bytes; }
+  while (bytes > 0 && bytes < line.size() && is_inside_character(line[bytes])) { --bytes; }
   return bytes;
 }
 
@@ -38,7 +38,7 @@ auto column_to_bytes(std::string_view line, uint32_t column, Encoding encoding) 
     uint32_t width = units(line[bytes], encoding);
     if (width > column) { break; }
     column -= width;
-    do { ++bytes; } while (bytes < size && is_continuation(line[bytes]));
+    do { ++bytes; } while (bytes < size && is_inside_character(line[bytes]));
   }
   return bytes;
 }
@@ -48,7 +48,7 @@ auto bytes_to_column(std::string_view line, uint32_t bytes, Encoding encoding) -
   if (encoding == Encoding::Utf8) { return bytes; }
   uint32_t column = 0;
   for (uint32_t i = 0; i < bytes; ++i) {
-    if (!is_continuation(line[i])) { column += units(line[i], encoding); }
+    if (!is_inside_character(line[i])) { column += units(line[i], encoding); }
   }
   return column;
 }

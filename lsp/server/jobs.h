@@ -127,7 +127,7 @@ class Jobs {
     JobKind kind = JobKind::Tune;
     std::string schedule;
     std::optional<bool> is_equal;   // of a comparison
-    std::string extent;             // the same: "2 inputs, max 1 ulp, seed 8"; empty: not said
+    std::string extent;             // the same: "2 inputs, no error, seed 8"; empty: not said
     std::vector<Json> rows;         // of a measurement, or the results of a run
     std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_told{};  // when the worker heard of progress

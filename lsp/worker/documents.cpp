@@ -8,6 +8,7 @@
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/faults.h"
 #include "lsp/worker/worker.h"
+#include "script/run.h"
 
 namespace loopsmith::lsp {
 namespace {

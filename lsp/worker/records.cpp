@@ -99,7 +99,7 @@ auto RecordsOfPrograms::draws(const IRModule& program, const schedule::Draw& dra
 
 auto RecordsOfPrograms::is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool {
   syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
-  if (!item || schedule.run == nullptr || !schedule.is_settled) { return false; }
+  if (!item || schedule.run == nullptr || !schedule.is_settled()) { return false; }
   auto certificate = workspace::certificate_in(item->text);
   if (!certificate) { return false; }
   const workspace::Program* program = nullptr;

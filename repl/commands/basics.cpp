@@ -1,4 +1,4 @@
-// Commands that move about: help, load, programs, with, undo, redo, goto, steps, target, quit.
+// Commands that move in the session: help, load, programs, with, undo, redo, goto, steps, tree, branch, set, watch, target, quit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "schedule/primitive.h"
 #include "script/reference.h"
 #include "script/refusals.h"
+#include "support/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -34,8 +35,8 @@ auto number(const std::vector<std::string>& arguments, size_t otherwise, size_t&
   return true;
 }
 
-// What a primitive would do in this state: at each loop and block the first legal call, numbered, with what it would change; at how many it
-// is refused, and why at the first. With the name of a loop or block, there alone.
+// Lists the calls of a primitive that are legal in this state: the first one at each loop and block, numbered, with its effect; then the number of
+// places that refuse it, with the reason at the first. With the name of a loop or block, only the calls there.
 auto what_here(Session& session, const schedule::Primitive& primitive, const std::string& place_name) -> bool {
   const schedule::FuncState* func = session.has_program() ? session.schedule().state().func(session.function()) : nullptr;
   if (func == nullptr || !func->is_schedulable() || primitive.is_pure) { return true; }
@@ -73,12 +74,12 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
       if (!tried.ok() || tried->after.module().same_as(session.module())) { continue; }
       choices.push_back(tried->statement);
       const schedule::FuncState* after = tried->after.state().func(session.function());
-      std::string told = after != nullptr ? cost::gain_text(cost::gain(*func, *after, core).value_or(1)) : std::string();
-      std::string did = describe_effect(session.schedule(), tried->after);
-      size_t colon = did.find(": ");
-      std::string said = colon != std::string::npos ? did.substr(colon + 2) : structural_equal(tried->after.module(), session.module()) ? "changes nothing" : "no loop is made and none is gone";
-      if (!told.empty()) { said += "; " + told + " by estimate"; }
-      out += fmt::format("  {:>3}) {}\n", choices.size(), tried->statement) + list_row("", said, 9, session.host().width);
+      std::string gain = after != nullptr ? cost::gain_text(cost::gain(*func, *after, core).value_or(1)) : std::string();
+      std::string effect = describe_effect(session.schedule(), tried->after);
+      size_t colon = effect.find(": ");
+      std::string about = colon != std::string::npos ? effect.substr(colon + 2) : structural_equal(tried->after.module(), session.module()) ? "changes nothing" : "the loops stay as they are";
+      if (!gain.empty()) { about += "; " + gain + " by estimate"; }
+      out += fmt::format("  {:>3}) {}\n", choices.size(), tried->statement) + list_row("", about, 9, session.host().width);
     }
     if (!any && !moves.empty()) {
       if (refused++ == 0) { why = moves.front().why.front().message(); }
@@ -86,7 +87,7 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
   }
   std::string where = place_name.empty() ? "here" : "at " + place_name;
   if (legal == 0 && refused == 0) {
-    session.print("  " + where + "  nothing to try it on\n");
+    session.print("  " + where + "  it applies to nothing\n");
     return true;
   }
   std::string head = legal == 0 ? "  " + where + "  refused" : fmt::format("  {}  {} call{} legal{}", where, legal, legal == 1 ? " is" : "s are", legal > choices.size() ? ", such as" : "");
@@ -113,14 +114,14 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
       session.print(":" + std::string(c->name) + " " + std::string(c->arguments) + "\n  " + std::string(c->summary) + "\n");
       return true;
     }
-    session.complain("there is no primitive or command `" + name + "`\n");
+    session.complain("`" + name + "` is no primitive and no command\n");
     return false;
   }
   std::string text =
-      wrapped("Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. What a step changed is "
-              "shown; end the line with `;` to keep it quiet. `?split` explains a primitive and says what it would do here, `??i` what "
-              "made a loop what it is, `;ls` is for the shell, `]64` searches beside. `_` is what the last line gave, `_err` what was "
-              "refused last.", session.host().width) + "\n";
+      wrapped("Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. The change of each step is "
+              "shown; a `;` at the end of the line keeps it quiet. `?split` explains a primitive and lists its legal calls, `??i` lists the "
+              "steps that made a loop, `;ls` runs in the shell, `]64` searches in the background. `_` is the value of the last line, `_err` "
+              "the last failure.", session.host().width) + "\n";
   for (const Command& c : all_commands()) {
     text += list_row("  :" + std::string(c.name) + (c.arguments.empty() ? "" : " ") + std::string(c.arguments), c.summary, 26, session.host().width);
   }
@@ -143,7 +144,7 @@ auto load(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain(":load takes a file\n");
     return false;
   }
-  // What is no program is what somebody typed: a transcript, or lines.
+  // A file that is no program is a transcript, or lines of input.
   if (!arguments[0].ends_with(".tir") && !arguments[0].ends_with(".py")) {
     std::ifstream in(arguments[0], std::ios::binary);
     if (!in) {
@@ -170,7 +171,7 @@ auto programs(Session& session, const std::vector<std::string>& arguments) -> bo
       if (s.program_decl == d.item->decl) { session.print("      " + s.name.str() + "\n"); }
     }
   }
-  // Programs that stand in functions of Python, or that a function makes, come with the schedules they are made for.
+  // Programs inside functions of Python, or made by one, are listed with their schedules.
   for (const script::FileSchedule& s : session.schedules().all()) {
     bool is_listed = false;
     for (size_t i = 0; i < session.file().size(); ++i) { is_listed = is_listed || (session.file().declaration(i).is_program && session.file().declaration(i).item->decl == s.program_decl); }
@@ -193,7 +194,7 @@ auto with(Session& session, const std::vector<std::string>& arguments) -> bool {
 }
 
 auto show_place(const Session& session) -> void {
-  const Step& step = session.steps()[session.position()];
+  const SessionStep& step = session.steps()[session.position()];
   session.print(fmt::format("at step {}{}: {}\n", session.position(), step.label.empty() ? "" : " (" + step.label + ")",
                             step.line.empty() ? "the beginning" : script::one_line(step.line)));
 }
@@ -204,10 +205,10 @@ auto undo(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!number(arguments, 1, count)) { session.complain(":undo takes a number\n"); return false; }
   std::vector<size_t> path = session.path_to(session.position());
   if (count >= path.size()) {
-    session.complain(path.size() == 1 ? "there is nothing to undo\n" : fmt::format("there are only {} steps\n", path.size() - 1));
+    session.complain(path.size() == 1 ? "there is nothing to undo\n" : fmt::format("only {} can be undone\n", count_text(static_cast<int64_t>(path.size() - 1), "step")));
     return false;
   }
-  // `:redo` goes where one came from.
+  // `:redo` goes back the same way.
   session.go_to(path[path.size() - 1 - count]);
   show_place(session);
   return true;
@@ -242,43 +243,43 @@ auto go_to(Session& session, const std::vector<std::string>& arguments) -> bool 
 auto steps(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   for (size_t i : session.path_to(session.position())) {
-    const Step& step = session.steps()[i];
+    const SessionStep& step = session.steps()[i];
     session.print(fmt::format("{} {:<4}{}\n", i == session.position() ? ">" : " ", i, step.line.empty() ? "(the beginning)" : script::one_line(step.line)));
   }
   return true;
 }
 
-/// The tree for those who listen: a sentence a step, with where it can be gone on from there.
-auto told_tree(const Session& session, const std::vector<std::vector<size_t>>& below) -> std::string {
+/// The tree for screen readers: a sentence for each step, with the steps that follow it.
+auto spoken_tree(const Session& session, const std::vector<std::vector<size_t>>& below) -> std::string {
   std::string out;
   for (size_t i = 0; i < session.steps().size(); ++i) {
-    const Step& step = session.steps()[i];
+    const SessionStep& step = session.steps()[i];
     std::string text = fmt::format("Step {}", i);
     if (i == session.position()) { text += ", where you are"; }
     if (!step.label.empty()) { text += ", named " + step.label; }
-    if (step.seconds > 0) { text += ", timed at " + seconds_text(step.seconds); }
+    if (step.seconds > 0) { text += ", timed at " + duration_text(step.seconds); }
     text += step.line.empty() ? ": the beginning." : ": " + script::one_line(step.line) + ".";
     if (i > 0 && step.parent + 1 != i) { text += fmt::format(" It follows step {}.", step.parent); }
     const std::vector<size_t>& next = below[i];
     if (next.size() > 1) {
-      text += fmt::format(" The ways part here, to steps {}", next[0]);
+      text += fmt::format(" It is followed by steps {}", next[0]);
       for (size_t j = 1; j < next.size(); ++j) { text += fmt::format("{} {}", j + 1 == next.size() ? " and" : ",", next[j]); }
       text += ".";
     } else if (next.empty()) {
-      text += i == session.position() ? " Nothing was done after it." : " Nothing was done after it; " + fmt::format("`:goto {}` goes there.", i);
+      text += i == session.position() ? " No step follows it." : " No step follows it; " + fmt::format("`:goto {}` goes there.", i);
     }
     out += wrapped(text, session.host().width) ;
   }
   return out;
 }
 
-// Steps one behind the other stand one below the other; where the tree forks, every branch is indented.
+// Steps of one branch stand below each other; where the tree forks, every branch is indented.
 auto tree(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<std::vector<size_t>> below(session.steps().size());
   for (size_t i = 1; i < session.steps().size(); ++i) { below[session.steps()[i].parent].push_back(i); }
   if (session.settings().plain) {
-    session.show(told_tree(session, below));
+    session.show(spoken_tree(session, below));
     return true;
   }
   bool ascii = session.settings().ascii;
@@ -288,11 +289,11 @@ auto tree(Session& session, const std::vector<std::string>&) -> bool {
   while (!pending.empty()) {
     Entry entry = std::move(pending.back());
     pending.pop_back();
-    const Step& step = session.steps()[entry.step];
+    const SessionStep& step = session.steps()[entry.step];
     std::string line = fmt::format("{} {}{}{:<3} {}", entry.step == session.position() ? ">" : " ", entry.lead, entry.branch, entry.step,
                                    step.line.empty() ? "(the beginning)" : script::one_line(step.line));
     if (!step.label.empty()) { line += "  [" + step.label + "]"; }
-    if (step.seconds > 0) { line += "  " + seconds_text(step.seconds); }
+    if (step.seconds > 0) { line += "  " + duration_text(step.seconds); }
     out += line + "\n";
     std::string lead = entry.lead;
     if (!entry.branch.empty()) { lead += entry.branch == (ascii ? "`- " : "└─ ") ? "   " : ascii ? "|  " : "│  "; }
@@ -312,12 +313,12 @@ auto branch(Session& session, const std::vector<std::string>& arguments) -> bool
   if (arguments.empty()) {
     bool any = false;
     for (size_t i = 0; i < session.steps().size(); ++i) {
-      const Step& step = session.steps()[i];
+      const SessionStep& step = session.steps()[i];
       if (step.label.empty()) { continue; }
       any = true;
-      session.print(fmt::format("{} {:<16} step {}{}\n", i == session.position() ? ">" : " ", step.label, i, step.seconds > 0 ? ", " + seconds_text(step.seconds) : ""));
+      session.print(fmt::format("{} {:<16} step {}{}\n", i == session.position() ? ">" : " ", step.label, i, step.seconds > 0 ? ", " + duration_text(step.seconds) : ""));
     }
-    if (!any) { session.print("no step has a name; `:branch NAME` gives this one one\n"); }
+    if (!any) { session.print("no step has a name; `:branch NAME` names this one\n"); }
     return true;
   }
   const std::string& name = arguments[0];
@@ -326,7 +327,7 @@ auto branch(Session& session, const std::vector<std::string>& arguments) -> bool
     return false;
   }
   session.label(name);
-  session.print(fmt::format("step {} is `{}`: `:goto {}` comes back to it\n", session.position(), name, name));
+  session.print(fmt::format("step {} is `{}`; `:goto {}` returns to it\n", session.position(), name, name));
   return true;
 }
 
@@ -334,12 +335,12 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
   Settings& settings = session.settings();
   struct Row { const char* name; bool* flag; size_t* number; const char* what; };
   size_t height = session.height();
-  const Row rows[] = {{"diff", &settings.diff, nullptr, "what a step changed is shown"},
+  const Row rows[] = {{"diff", &settings.diff, nullptr, "show the change of each step"},
                       {"context", nullptr, &settings.context, "unchanged lines around a change"},
-                      {"pager", &settings.pager, nullptr, "long answers a screen at a time, on a terminal"},
-                      {"ascii", &settings.ascii, nullptr, "trees drawn with plain characters"},
-                      {"plain", &settings.plain, nullptr, "sentences instead of pictures, for those who listen"},
-                      {"height", nullptr, &height, "lines of the screen: programs over it are folded; 0: none is"}};
+                      {"pager", &settings.pager, nullptr, "show long answers a screen at a time, on a terminal"},
+                      {"ascii", &settings.ascii, nullptr, "draw trees with plain characters"},
+                      {"plain", &settings.plain, nullptr, "sentences instead of pictures, for screen readers"},
+                      {"height", nullptr, &height, "lines of the screen; longer programs are folded, with 0 none"}};
   if (arguments.empty()) {
     for (const Row& row : rows) { session.print(fmt::format("  {:<8} {:<4} {}\n", row.name, row.flag ? (*row.flag ? "on" : "off") : std::to_string(*row.number), row.what)); }
     return true;
@@ -353,22 +354,22 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
       if (row.number == &height) { settings.height = height; }
       return true;
     }
-    session.complain(fmt::format("`{}` is {}\n", row.name, row.flag ? "`on` or `off`" : "a number up to 1000"));
+    session.complain(fmt::format("`{}` takes {}\n", row.name, row.flag ? "`on` or `off`" : "a number up to 1000"));
     return false;
   }
   session.complain(":set takes a name and a value: `:set diff off`; `:set` alone lists them\n");
   return false;
 }
 
-// Does the work of `:load` and `:with` again whenever the file is written, until Ctrl-C.
+// Loads the file and applies the schedule again whenever the file is written, until Ctrl-C.
 auto watch(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() > 1) { session.complain(":watch takes the name of a schedule, or nothing\n"); return false; }
   if (!arguments.empty() && !session.begin("", arguments[0])) { return false; }
-  CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
+  CancelToken token = session.interrupt();
   std::error_code problem;
   auto seen = std::filesystem::last_write_time(session.source(), problem);
-  if (problem) { session.complain("`" + session.path() + "` is no file\n"); return false; }
+  if (problem) { session.complain("cannot watch `" + session.path() + "`: it is no file\n"); return false; }
   session.print("watching " + session.path() + "; Ctrl-C ends it\n");
   std::string before = session.module_text();
   while (!token.is_cancelled()) {
@@ -413,19 +414,19 @@ auto quit(Session& session, const std::vector<std::string>&) -> bool {
 
 }  // namespace
 
-const Command help_command{"help", "[NAME [LOOP|BLOCK]]", "this list, or what a primitive or command does, and what a primitive would do here", help};
-const Command load_command{"load", "FILE", "reads a file and begins with its first program; does what a transcript did", load};
-const Command programs_command{"programs", "[NAME]", "programs and schedules of the file; begins with another one", programs};
+const Command help_command{"help", "[NAME [LOOP|BLOCK]]", "this list, or the explanation of a primitive or command, and the legal calls of a primitive here", help};
+const Command load_command{"load", "FILE", "reads a file and begins with its first program; executes the inputs of a transcript", load};
+const Command programs_command{"programs", "[NAME]", "lists programs and schedules of the file, or begins with another program", programs};
 const Command with_command{"with", "SCHEDULE", "begins with a schedule of the file applied", with};
 const Command undo_command{"undo", "[N]", "takes back the last step, or N", undo};
-const Command redo_command{"redo", "[N]", "does it again", redo};
+const Command redo_command{"redo", "[N]", "applies an undone step again", redo};
 const Command goto_command{"goto", "N|NAME", "goes to a step", go_to};
-const Command steps_command{"steps", "", "how one came here", steps};
-const Command tree_command{"tree", "", "all steps, those that were undone too", tree};
-const Command branch_command{"branch", "[NAME]", "gives this step a name to come back to; lists those there are", branch};
-const Command set_command{"set", "[NAME VALUE]", "how answers are shown", set};
+const Command steps_command{"steps", "", "the steps from the beginning to here", steps};
+const Command tree_command{"tree", "", "all steps, with those that were undone", tree};
+const Command branch_command{"branch", "[NAME]", "names this step, for `:goto`; lists the names", branch};
+const Command set_command{"set", "[NAME VALUE]", "settings of answers", set};
 const Command watch_command{"watch", "[SCHEDULE]", "begins again whenever the file is written, and shows the change", watch};
-const Command target_command{"target", "[TARGET]", "what code is made for", target};
+const Command target_command{"target", "[TARGET]", "the target that code is made for", target};
 const Command quit_command{"quit", "", "ends the session", quit};
 
 }  // namespace loopsmith::repl

@@ -18,6 +18,7 @@
 #include "runtime/jit.h"
 #include "script/refusals.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
@@ -26,7 +27,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// Blocks that lie farther apart than this share of the time say that something else was computing.
+/// Where blocks differ by more than this share of the time, something else was using the machine.
 constexpr double noisy = 0.05;
 
 auto compile(const Session& session, const IRModule& module) -> Result<runtime::JitModule> {
@@ -66,19 +67,19 @@ auto verify(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   interp::GateOptions options;
   options.max_seconds = 60;
-  if (session.host().interrupted) { options.cancel = session.host().interrupted(); }
+  options.cancel = session.interrupt();
   auto result = interp::compare_modules(session.original(), session.module(), session.function(), options);
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
   if (!result->equal) {
     session.complain("the schedule changes the result: " + result->difference + "\n");
     return false;
   }
-  session.print("the same results as the program as written (" + result->how + ")\n");
+  session.print("same results as the program as written (" + result->how + ")\n");
   return true;
 }
 
-// As written, the steps named (or the quickest that was measured before), and here: a block of each in turn, so that what else the
-// machine does meets all of them.
+// Times the program as written, the steps that are named (or the fastest one measured before), and the program here: a block of each in turn, so
+// that other work of the machine disturbs all of them alike.
 auto bench(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   struct Row { std::string name; size_t step; IRModule module; };
@@ -136,11 +137,11 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
     const runtime::Measurement& m = (*measured)[i];
     std::string share;
     if (peaks && peaks->fma_f32_all > 0 && flops > 0) { share = fmt::format(" {:3.0f}% of peak", 100 * m.gflops(flops) / peaks->fma_f32_all); }
-    std::string row = fmt::format("{:<{}} {:>10}  +-{:4.1f}% {:8.2f} GFLOP/s {:6.2f}x{}  n={}", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
+    std::string row = fmt::format("{:<{}} {:>10}  +-{:4.1f}% {:8.2f} GFLOP/s {:6.2f}x{}  n={}", rows[i].name, width, duration_text(m.seconds), m.deviation * 100, m.gflops(flops),
                                   (*measured)[0].seconds / m.seconds, share, m.blocks);
     std::string remarks = m.deviation > noisy ? "  noisy" : "";
     if (i > 0 && runtime::compare((*measured)[0], m).verdict == runtime::Speeds::Verdict::Same) { remarks += "  no difference"; }
-    // What the screen has no room for stands under the numbers.
+    // Remarks that do not fit the screen stand below the numbers.
     if (row.size() + remarks.size() > session.host().width) { remarks = remarks.empty() ? "" : "\n" + std::string(width - 1, ' ') + remarks; }
     session.print(row + remarks + "\n");
     session.measured(rows[i].step, m.seconds);
@@ -148,54 +149,34 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   return true;
 }
 
-// What a step buys: the program here beside the one that the other steps give without it. Without a number all steps in turn.
-auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
-  if (!needs_program(session)) { return false; }
-  std::vector<size_t> path = session.path_to(session.position());
-  std::vector<size_t> asked;
-  for (const std::string& text : arguments) {
-    auto step = session.find_step(text);
-    if (!step || *step == 0 || std::find(path.begin(), path.end(), *step) == path.end()) {
-      session.complain(fmt::format(":why takes steps by which one came here; `:steps` lists them\n"));
-      return false;
-    }
-    asked.push_back(*step);
-  }
-  bool is_all = asked.empty();
-  if (is_all) { asked.assign(path.begin() + 1, path.end()); }
-  if (asked.empty()) {
-    session.complain("there is no step yet\n");
-    return false;
-  }
-  struct Row { size_t step; IRModule module; std::string said; };
-  std::vector<Row> rows;
-  for (size_t step : asked) {
-    const Step& done = session.steps()[step];
-    if (is_all && !done.changes_program) { continue; }
-    if (done.is_whole) {
-      rows.push_back({step, {}, "is a whole schedule: `:bench` compares it with the program as written"});
-      continue;
-    }
-    Session::Without without = session.without(step);
-    if (without.failed != 0) {
-      rows.push_back({step, {}, fmt::format("is needed by step {}: {}", without.failed, without.why)});
-    } else if (!without.module || structural_equal(without.module, session.module())) {
-      rows.push_back({step, {}, "changes nothing: the program is the same without it"});
-    } else {
-      rows.push_back({step, without.module, {}});
-    }
-  }
+/// A step, and the program that the other steps make without it.
+struct WithoutStep {
+  size_t step;
+  IRModule module;        // none: there is nothing to time
+  std::string verdict;    // the reason for that
+};
+
+auto compare_without(Session& session, size_t step) -> WithoutStep {
+  if (session.steps()[step].is_whole) { return {step, {}, "is a whole schedule: `:bench` compares it with the program as written"}; }
+  Session::Without without = session.without(step);
+  if (without.failed != 0) { return {step, {}, fmt::format("is needed by step {}: {}", without.failed, without.why)}; }
+  if (!without.module || structural_equal(without.module, session.module())) { return {step, {}, "changes nothing: the program is the same without it"}; }
+  return {step, without.module, {}};
+}
+
+/// Times the program here, then those without a step; a program that cannot be compiled gets a verdict. None: reported.
+auto time_without(Session& session, std::vector<WithoutStep>& rows) -> std::optional<std::vector<runtime::Measurement>> {
   std::vector<runtime::JitModule> code;
-  for (Row& row : rows) {
+  for (WithoutStep& row : rows) {
     if (!row.module) { continue; }
     if (code.empty()) {
       auto here = compile(session, session.module());
-      if (!here.ok()) { session.report(here.diagnostics()); return false; }
+      if (!here.ok()) { session.report(here.diagnostics()); return std::nullopt; }
       code.push_back(std::move(here).value());
     }
     auto compiled = compile(session, row.module);
     if (!compiled.ok()) {
-      row.said = "without it the program cannot be compiled: " + compiled.diagnostics().front().message();
+      row.verdict = "without it the program cannot be compiled: " + compiled.diagnostics().front().message();
       row.module = {};
       continue;
     }
@@ -204,34 +185,60 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   std::vector<const runtime::JitFunction*> functions;
   for (runtime::JitModule& module : code) {
     auto function = module.find({});
-    if (!function.ok()) { session.report(function.diagnostics()); return false; }
+    if (!function.ok()) { session.report(function.diagnostics()); return std::nullopt; }
     functions.push_back(*function);
   }
-  std::vector<runtime::Measurement> measured;
-  if (functions.size() > 1) {
-    std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
-    runtime::BenchOptions options;
-    options.blocks = 15;
-    options.warm_up_seconds = 30e-3;
-    options.time_limit = 2.0 * static_cast<double>(functions.size());
-    auto timed = runtime::bench_interleaved(functions, sizes, options);
-    if (!timed.ok()) { session.report(timed.diagnostics()); return false; }
-    measured = std::move(timed).value();
-    session.print(fmt::format("here: {}\n", seconds_text(measured[0].seconds)));
-    session.measured(session.position(), measured[0].seconds);
+  if (functions.size() <= 1) { return std::vector<runtime::Measurement>(); }
+  std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
+  runtime::BenchOptions options;
+  options.blocks = 15;
+  options.warm_up_seconds = 30e-3;
+  options.time_limit = 2.0 * static_cast<double>(functions.size());
+  auto timed = runtime::bench_interleaved(functions, sizes, options);
+  if (!timed.ok()) { session.report(timed.diagnostics()); return std::nullopt; }
+  return std::move(timed).value();
+}
+
+auto gain_verdict(const runtime::Measurement& here, const runtime::Measurement& without) -> std::string {
+  std::string time = duration_text(without.seconds);
+  if (runtime::compare(here, without).verdict == runtime::Speeds::Verdict::Same) { return fmt::format("makes no difference beyond noise ({} without it)", time); }
+  if (without.seconds > here.seconds) { return fmt::format("saves {:.0f}% ({} without it)", 100 * (1 - here.seconds / without.seconds), time); }
+  return fmt::format("costs {:.0f}% ({} without it)", 100 * (here.seconds / without.seconds - 1), time);
+}
+
+// The gain of a step: times the program here beside the program that the other steps make without it. Without a number, of all steps.
+auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::vector<size_t> path = session.path_to(session.position());
+  std::vector<size_t> asked;
+  for (const std::string& text : arguments) {
+    auto step = session.find_step(text);
+    if (!step || *step == 0 || std::find(path.begin(), path.end(), *step) == path.end()) {
+      session.complain(":why takes steps on the way here; `:steps` lists them\n");
+      return false;
+    }
+    asked.push_back(*step);
+  }
+  bool is_all = asked.empty();
+  if (is_all) { asked.assign(path.begin() + 1, path.end()); }
+  if (asked.empty()) {
+    session.complain("no step was made yet\n");
+    return false;
+  }
+  std::vector<WithoutStep> rows;
+  for (size_t step : asked) {
+    if (!is_all || session.steps()[step].changes_program) { rows.push_back(compare_without(session, step)); }
+  }
+  auto measured = time_without(session, rows);
+  if (!measured) { return false; }
+  if (!measured->empty()) {
+    session.print(fmt::format("here: {}\n", duration_text(measured->front().seconds)));
+    session.measured(session.position(), measured->front().seconds);
   }
   size_t next = 1;
-  for (const Row& row : rows) {
-    std::string said = row.said;
-    if (row.module) {
-      const runtime::Measurement& m = measured[next++];
-      double share = m.seconds / measured[0].seconds - 1;
-      bool is_same = runtime::compare(measured[0], m).verdict == runtime::Speeds::Verdict::Same;
-      said = is_same ? fmt::format("makes no difference beyond noise ({} without it)", seconds_text(m.seconds))
-             : share > 0               ? fmt::format("buys {:.0f}%: {} without it", 100 * (1 - measured[0].seconds / m.seconds), seconds_text(m.seconds))
-                                       : fmt::format("costs {:.0f}%: {} without it", 100 * (measured[0].seconds / m.seconds - 1), seconds_text(m.seconds));
-    }
-    session.print(fmt::format("  {:<4}{}\n         {}\n", row.step, script::one_line(session.steps()[row.step].line), said));
+  for (const WithoutStep& row : rows) {
+    std::string verdict = row.module ? gain_verdict(measured->front(), (*measured)[next++]) : row.verdict;
+    session.print(fmt::format("  {:<4}{}\n         {}\n", row.step, script::one_line(session.steps()[row.step].line), verdict));
   }
   return true;
 }
@@ -243,7 +250,7 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
   std::vector<size_t> path = session.path_to(session.position());
   auto hole = std::find_if(path.rbegin(), path.rend(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(program); });
   workspace::ScheduleText form;
-  // Loops and blocks of the schedule before go where the search begins again from the program.
+  // Names of the schedule before are free where the search begins again with the program.
   size_t around = hole != path.rend() ? *hole : session.position();
   for (const auto& [name, value] : session.steps()[around].frame.scope->slots()) {
     if (hole != path.rend() || !is_handle(value)) { form.taken.insert(name.str()); }
@@ -262,7 +269,7 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
     done = session.execute_step(*readable);
     if (!done) { session.go_to(back); }
   } else {
-    done = session.adopt(*readable, "(tuned: " + seconds_text(seconds) + ")");
+    done = session.adopt(*readable, "(tuned: " + duration_text(seconds) + ")");
   }
   if (done) { session.measured(session.position(), seconds); }
   return done;
@@ -270,97 +277,119 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
 
 namespace {
 
-// `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
-auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
-  if (!needs_program(session)) { return false; }
-  std::vector<std::string> arguments = given;
-  bool is_background = false;
-  if (!arguments.empty() && arguments.back().ends_with('&')) {
-    is_background = true;
-    arguments.back().pop_back();
-    if (arguments.back().empty()) { arguments.pop_back(); }
-  }
-  // At a place for a search it begins with the program there, else with that as written.
-  const std::optional<script::Hole> hole = session.steps()[session.position()].hole;
-  const IRModule program = hole ? session.module() : session.original();
-  tune::SessionOptions options;
+/// The options of a search. False: reported.
+auto read_budget(const Session& session, const std::vector<std::string>& arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options) -> bool {
   options.seconds = 20;
   if (hole && arguments.empty() && (hole->seconds > 0 || hole->trials > 0)) {
     options.seconds = hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(hole->trials, 10'000'000));
   }
-  if (!arguments.empty()) {
-    char* end = nullptr;
-    double value = std::strtod(arguments[0].c_str(), &end);
-    std::string unit = end;
-    if (value <= 0 || arguments.size() > 1 || (!unit.empty() && unit != "s" && unit != "min")) {
-      session.complain(":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to go on meanwhile\n");
-      return false;
-    }
-    if (unit.empty()) { options.trials = static_cast<int>(value); options.seconds = 0; }
-    else { options.seconds = unit == "min" ? value * 60 : value; }
+  if (arguments.empty()) { return true; }
+  char* end = nullptr;
+  double value = std::strtod(arguments[0].c_str(), &end);
+  std::string unit = end;
+  if (value <= 0 || arguments.size() > 1 || (!unit.empty() && unit != "s" && unit != "min")) {
+    session.complain(":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to search in the background\n");
+    return false;
   }
-  if (!hole && !session.module().same_as(program)) { session.say("this begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
+  if (unit.empty()) {
+    options.trials = static_cast<int>(value);
+    options.seconds = 0;
+  } else {
+    options.seconds = unit == "min" ? value * 60 : value;
+  }
+  return true;
+}
+
+auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options) -> bool {
+  std::vector<std::string> how = {"--target", session.target().str()};
+  if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
+  if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
+  const std::string name = session.program_name().str();
+  auto [number, why] = is_at_hole ? session.jobs().start(program, name, session.function().str(), print_script(program), how) : session.jobs().start(program, name, name, session.document().text(), how);
+  if (!number) {
+    session.complain(why + "\n");
+    return false;
+  }
+  session.print(fmt::format("[{}] searches; `:jobs` shows its progress, `:stop {}` ends it\n", *number, *number));
+  return true;
+}
+
+/// Shows the progress of a search on a terminal: a row for each new best, and a line that is overwritten.
+class Progress {
+ public:
+  explicit Progress(const Session& session) : session_(session) {}
+  std::vector<double> trials;
+
+  void show(const tune::Progress& p) {
+    trials = p.trial_seconds;
+    if (!session_.host().color) { return; }
+    if (p.best_seconds > 0 && (best_ == 0 || p.best_seconds < best_)) {
+      if (best_ == 0) { session_.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", "trial", "best", "GFLOP/s", "as fast")); }
+      best_ = p.best_seconds;
+      session_.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", p.trials, duration_text(best_), p.flops > 0 ? fmt::format("{:.1f}", p.flops / best_ * 1e-9) : "",
+                                    p.plain_seconds > 0 ? fmt::format("{:.1f}x", p.plain_seconds / best_) : ""));
+    }
+    if (p.elapsed_seconds - shown_ < 0.25 && p.phase == "measuring") { return; }
+    shown_ = p.elapsed_seconds;
+    session_.complain(fmt::format("\r  {:<10} {:>4} trials  best {:<11} {:>5.0f} s ", p.phase, p.trials, p.best_seconds > 0 ? duration_text(p.best_seconds) : "-", p.elapsed_seconds));
+  }
+
+ private:
+  const Session& session_;
+  double shown_ = -1;
+  double best_ = 0;
+};
+
+// `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
+auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::vector<std::string> arguments = given;
+  bool is_background = !arguments.empty() && arguments.back().ends_with('&');
   if (is_background) {
-    std::vector<std::string> how = {"--target", session.target().str()};
-    if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
-    if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
-    auto [number, why] = hole ? session.jobs().start(program, session.program_name().str(), session.function().str(), print_script(program), how)
-                              : session.jobs().start(program, session.program_name().str(), session.program_name().str(), session.document().text(), how);
-    if (!number) {
-      session.complain(why + "\n");
-      return false;
-    }
-    session.print(fmt::format("[{}] searches; `:jobs` says how far it is, `:stop {}` ends it\n", *number, *number));
-    return true;
+    arguments.back().pop_back();
+    if (arguments.back().empty()) { arguments.pop_back(); }
   }
+  // At a place for a search the search begins with the program there, else with the program as written.
+  const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
+  const IRModule program = hole ? session.module() : session.original();
+  tune::SessionOptions options;
+  if (!read_budget(session, arguments, hole, options)) { return false; }
+  if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
+  if (is_background) { return tune_in_background(session, program, hole.has_value(), options); }
   options.worker = {current_program(), "worker", "--measure"};
-  CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
+  CancelToken token = session.interrupt();
   options.stop = [token] { return token.is_cancelled(); };
   options.compare_later = true;
-  double shown = -1;
-  double best = 0;
-  std::vector<double> trials;
-  options.on_progress = [&](const tune::Progress& p) {
-    trials = p.trial_seconds;
-    if (session.host().color && p.best_seconds > 0 && (best == 0 || p.best_seconds < best)) {
-      if (best == 0) { session.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", "trial", "best", "GFLOP/s", "as fast")); }
-      best = p.best_seconds;
-      session.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", p.trials, seconds_text(best), p.flops > 0 ? fmt::format("{:.1f}", p.flops / best * 1e-9) : "",
-                                   p.plain_seconds > 0 ? fmt::format("{:.1f}x", p.plain_seconds / best) : ""));
-    }
-    if (p.elapsed_seconds - shown < 0.25 && p.phase == "measuring") { return; }
-    shown = p.elapsed_seconds;
-    char text[160];
-    std::snprintf(text, sizeof text, "\r  %-10s %4d trials  best %-11s %5.0f s ", p.phase.c_str(), p.trials,
-                  p.best_seconds > 0 ? seconds_text(p.best_seconds).c_str() : "-", p.elapsed_seconds);
-    if (session.host().color) { session.complain(text); }
-  };
+  Progress progress(session);
+  options.on_progress = [&](const tune::Progress& p) { progress.show(p); };
   auto result = tune::tune(program, session.function(), session.target(), session.program_name().str(), options);
   if (session.host().color) { session.complain("\r\x1b[K"); }
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
+  const int trials = result->progress.trials;
+  const std::string as_written = result->plain_seconds > 0 ? ", as written " + duration_text(result->plain_seconds) : std::string();
   if (result->comparison) {
-    // The prompt is back before its results are known to be right: it is not a step yet.
-    std::string best = seconds_text(result->comparison->best_seconds());
-    session.print(curve_picture(trials, session.settings()));
+    // The prompt returns before the results are compared: the result is no step yet.
+    std::string best = duration_text(result->comparison->best_seconds());
+    session.print(curve_picture(progress.trials, session.settings()));
     size_t number = session.jobs().compare(program, session.program_name().str(), std::move(result->comparison));
-    session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", result->progress.trials, best,
-                              result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", number));
+    session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", trials, best, as_written, number));
     return true;
   }
   if (!result->found) {
-    session.complain(result->stopped && result->progress.trials == 0 ? std::string("stopped before anything was measured\n") : result->plain_seconds > 0 && result->progress.failures.empty() ? fmt::format("none of {} schedules tried is as fast as the program as written, {}\n", result->progress.trials, seconds_text(result->plain_seconds))
-                     : fmt::format("no schedule was found in {} trials\n", result->progress.trials));
+    bool is_slower = result->plain_seconds > 0 && result->progress.failures.empty();
+    session.complain(result->stopped && trials == 0 ? std::string("stopped before anything was measured\n")
+                     : is_slower                    ? fmt::format("none of {} schedules tried is as fast as the program as written, {}\n", trials, duration_text(result->plain_seconds))
+                                                    : fmt::format("no schedule was found in {} trials\n", trials));
     return false;
   }
-  // Its rules look for nests as they are written: of loops that were split before, little is left to decide.
+  // The rules of a search look for nests as they are written: loops that were split before leave little to decide.
   constexpr int few = 32;
-  if (hole && !program.same_as(session.original()) && result->progress.trials < few && (options.trials == 0 || result->progress.trials < options.trials)) {
-    session.say(fmt::format("there were only {} candidates: the rules of a search look for loops as they are written, and here steps have reshaped them; a `...` at an earlier step has more to choose from", result->progress.trials));
+  if (hole && !program.same_as(session.original()) && trials < few && (options.trials == 0 || trials < options.trials)) {
+    session.say(fmt::format("the search had only {} candidates: its rules look for loops as they are written, and earlier steps have reshaped them; a `...` at an earlier step leaves more choices", trials));
   }
-  session.print(curve_picture(trials, session.settings()));
-  session.say(fmt::format("best of {} trials: {}{}; verified by {}", result->progress.trials, seconds_text(result->best_seconds),
-                          result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", result->verified));
+  session.print(curve_picture(progress.trials, session.settings()));
+  session.say(fmt::format("best of {} trials: {}{}; verified by {}", trials, duration_text(result->best_seconds), as_written, result->verified));
   return adopt_found(session, program, result->trace, result->best_seconds);
 }
 
@@ -368,10 +397,10 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
 
 const Command run_command{"run", "", "runs the program on random inputs",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "running", [&] { return run(session, arguments); }); }};
-const Command verify_command{"verify", "", "compares with the program as written, by the interpreter", verify};
-const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps",
+const Command verify_command{"verify", "", "compares results with the program as written, by the interpreter", verify};
+const Command bench_command{"bench", "[N|NAME]...", "times the program as written, here, and at other steps",
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
-const Command why_command{"why", "[N]...", "what a step buys: timed with and without it; without a number each one",
+const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
 const Command tune_command{"tune", "[N | TIME] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 

@@ -1,4 +1,4 @@
-// Commands about what was typed and how answers look: hist, past, mode, time, shell.
+// Commands about earlier inputs and the form of answers: hist, past, explain, mode, time, shell.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -14,13 +14,14 @@
 #include "schedule/loop_tree.h"
 #include "schedule/primitive.h"
 #include "script/refusals.h"
+#include "support/text.h"
 
 namespace loopsmith::repl {
 namespace {
 
-/// Of what was typed, the newest that are shown where nothing is searched for.
+/// The newest inputs that are shown where nothing is searched for.
 constexpr size_t shown_at_once = 20;
-/// And where something is.
+/// The most that a search shows.
 constexpr size_t most_found = 200;
 
 auto joined(const std::vector<std::string>& words) -> std::string {
@@ -31,36 +32,36 @@ auto joined(const std::vector<std::string>& words) -> std::string {
 
 auto is_blank(std::string_view text) -> bool { return text.find_first_not_of("0123456789 ") == std::string_view::npos; }
 
-// Searched by what was typed and by what it did to the program; every word has to be in one of them.
+// Searches inputs and their effects on the program; every word has to be in one of the two.
 auto history(Session& session, const std::vector<std::string>& arguments) -> bool {
   std::vector<Typed> found;
   std::vector<Typed> all = session.history();
   for (size_t i = all.size(); i-- > 0;) {
     const Typed& typed = all[i];
     if (typed.line.starts_with(":hist") || is_blank(typed.line)) { continue; }
-    bool fits = std::all_of(arguments.begin(), arguments.end(), [&](const std::string& word) { return typed.line.find(word) != std::string::npos || typed.did.find(word) != std::string::npos; });
+    bool fits = std::all_of(arguments.begin(), arguments.end(), [&](const std::string& word) { return typed.line.find(word) != std::string::npos || typed.effect.find(word) != std::string::npos; });
     if (!fits || std::any_of(found.begin(), found.end(), [&](const Typed& one) { return script::one_line(one.line) == script::one_line(typed.line); })) { continue; }
     found.push_back(typed);
     if (found.size() == (arguments.empty() ? shown_at_once : most_found)) { break; }
   }
   if (found.empty()) {
-    session.print(arguments.empty() ? "nothing was typed yet\n" : fmt::format("nothing that was typed says `{}` or did it\n", joined(arguments)));
+    session.print(arguments.empty() ? "nothing was typed yet\n" : fmt::format("no input contains `{}`, and none had that effect\n", joined(arguments)));
     return true;
   }
   std::string out;
   std::vector<std::string> choices;
   for (size_t i = found.size(); i-- > 0;) {
     out += fmt::format("  {:>3}) {}\n", i + 1, script::one_line(found[i].line));
-    // From the first word that is searched for on, where what is before it takes the room.
-    std::string did = found[i].did;
+    // Where the text is too long, it begins at the part with the first word of the search.
+    std::string effect = found[i].effect;
     size_t room = session.host().width > 30 ? session.host().width - 10 : 20;
-    if (!arguments.empty() && did.size() > room) {
-      size_t at = did.find(arguments[0]);
-      size_t begin = at == std::string::npos || at + arguments[0].size() < room ? 0 : did.rfind("; ", at);
-      if (begin != 0 && begin != std::string::npos) { did = "... " + did.substr(begin + 2); }
+    if (!arguments.empty() && effect.size() > room) {
+      size_t at = effect.find(arguments[0]);
+      size_t begin = at == std::string::npos || at + arguments[0].size() < room ? 0 : effect.rfind("; ", at);
+      if (begin != 0 && begin != std::string::npos) { effect = "... " + effect.substr(begin + 2); }
     }
-    if (did.size() > room) { did = did.substr(0, room - 3) + "..."; }
-    if (!did.empty() && !arguments.empty()) { out += "         " + did + "\n"; }
+    if (effect.size() > room) { effect = std::string(first_bytes(effect, room - 3)) + "..."; }
+    if (!effect.empty() && !arguments.empty()) { out += "         " + effect + "\n"; }
   }
   for (Typed& one : found) { choices.push_back(std::move(one.line)); }
   if (session.host().can_choose) { out += "type a number to do it again\n"; }
@@ -69,8 +70,8 @@ auto history(Session& session, const std::vector<std::string>& arguments) -> boo
   return true;
 }
 
-// Where a loop or block came from, and what each step since made of it: by the script's name for it, as long as that stood for something,
-// else by the program's.
+// The origin of a loop or block, and each step that changed it: by the script's name for it while that name stood for something, else by the
+// program's.
 auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() != 1) {
@@ -87,12 +88,12 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   for (size_t step : path) {
     const schedule::FuncState* func = session.schedule_at(step).state().func(session.schedule_at(step).func_working_on());
     const schedule::Place* place = is_of_script ? session.variable_at(step, name) : id != 0 && func != nullptr ? func->find(id) : nullptr;
-    std::string now = place != nullptr ? schedule::describe(*place) : last.empty() ? std::string() : "is no more";
+    std::string now = place != nullptr ? schedule::describe(*place) : last.empty() ? std::string() : "is gone";
     if (now == last) { continue; }
-    const Step& done = session.steps()[step];
-    out += fmt::format("  {:<4}{}\n         {} {}\n", step, done.line.empty() ? "(the beginning)" : script::one_line(done.line), name, now == "is no more" ? now : "is " + now);
-    std::string did = session.effect_of(step);
-    if (!did.empty()) { out += "         " + wrapped("by " + did, session.host().width > 40 ? session.host().width - 9 : 31, 12); }
+    const SessionStep& done = session.steps()[step];
+    out += fmt::format("  {:<4}{}\n         {} {}\n", step, done.line.empty() ? "(the beginning)" : script::one_line(done.line), name, now == "is gone" ? now : "is " + now);
+    std::string effect = session.effect_of(step);
+    if (!effect.empty()) { out += "         " + wrapped("by " + effect, session.host().width > 40 ? session.host().width - 9 : 31, 12); }
     last = now;
   }
   if (out.empty()) {
@@ -103,8 +104,8 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
-// A schedule as a text to be read: of each step that changed the program what its primitives do, what they did here, and what that should
-// make of the time; in the end what all of it came to. Every number is computed from the states, none is measured but where it says so.
+// A schedule as a text to be read: for each step that changed the program the purpose of its primitives, their effect here, and the estimated
+// change of the time; at the end the total. Every number is computed from the states unless it is marked as measured.
 auto explain(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<size_t> path = session.path_to(session.position());
@@ -112,7 +113,7 @@ auto explain(Session& session, const std::vector<std::string>& arguments) -> boo
   for (const std::string& text : arguments) {
     auto step = session.find_step(text);
     if (!step || *step == 0 || std::find(path.begin(), path.end(), *step) == path.end()) {
-      session.complain(":explain takes steps by which one came here; `:steps` lists them\n");
+      session.complain(":explain takes steps on the way here; `:steps` lists them\n");
       return false;
     }
     asked.push_back(*step);
@@ -131,7 +132,7 @@ auto explain(Session& session, const std::vector<std::string>& arguments) -> boo
   const size_t room = session.host().width > 40 ? session.host().width - 9 : 31;
   std::string out;
   for (size_t number : asked) {
-    const Step& step = session.steps()[number];
+    const SessionStep& step = session.steps()[number];
     if (is_all && !step.changes_program && !step.hole) { continue; }
     const schedule::Trace trace = session.schedule_at(number).trace();
     std::vector<const schedule::Instruction*> calls = trace.instructions();
@@ -142,24 +143,24 @@ auto explain(Session& session, const std::vector<std::string>& arguments) -> boo
       const schedule::Primitive* one = calls[i]->primitive;
       if (one != nullptr && !one->is_pure && std::find(primitives.begin(), primitives.end(), one) == primitives.end()) { primitives.push_back(one); }
     }
-    std::string said;
-    for (const schedule::Primitive* one : primitives) { said += (said.empty() ? "" : "; ") + fmt::format("`{}` {}", one->name, one->help); }
-    if (step.hole) { said = "a place that a search is to fill"; }
-    if (said.empty()) { said = "looks up"; }
-    std::string did = session.effect_of(number);
-    if (size_t colon = did.find(": "); colon != std::string::npos) { said += ". Here: " + did.substr(colon + 2); }
-    if (!step.changes_program && !primitives.empty()) { said += ". Here it changes no statement"; }
-    if (std::string told = gained(step.parent, number); !told.empty()) { said += "; " + told; }
-    if (step.seconds > 0) { said += "; measured " + seconds_text(step.seconds); }
-    out += fmt::format("  {:<4}{}\n         ", number, step.line.empty() ? "(the beginning)" : script::one_line(step.line)) + wrapped(said + ".", room, 9);
+    std::string text;
+    for (const schedule::Primitive* one : primitives) { text += (text.empty() ? "" : "; ") + fmt::format("`{}` {}", one->name, one->help); }
+    if (step.hole) { text = "a place that a search is to fill"; }
+    if (text.empty()) { text = "looks up"; }
+    std::string effect = session.effect_of(number);
+    if (size_t colon = effect.find(": "); colon != std::string::npos) { text += ". Here: " + effect.substr(colon + 2); }
+    if (!step.changes_program && !primitives.empty()) { text += ". Here it changes no statement"; }
+    if (std::string gain = gained(step.parent, number); !gain.empty()) { text += "; " + gain; }
+    if (step.seconds > 0) { text += "; measured " + duration_text(step.seconds); }
+    out += fmt::format("  {:<4}{}\n         ", number, step.line.empty() ? "(the beginning)" : script::one_line(step.line)) + wrapped(text + ".", room, 9);
   }
   if (is_all) {
     if (out.empty()) {
       session.print("no step changed the program yet\n");
       return true;
     }
-    std::string told = gained(0, session.position());
-    out += wrapped("in all: " + (told.empty() ? std::string("much the same time by estimate") : told) + "; `:why` measures what each step buys", session.host().width);
+    std::string gain = gained(0, session.position());
+    out += wrapped("in all: " + (gain.empty() ? std::string("about the same time by estimate") : gain) + "; `:why` measures the gain of each step", session.host().width);
   }
   session.show(out);
   return true;
@@ -187,7 +188,7 @@ auto time(Session& session, const std::vector<std::string>& arguments) -> bool {
   }
   auto begun = std::chrono::steady_clock::now();
   bool done = session.execute(joined(arguments));
-  session.print("took " + seconds_text(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count()) + "\n");
+  session.print("took " + duration_text(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count()) + "\n");
   return done;
 }
 
@@ -204,11 +205,11 @@ auto shell(Session& session, const std::vector<std::string>& arguments) -> bool 
 
 }  // namespace
 
-const Command history_command{"hist", "[TEXT]", "what was typed, here and earlier, that has TEXT in it or did it (`:hist compute_at`), numbered", history};
-const Command past_command{"past", "NAME", "which steps made a loop or block what it is (also `??NAME`)", past};
-const Command explain_command{"explain", "[N]...", "the schedule as a text: what each step does, did here, and should make of the time", explain};
-const Command mode_command{"mode", "[diff|ir|tree|table|json|md]", "how what came of a step is shown", mode};
-const Command time_command{"time", "LINE", "does a line and says how long that took", time};
-const Command shell_command{"shell", "LINE", "does a line of the shell (also `;LINE`)", shell};
+const Command history_command{"hist", "[TEXT]", "earlier inputs that contain TEXT or had that effect (`:hist compute_at`), numbered", history};
+const Command past_command{"past", "NAME", "the steps that made and changed a loop or block (also `??NAME`)", past};
+const Command explain_command{"explain", "[N]...", "the schedule as a text: each step with its purpose, its effect here, and its estimated gain", explain};
+const Command mode_command{"mode", "[diff|ir|tree|table|json|md]", "how the result of a step is shown", mode};
+const Command time_command{"time", "LINE", "executes a line and prints how long that took", time};
+const Command shell_command{"shell", "LINE", "runs a line in the shell (also `;LINE`)", shell};
 
 }  // namespace loopsmith::repl

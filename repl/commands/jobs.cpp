@@ -21,25 +21,25 @@ auto word(State state) -> const char* {
   return "";
 }
 
-/// The job that is meant: by its number, or the newest in one of the states.
+/// The job with the number that is given, else the newest one in one of the states. None: reported.
 auto pick(const Session& session, const std::vector<std::string>& arguments, std::initializer_list<State> states) -> std::optional<size_t> {
   std::vector<BackgroundJobs::View> all = session.jobs().all();
   if (!arguments.empty()) {
     size_t number = static_cast<size_t>(std::strtoul(arguments[0].c_str(), nullptr, 10));
     if (number >= 1 && number <= all.size()) { return number; }
-    session.complain(all.empty() ? "there is no search in the background; `:tune 30s &` starts one\n" : fmt::format("there is no search {}; `:jobs` lists them\n", arguments[0]));
+    session.complain(all.empty() ? "no search is in the background; `:tune 30s &` starts one\n" : fmt::format("no search has the number {}; `:jobs` lists them\n", arguments[0]));
     return std::nullopt;
   }
   for (size_t i = all.size(); i-- > 0;) {
     if (std::find(states.begin(), states.end(), all[i].state) != states.end()) { return all[i].number; }
   }
-  session.complain(all.empty() ? "there is no search in the background; `:tune 30s &` starts one\n" : "there is none; `:jobs` lists all\n");
+  session.complain(all.empty() ? "no search is in the background; `:tune 30s &` starts one\n" : "no search in the background is in that state; `:jobs` lists all\n");
   return std::nullopt;
 }
 
 auto jobs(Session& session, const std::vector<std::string>&) -> bool {
   if (session.jobs().all().empty()) { session.print("nothing in the background; `:tune 30s &` starts a search there\n"); }
-  for (const BackgroundJobs::View& job : session.jobs().all()) { session.print(fmt::format("[{}] {} {}: {}\n", job.number, job.program, word(job.state), job.told)); }
+  for (const BackgroundJobs::View& job : session.jobs().all()) { session.print(fmt::format("[{}] {} {}: {}\n", job.number, job.program, word(job.state), job.progress)); }
   return true;
 }
 
@@ -47,7 +47,7 @@ auto stop(Session& session, const std::vector<std::string>& arguments) -> bool {
   auto number = pick(session, arguments, {State::Running});
   if (!number) { return false; }
   if (!session.jobs().stop(*number)) {
-    session.complain("it does not run\n");
+    session.complain(fmt::format("[{}] is not running\n", *number));
     return false;
   }
   session.print(session.jobs().all()[*number - 1].compares ? fmt::format("[{}] is given up; its best was not compared with the program\n", *number)
@@ -59,7 +59,7 @@ auto wait(Session& session, const std::vector<std::string>& arguments) -> bool {
   auto number = pick(session, arguments, {State::Running, State::Stopping});
   if (!number) { return false; }
   static CancelToken token;
-  token = session.host().interrupted != nullptr ? session.host().interrupted() : CancelToken();
+  token = session.interrupt();
   (void)session.jobs().wait(*number, [] { return token.is_cancelled(); });
   return true;
 }
@@ -72,21 +72,21 @@ auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
   auto found = session.jobs().result(*number);
   if (!found) {
     const BackgroundJobs::View& job = all[*number - 1];
-    session.complain(job.state == State::Failed ? fmt::format("[{}] has no result: {}\n", job.number, job.told)
-                                                : fmt::format("[{}] has no result yet: {}; `:wait` waits for it\n", job.number, job.told));
+    session.complain(job.state == State::Failed ? fmt::format("[{}] has no result: {}\n", job.number, job.progress)
+                                                : fmt::format("[{}] has no result yet: {}; `:wait` waits for it\n", job.number, job.progress));
     return false;
   }
   std::vector<size_t> path = session.has_program() ? session.path_to(session.position()) : std::vector<size_t>();
   bool is_for_here = session.has_program() && (found->program.same_as(session.original()) ||
                                                std::any_of(path.begin(), path.end(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(found->program); }));
   if (!is_for_here) {
-    session.complain("it was for another program, or the file as it was before; what was searched from a step `sch.tune()` is taken there\n");
+    session.complain("that search was for another program, or for an earlier version of the file; the result of a search from a step `sch.tune()` is taken at that step\n");
     return false;
   }
   return adopt_found(session, found->program, found->trace, found->seconds);
 }
 
-/// What is begun with `]`: a search beside, those there are, and what all searches have left.
+/// Commands that begin with `]`: start a search in the background, list searches, and look at the database of all searches.
 auto search(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (arguments.empty()) { return jobs(session, {}); }
   const std::string& word = arguments[0];
@@ -100,16 +100,16 @@ auto search(Session& session, const std::vector<std::string>& arguments) -> bool
     return shell_command.run(session, {line});
   }
   if (word[0] >= '0' && word[0] <= '9') { return tune_command.run(session, {word, "&"}); }
-  session.complain("`]` lists searches; `]64` or `]30s` begins one beside; `]stop`, `]wait`, `]take`; `]db list` and others of `loopsmith db`\n");
+  session.complain("`]` lists searches; `]64` or `]30s` starts one in the background; `]stop`, `]wait`, `]take`; `]db list` and others of `loopsmith db`\n");
   return false;
 }
 
 }  // namespace
 
-const Command jobs_command{"jobs", "", "searches in the background: how far they are, what came of them", jobs};
-const Command wait_command{"wait", "[N]", "waits for a search in the background; Ctrl-C waits no more, and it goes on", wait};
-const Command stop_command{"stop", "[N]", "a search in the background stops and keeps its best", stop};
-const Command search_command{"search", "[N | TIME | stop | wait | take | db ...]", "searches beside (also `]`): lists them, begins one, and what all have left: `]db list`", search};
-const Command take_command{"take", "[N]", "the best of a search in the background becomes the next step", take};
+const Command jobs_command{"jobs", "", "searches in the background: their progress and results", jobs};
+const Command wait_command{"wait", "[N]", "waits for a search in the background; Ctrl-C ends the waiting, not the search", wait};
+const Command stop_command{"stop", "[N]", "stops a search in the background, which keeps its best", stop};
+const Command search_command{"search", "[N | TIME | stop | wait | take | db ...]", "searches in the background (also `]`): lists them, starts one; `]db list` shows all records", search};
+const Command take_command{"take", "[N]", "makes the best of a search in the background the next step", take};
 
 }  // namespace loopsmith::repl

@@ -21,8 +21,8 @@
 namespace loopsmith::repl {
 namespace {
 
-// What is more than a screen is folded where the last step that changed something left it alone; `:print all` has every line, `:print i`
-// what is in a loop or block.
+// A program that is longer than the screen is folded where the last change left it unchanged; `:print all` has every line, `:print i` the body
+// of a loop or block.
 auto print(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() > 1) {
@@ -45,7 +45,7 @@ auto print(Session& session, const std::vector<std::string>& arguments) -> bool 
   return true;
 }
 
-// Against the step before, or against the beginning, or between two steps.
+// Compares with the step before, with a given step, or two steps with each other.
 auto diff(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   size_t to = session.position();
@@ -69,17 +69,17 @@ auto trace(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
-auto write(Session& session, const std::string& path, const std::string& text, const std::string& said) -> bool {
+auto write(Session& session, const std::string& path, const std::string& text, const std::string& report) -> bool {
   if (Status written = write_file(path, text); !written.ok()) {
     session.report(written.diagnostics());
     return false;
   }
   session.wrote(path);
-  session.print(said + "\n");
+  session.print(report + "\n");
   return true;
 }
 
-/// Why a schedule cannot be called so; empty: it can.
+/// The reason that a schedule cannot have the name; empty: it can.
 auto why_no_name(const std::string& name) -> std::string {
   syntax::Document document("def " + name + "():\n    pass\n");
   bool is_name = !has_errors(document.diagnostics()) && document.items().size() == 1 && document.items()[0].item->name == std::string_view(name);
@@ -106,7 +106,7 @@ auto as_python(const Session& session, std::string text) -> std::string {
 auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.empty() || arguments.size() > 2) {
-    session.complain(":save takes a file, and the name of the schedule function if it is not to be `session`\n");
+    session.complain(":save takes a file, and the name of the schedule function where it is not `session`\n");
     return false;
   }
   std::string name = arguments.size() > 1 ? arguments[1] : "session";
@@ -114,20 +114,20 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain(why + "; `:save " + arguments[0] + " NAME` takes a name of letters, digits and `_`\n");
     return false;
   }
-  // However it is written.
+  // The path may be another spelling of the same file.
   std::error_code ignored;
   bool is_own = arguments[0] == session.path() || std::filesystem::equivalent(arguments[0], session.path(), ignored);
   if (is_own && session.source() != session.path()) {
-    session.complain("`" + session.path() + "` is open in the editor, which would not know: `:save` takes another file\n");
+    session.complain("`" + session.path() + "` is open in the editor; save under another name\n");
     return false;
   }
-  // What somebody else wrote there would be lost.
+  // Another file would be overwritten.
   if (!is_own && !session.has_written(arguments[0]) && std::filesystem::exists(arguments[0], ignored)) {
-    session.complain("`" + arguments[0] + "` is there already, and this session did not write it; `:save` takes another file\n");
+    session.complain("`" + arguments[0] + "` exists, and this session did not write it; save under another name\n");
     return false;
   }
-  // A document: all that was typed and came of it.
-  if (arguments[0].ends_with(".md")) { return write(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` does it again"); }
+  // A document: all inputs and answers.
+  if (arguments[0].ends_with(".md")) { return write(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` runs it again and compares"); }
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
   if (is_own) {
@@ -138,7 +138,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   } else {
     text = session.document().text();
   }
-  // What this session wrote there gives way to what it writes now; somebody else's stays.
+  // The function that this session wrote there before is replaced.
   std::string& added = session.added()[{arguments[0], name}];
   size_t there = is_own && !added.empty() ? text.find(added) : std::string::npos;
   std::string behind;
@@ -150,17 +150,17 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     syntax::Document document(*part);
     bool has = std::any_of(document.items().begin(), document.items().end(), [&](const syntax::PlacedItem& one) { return one.item->name == std::string_view(name); });
     if (!has) { continue; }
-    session.complain("there is a `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives the schedule another name\n");
+    session.complain("" + session.path() + " has a `" + name + "` already; `:save " + arguments[0] + " NAME` gives the schedule another name\n");
     return false;
   }
   bool is_python = arguments[0].ends_with(".py");
   std::string why;
-  // In Python a variable with the program's name is another thing in all of the function.
+  // In Python, a variable with the program's name hides the program in the whole function.
   const std::string program = session.program_name().str();
   const std::string alias = is_python && session.has_variable(program) ? program + "_program" : std::string();
   std::string function = session.as_function(name, alias.empty() ? program : alias, why);
   if (!why.empty()) {
-    session.complain("the steps cannot be written as a schedule: " + why + "; `:save FILE.md` writes all that was typed\n");
+    session.complain("the steps cannot be written as a schedule: " + why + "; `:save FILE.md` writes all inputs\n");
     return false;
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
@@ -204,11 +204,11 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
 
 }  // namespace
 
-const Command print_command{"print", "[all | LOOP|BLOCK]", "the program as it is now, over a screen without what the last step left alone (also :ir)", print};
-const Command diff_command{"diff", "[FROM [TO]]", "what changed: by the last step, or between steps", diff};
+const Command print_command{"print", "[all | LOOP|BLOCK]", "the program now; where it is longer than the screen, unchanged nests are folded (also :ir)", print};
+const Command diff_command{"diff", "[FROM [TO]]", "the change that the last step made, or between steps", diff};
 const Command trace_command{"trace", "", "the trace so far, as Python", trace};
 const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function; to a file NAME.md the session as a document that can be checked", save};
-// In a copy, so that Ctrl-C ends it at once whatever a pass is at.
+// Runs in a copy of the process, so that Ctrl-C ends it at once, even within a pass.
 const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it",
                             [](Session& s, const std::vector<std::string>& arguments) { return apart(s, "lowering", [&] { return lower(s, arguments); }); }};
 const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return apart(s, "compiling", [&] { return emit(s, codegen::EmitKind::LlvmIR); }); }};

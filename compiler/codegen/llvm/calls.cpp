@@ -10,6 +10,7 @@
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
 #include "ir/reals.h"
+#include "support/text.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -86,7 +87,7 @@ class CallBuilder {
   auto apply(const Row& row) -> Value {
     size_t given = node_.args.size();
     if (given < row.fewest || given > row.most) {
-      return wrong(fmt::format("it takes {}{} argument{}, {} are given", row.most == any ? "at least " : "", row.fewest, row.fewest == 1 ? "" : "s", given));
+      return wrong(fmt::format("it takes {}{}, {} are given", row.most == any ? "at least " : "", count_text(static_cast<int64_t>(row.fewest), "argument"), given));
     }
     id_ = row.id;
     return (this->*row.emit)();

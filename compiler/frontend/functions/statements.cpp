@@ -4,6 +4,7 @@
 #include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -226,7 +227,7 @@ auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
     f.thread = *known;
   }
   f.thread.dom = from_zero(extent);
-  bool is_virtual = f.thread.thread_tag.view().starts_with("vthread");
+  bool is_virtual = is_virtual_axis(f.thread.thread_tag.view());
   static const Name thread_extent("thread_extent"), virtual_thread("virtual_thread");
   f.key = is_virtual ? virtual_thread : thread_extent;
   f.a = std::move(extent);

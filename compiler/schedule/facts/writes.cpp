@@ -8,6 +8,7 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "schedule/facts/instances.h"
 #include "schedule/facts/predicates.h"
 #include "schedule/facts/regions.h"
@@ -158,7 +159,7 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   auto domains = domains_sharing_memory(func, block, above, write.buffer->scope());
   // One thread runs virtual threads in turn: each of them has its own copy of allocations below it, in any memory.
   for (const Place* at = above; at; at = func.parent(*at)) {
-    if (!at->is_loop() || !at->loop->thread || !at->loop->thread->thread_tag.view().starts_with("vthread")) { continue; }
+    if (!at->is_loop() || !at->loop->thread || !is_virtual_axis(at->loop->thread->thread_tag.view())) { continue; }
     std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; });
   }
   for (const Place* at = made_in; at; at = func.parent(*at)) {

@@ -101,7 +101,7 @@ struct AnnotateBufferAccess {
       if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse("the ranges use a variable that has no meaning in the block"); }
     }
     for (const Array<Expr>& indices : plain_accesses(block, old.buffer, args.buf_type.is_write)) {
-      if (auto at = outside_instance(block, indices, ranges)) { return refuse(fmt::format("the ranges do not hold what it accesses at {}", *at)); }
+      if (auto at = outside_instance(block, indices, ranges)) { return refuse(fmt::format("the ranges do not hold the elements that it accesses at {}", *at)); }
     }
     return Plan{{old.buffer, Array<Range>(std::move(ranges)), old.origin}};
   }

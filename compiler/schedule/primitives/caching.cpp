@@ -452,7 +452,7 @@ struct CacheInplace {
       const Range& back = plan.write.region.region[i];
       is_point &= is_one(in.extent) && is_one(back.extent);
       if (!analyzer.can_prove(less_equal(in.min, back.min)) || !analyzer.can_prove(less_equal(back.min + back.extent, in.min + in.extent))) {
-        return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
+        return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds only the elements that it reads", buffer->name.view()));
       }
     }
     // An outer block that begins with its init reads nothing from outside: a copy of more than the init writes would hold undefined elements.

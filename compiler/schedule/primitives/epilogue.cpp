@@ -20,11 +20,11 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
-#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -431,12 +431,12 @@ struct FuseReductionEpilogue {
     const std::vector<const BufferLoad*> updated = loads_of(plan.update->value, buffer);
     bool is_same_element = updated.size() == 1 && updated[0]->buffer == buffer;
     for (size_t i = 0; is_same_element && i < plan.update->indices.size(); ++i) { is_same_element = arith::deep_equal(updated[0]->indices[i], plan.update->indices[i]); }
-    if (!is_same_element) { return refuse(cx, args, Code::EpilogueForm, fmt::format("an update of `{}` does not go on from its element, once", reduction.name().view())); }
+    if (!is_same_element) { return refuse(cx, args, Code::EpilogueForm, fmt::format("an update of `{}` does not load its element exactly once", reduction.name().view())); }
     const size_t loads = loads_of(plan.store->value, buffer).size();
     if (loads == 0) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not read `{}`", epilogue.name().view(), buffer->name.view())); }
     if (loads > 1) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` reads `{}` {} times", epilogue.name().view(), buffer->name.view(), loads)); }
     if (!region_of(epilogue.block()->reads, buffer)) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not say that it reads `{}`", epilogue.name().view(), buffer->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not declare that it reads `{}`", epilogue.name().view(), buffer->name.view()));
     }
     return ok();
   }
@@ -455,7 +455,7 @@ struct FuseReductionEpilogue {
     if (!is_copy) {
       epilogue = joined_to(plan.store->value, buffer, *update.by);
       if (!epilogue.load) {
-        return refuse(cx, args, Code::EpilogueCombiner, fmt::format("it applies `{}` to a {}, which is something else than to apply it after each update",
+        return refuse(cx, args, Code::EpilogueCombiner, fmt::format("it applies `{}` to a {}, which differs from applying it after each update",
                                                                     spelling_of(epilogue.other_use), result_of(*update.by)));
       }
     }
@@ -474,7 +474,7 @@ struct FuseReductionEpilogue {
     const BufferLoad& load = *loads_of(plan.store->value, buffer).front();
     auto instances = load.buffer == buffer ? find_instances(*epilogue.block(), load.indices, *reduction.block(), plan.update->indices) : std::nullopt;
     if (!instances) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("it is not known that the instances of `{}` read just the elements of `{}` that are made, each once", epilogue.name().view(), buffer->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, fmt::format("it is not known that the instances of `{}` read exactly the elements of `{}`, each once", epilogue.name().view(), buffer->name.view()));
     }
     plan.instances = std::move(*instances);
     if (!is_injective(*epilogue.block(), plan.store->indices, iters_of(*epilogue.block(), IterKind::Spatial))) {
@@ -521,16 +521,16 @@ struct FuseReductionEpilogue {
       if (is_one(loop->loop->extent)) { continue; }
       auto thread = loop->loop->thread ? thread_axis(loop->loop->thread->thread_tag.view()) : std::nullopt;
       if (reduces && thread && thread->family == ThreadFamily::Thread) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("the threads of `{}` reduce together, and each would begin with what is joined to the result", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("the threads of `{}` reduce together, and each would begin with the joined value", loop->name().view())), *loop);
       }
       if (!func.is_below(epilogue, *loop)) { continue; }
       if (reduces) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("each iteration of `{}` reads what is a part of the result only", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("each iteration of `{}` reads an incomplete result", loop->name().view())), *loop);
       }
       auto shares = counted_sharing(domains, loop->loop->var, spatial, realize.predicate);
       bool is_apart = shares ? !*shares : tells_iterations_apart(spatial, domains, realize.predicate, loop->loop->var.get(), /*by_all_digits=*/true);
       if (!is_apart) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("iterations of `{}` may make the same elements", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("iterations of `{}` may compute the same elements", loop->name().view())), *loop);
       }
     }
     return ok();
@@ -545,7 +545,7 @@ struct FuseReductionEpilogue {
     const Buffer& result = plan.store->buffer;
     for (const Place* block : func.blocks_mentioning(*plan.scope, buffer)) {
       if (block == &reduction || block == &epilogue || !touches(*block, buffer)) { continue; }
-      return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` uses `{}` as well, which would not be made any more", block->name().view(), buffer->name.view())), *block);
+      return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` also uses `{}`, which would no longer exist", block->name().view(), buffer->name.view())), *block);
     }
     Uses of_buffer = uses_of(func, *plan.scope, buffer);
     bool is_only = !of_buffer.is_opaque && !of_buffer.is_loaded_between && !of_buffer.is_stored_between && of_buffer.loads == 2 && of_buffer.stores == 2;
@@ -568,9 +568,9 @@ struct FuseReductionEpilogue {
     post_order(plan.store->value, look);
     for (const Expr& index : plan.store->indices) { post_order(index, look); }
     if (pointer) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("it uses the pointer `{}`", pointer->name.view())); }
-    if (call) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("what its call of `T.{}` depends on is not known", call->op.view())); }
+    if (call) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("the inputs of its call of `T.{}` are not known", call->op.view())); }
     for (const Buffer& bias : read) {
-      if (!is_made_outside(func, *plan.scope, bias)) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is not there where `{}` runs", bias->name.view(), reduction.name().view())); }
+      if (!is_made_outside(func, *plan.scope, bias)) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` does not exist where `{}` runs", bias->name.view(), reduction.name().view())); }
       Uses uses = uses_of(func, *plan.scope, bias);
       if (uses.is_stored_between) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is written outside of blocks", bias->name.view())); }
       for (const Place* block : func.blocks_mentioning(*plan.scope, bias)) {

@@ -122,7 +122,7 @@ struct CacheIndex {
     std::vector<Expr> sorted;
     for (const auto& [size, i] : order) { sorted.push_back(found[i]); }
     found = std::move(sorted);
-    if (found.empty()) { return refuse(fmt::format("no computation of its iter vars stands {} times in what it stores", std::max<int64_t>(args.cse_thresh, 1))); }
+    if (found.empty()) { return refuse(fmt::format("no computation on its iter vars occurs {} times in the stored value", std::max<int64_t>(args.cse_thresh, 1))); }
     // If its reads are looked up by index, iterations no longer have buffers of their own for them.
     for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};

@@ -21,10 +21,10 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
-#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule {
 namespace primitives {
@@ -215,11 +215,11 @@ struct ComputeInline {
           declares_others = declares_others || (load && region_of(place.block()->reads, load->buffer));
         });
         if (!declares_others) { continue; }
-        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without saying where", place.name().view(), store->buffer->name.view())), place);
+        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without declaring it", place.name().view(), store->buffer->name.view())), place);
       }
     }
     if (auto found = read_beyond(func, block, *scope, plan)) {
-      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and what they would be made of is outside of `{}`", found->reader->name().view(),
+      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and their operands are outside of `{}`", found->reader->name().view(),
                                                           store->buffer->name.view(), found->buffer->name.view())), *found->reader);
     }
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
@@ -509,7 +509,7 @@ struct ReverseComputeInline {
     for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
-      if (found == plan.substitution.end()) { return body_error(cx, block, fmt::format("`{}` does not follow from what it reads", iter.var->name.view())); }
+      if (found == plan.substitution.end()) { return body_error(cx, block, fmt::format("`{}` is not determined by the indices of its read", iter.var->name.view())); }
       arith::IntSet range = arith::eval_set(found->second, producer_domains);
       bool is_short = (range.has_lower_bound() && analyzer.can_prove(greater(range.min(), iter.dom.min))) ||
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
@@ -551,7 +551,7 @@ struct ReverseComputeInline {
     // The condition of an instance is computed for all instances, including those whose loads leave the buffer.
     const BufferNode* loaded = nullptr;
     post_order(plan.predicate, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } });
-    if (loaded) { return body_error(cx, block, fmt::format("which of its instances run would follow from what is in `{}`", loaded->name.view())); }
+    if (loaded) { return body_error(cx, block, fmt::format("the contents of `{}` would decide which of its instances run", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     // The producer's own predicate still holds. No block reads elements that it leaves out, since reads are covered.
     bool is_implied = true;

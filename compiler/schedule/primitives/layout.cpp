@@ -21,10 +21,10 @@
 #include "schedule/reducers.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
-#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -687,7 +687,7 @@ struct TransformBlockLayout {
       reduction_extents.push_back((*new_extents)[i]);
     }
     bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
-    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and that matters to what it computes"); }
+    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and its result depends on the order"); }
     return plan;
   }
 

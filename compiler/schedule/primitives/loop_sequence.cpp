@@ -223,10 +223,10 @@ struct LoopPartition {
         continue;
       }
       int64_t factor = *args.factors[i];
-      if (factor <= 0) { return refuse(fmt::format("a part of length {} is none: lengths are positive", factor)); }
+      if (factor <= 0) { return refuse(fmt::format("the length {} of a part is not positive", factor)); }
       sum = factor > *extent - sum ? *extent : sum + factor;
     }
-    if (sum >= *extent) { return refuse(fmt::format("the lengths leave nothing of its extent, {}", *extent)).remedy("leave the last length out: `None`"); }
+    if (sum >= *extent) { return refuse(fmt::format("the lengths leave no iterations of its extent, {}", *extent)).remedy("leave the last length out: `None`"); }
     Plan plan;
     int64_t end = 0;
     for (size_t i = 0; i < args.factors.size(); ++i) {
@@ -281,7 +281,7 @@ struct LoopPartition {
           analyzer.bind(var, var == loop.var ? Range{int_imm(begin, var->dtype), int_imm(stop - begin, var->dtype)} : domain);
         }
         if (stop > begin && analyzer.can_prove(logical_not(block->realize->predicate))) {
-          return note_block(refuse(fmt::format("iterations {} to {} run nothing, as the predicate of block `{}` says", begin, stop - 1, block->name().view())), *block);
+          return note_block(refuse(fmt::format("iterations {} to {} run nothing, by the predicate of block `{}`", begin, stop - 1, block->name().view())), *block);
         }
         begin = stop;
       }

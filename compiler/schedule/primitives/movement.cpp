@@ -98,7 +98,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       }
       LOOPSMITH_CHECK(require_no_view(cx, *place, plan.buffer, storage));
       if (reads_hidden(func, *place, plan.buffer)) {
-        return refuse(fmt::format("below it `{}` reads `{}` without saying where", place->name().view(), plan.buffer->name.view()), place);
+        return refuse(fmt::format("below it `{}` reads `{}` without declaring it", place->name().view(), plan.buffer->name.view()), place);
       }
     }
   }
@@ -121,7 +121,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     std::vector<arith::IntSet> sets;
     for (const auto& r : regions) { sets.push_back(r[d]); }
     arith::IntSet all = arith::union_of(sets);
-    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("what is used of `{}` has no known bounds", name), block.place); }
+    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("the used region of `{}` has no known bounds", name), block.place); }
     arith::Analyzer plain;
     Expr min = plain.simplify(all.min());
     Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
@@ -137,7 +137,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
     // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
     if (!analyzer.can_prove(less_equal(zero(min.dtype()), min)) || !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])))) {
-      return refuse(fmt::format("the tile of `{}` may go beyond it in dimension {}", name, d), block.place);
+      return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name, d), block.place);
     }
     plan.tile.push_back({std::move(min), std::move(extent)});
   }
@@ -148,7 +148,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
       const Range& all = declared->region[d];
       if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
-      return refuse(fmt::format("the tile of `{}` may go beyond what `{}` declares that it reads, in dimension {}", name, scope->name().view(), d), scope);
+      return refuse(fmt::format("the tile of `{}` may exceed the region that `{}` declares to read, in dimension {}", name, scope->name().view(), d), scope);
     }
     // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
     // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
@@ -198,7 +198,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   }
   for (const Place* writer : writers) {
     if (!reads_back(func, *writer, plan.buffer) && begins_reductions(func, *writer)) { continue; }
-    return refuse(fmt::format("below it `{}` goes on with what is in `{}`, which the copy does not hold", writer->name().view(), name), writer);
+    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer->name().view(), name), writer);
   }
   for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
   // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.

@@ -152,7 +152,7 @@ struct PadEinsum {
       bool has_own = std::all_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& region) {
         return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return r.min.get() == iter.var.get(); });
       });
-      if (iter.kind == IterKind::Spatial && !has_own) { return refuse(fmt::format("what it writes is not indexed by `{}`", iter.var->name.view())); }
+      if (iter.kind == IterKind::Spatial && !has_own) { return refuse(fmt::format("its output is not indexed by `{}`", iter.var->name.view())); }
       plan.extents.emplace_back(iter.var.get(), padded);
       if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
     }
@@ -367,7 +367,7 @@ struct DecomposePadding {
       const auto* inner = e.as<Call>();
       has_effect |= inner && (is_name(*inner, "call_extern") || is_name(*inner, "call_packed") || is_name(*inner, "tvm_call_packed") || is_name(*inner, "call_llvm_intrin"));
     });
-    if (has_effect) { return refuse("what it copies may have effects"); }
+    if (has_effect) { return refuse("the copied value may have effects"); }
     Expr condition = bool_imm(true);
     Expr whole = logical_and(substitute(call->args[0], bindings_of(*place.realize)), place.realize->predicate);
     for (Expr part : arith::split_conjunction(whole)) {

@@ -22,10 +22,10 @@
 #include "schedule/races.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
-#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {

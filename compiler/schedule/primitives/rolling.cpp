@@ -89,8 +89,8 @@ struct RollingBuffer {
       return note_block(cx.error(Code::OutputBlock).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
-    if (writer != &place || region_of(block.reads, buffer)) { return call.refuse("the block reads what it writes"); }
-    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return call.refuse("its predicate leaves out a part of what its loops would make"); }
+    if (writer != &place || region_of(block.reads, buffer)) { return call.refuse("the block reads the buffer that it writes"); }
+    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return call.refuse("its predicate leaves out a part of its output"); }
     LOOPSMITH_CHECK(find_common_loop(call));
     std::vector<Range> window = call.relaxed(place, write);
     Plan plan{scope, buffer, {}, 0, 0, {}, {}};
@@ -120,7 +120,7 @@ struct RollingBuffer {
       return std::all_of(consumers.begin(), consumers.end(), [&](NodeId id) { return func.is_below(*func.find(id), at); });
     };
     while (common->is_loop() && !is_above_all(*common)) { common = func.parent(*common); }
-    if (!common->is_loop() || consumers.empty()) { return call.refuse("no loop is around the block and all who read the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
+    if (!common->is_loop() || consumers.empty()) { return call.refuse("no loop is around the block and all readers of the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
     for (const Place* child : func.blocks_mentioning(call.scope, call.write.buffer)) {
       bool reads = region_of(child->block()->reads, call.write.buffer) != nullptr;
       if (reads && !func.is_below(*child, *common)) { return call.refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }

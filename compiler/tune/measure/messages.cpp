@@ -1,6 +1,8 @@
 // Messages between session and workers as lines of JSON: see messages.h.
 #include "tune/measure/messages.h"
 
+#include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 namespace loopsmith::tune {
@@ -70,15 +72,28 @@ auto trial_outcome(BuildOutcome outcome) -> Outcome {
 }
 
 namespace {
-auto distance_and_seed(const CheckReply& reply) -> std::string {
-  return (reply.ulps < 0 ? "" : ", max " + std::to_string(reply.ulps) + " ulp") + ", seed " + std::to_string(reply.seed);
+/// One digit and an exponent: "3e-7".
+auto one_digit(double number) -> std::string {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0e", number);
+  std::string out(text);
+  size_t exponent = out.find_first_of("+-");
+  while (exponent != std::string::npos && exponent + 2 < out.size() && out[exponent + 1] == '0') { out.erase(exponent + 1, 1); }
+  return out;
+}
+
+auto error_and_seed(const CheckReply& reply) -> std::string {
+  std::string error = reply.error < 0    ? std::string()
+                      : reply.error == 0 ? std::string(", no error")
+                                         : ", largest error " + one_digit(reply.error) + " of the result's scale (" + one_digit(reply.allowed) + " allowed)";
+  return error + ", seed " + std::to_string(reply.seed);
 }
 }  // namespace
 
 auto extent_text(const CheckReply& reply) -> std::string {
-  return reply.inputs == 0 ? std::string() : std::to_string(reply.inputs) + " inputs" + distance_and_seed(reply);
+  return reply.inputs == 0 ? std::string() : std::to_string(reply.inputs) + " inputs" + error_and_seed(reply);
 }
-auto verified_text(const CheckReply& reply) -> std::string { return reply.inputs == 0 ? reply.how : reply.how + distance_and_seed(reply); }
+auto verified_text(const CheckReply& reply) -> std::string { return reply.inputs == 0 ? reply.how : reply.how + error_and_seed(reply); }
 
 auto to_line(const WorkerTask& t) -> std::string {
   return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
@@ -104,7 +119,7 @@ auto to_line(const MeasureReply& r) -> std::string {
                {"median", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks}});
 }
 auto to_line(const CheckReply& r) -> std::string {
-  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}, {"ulps", r.ulps}, {"seed", r.seed}, {"inputs", r.inputs}});
+  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}, {"error", r.error}, {"allowed", r.allowed}, {"seed", r.seed}, {"inputs", r.inputs}});
 }
 
 auto parse_line(const std::string& text, TaskReply& out) -> bool {
@@ -124,7 +139,7 @@ auto parse_line(const std::string& text, MeasureReply& out) -> bool {
 }
 auto parse_line(const std::string& text, CheckReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note"), static_cast<int64_t>(real_of(o, "ulps")), static_cast<uint64_t>(real_of(o, "seed")), static_cast<int>(real_of(o, "inputs"))};
+  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note"), real_of(o, "error"), real_of(o, "allowed"), static_cast<uint64_t>(real_of(o, "seed")), static_cast<int>(real_of(o, "inputs"))};
   return text_of(o, "reply") == "check";
 }
 auto parse_line(const std::string& text, Request& out) -> bool {

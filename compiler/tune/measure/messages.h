@@ -62,13 +62,14 @@ struct CheckReply {
   bool equal = false;
   std::string how;       // "the interpreter on all outputs of 2 inputs"
   std::string note;      // the first difference
-  int64_t ulps = -1;     // the largest distance between two compared results, in steps of their type; -1: none are reals
+  double error = -1;     // the largest difference of compared reals, relative to the largest element of its tensor; -1: no reals
+  double allowed = 0;    // the bound for `error`
   uint64_t seed = 0;     // of the inputs
   int inputs = 0;        // the number of inputs with compared results
 };
-/// "2 inputs, max 1 ulp, seed 8"; empty: no results were compared.
+/// "2 inputs, largest error 3e-7 of the result's scale (2e-5 allowed), seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
-/// `how` with the distance and the seed: "the interpreter on all outputs of 2 inputs, max 1 ulp, seed 8".
+/// `how` with the error and the seed: "the interpreter on all outputs of 2 inputs, no error, seed 8".
 [[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;

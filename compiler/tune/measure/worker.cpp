@@ -186,15 +186,19 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
   return ok();
 }
 
-// `may_round`: set where the difference is in a short type and no larger than rounding errors. `ulps`: raised to the largest distance between reals.
-auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr, int64_t* ulps = nullptr) -> std::string {
+// `may_round`: set where the difference is in a short type and no larger than rounding errors. `reply` gets the
+// largest relative difference of reals so far, with its bound.
+auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr, CheckReply* reply = nullptr) -> std::string {
   for (size_t i = 0; i < expected.arguments.size(); ++i) {
     const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
     if (!a) { continue; }
     Buffer buffer = func->buffer_of(func->params[i]);
     interp::Difference d = interp::compare_tensors((buffer ? buffer->name : func->params[i]->name).str(), *a, std::get<TensorView>(got.arguments[i]), exact);
     DataType t = a->dtype.element();
-    if (ulps && t.is_real()) { *ulps = std::max(*ulps, d.ulps); }
+    if (reply && t.is_real() && d.relative > reply->error) {
+      reply->error = d.relative;
+      reply->allowed = d.allowed;
+    }
     if (!d.found) { continue; }
     if (may_round) { *may_round = t.is_real() && t.bits < 32 && d.largest <= interp::most_rounding * interp::magnitude_of(*a); }
     return d.where;
@@ -285,7 +289,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
       reply.how = "an unoptimised build on all outputs of 2 inputs";
     }
     ++reply.inputs;
-    reply.note = differs(func, expected, got, exactly, &may_round, &reply.ulps);
+    reply.note = differs(func, expected, got, exactly, &may_round, &reply);
     if (!reply.note.empty()) { return reply; }
     // The results may agree only by the former contents of the memory. A program that reads elements before it writes them has no single result.
     if (contents == interp::Contents::SmallIntegers) {

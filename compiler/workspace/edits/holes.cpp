@@ -21,13 +21,13 @@ auto first_hole(const Snapshot& snapshot, const script::ScheduleRun& run) -> std
   if (found->index >= run.frames.size()) { return hole; }
   for (const auto& [name, value] : run.frames[found->index].scope->slots()) {
     const auto* object = value.as<script::ScheduleObject>();
-    if (object && object->part == script::ScheduleObject::Part::Own) { hole.variable = name.str(); }
+    if (object && object->record.part == script::ScheduleObject::Part::Own) { hole.variable = name.str(); }
   }
   return hole;
 }
 
 auto hole_of(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<Hole> {
-  if (schedule.run == nullptr || !schedule.is_settled) { return std::nullopt; }
+  if (schedule.run == nullptr || !schedule.is_settled()) { return std::nullopt; }
   auto hole = first_hole(snapshot, *schedule.run);
   if (hole) { hole->program = schedule.program_name.str(); }
   return hole;

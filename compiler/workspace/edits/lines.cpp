@@ -77,7 +77,7 @@ auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, c
     known.erase(same);
   }
   for (const script::FileSchedule& before : snapshot.schedules()) {
-    if (before.run == nullptr || !before.is_settled || !before.run->is_complete || before.run->result == nullptr) { continue; }
+    if (before.run == nullptr || !before.is_settled() || !before.run->is_complete || before.run->result == nullptr) { continue; }
     auto now = std::find_if(after->schedules().begin(), after->schedules().end(), [&](const script::FileSchedule& one) { return one.name == before.name; });
     bool runs = now != after->schedules().end() && now->run != nullptr && now->run->is_complete && now->run->result != nullptr;
     if (!runs) { return fmt::format("`{}` does not run to its end", before.name.view()); }

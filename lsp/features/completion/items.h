@@ -1,6 +1,7 @@
 // Completion items: the answer to a request for completion, and the list that the parts of completion add to.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,8 @@ struct ItemList {
   void add(CompletionItem item) {
     if (std::string_view(item.label).starts_with(prefix) || std::string_view(item.found_by).starts_with(prefix)) { list.push_back(std::move(item)); }
   }
-  template <size_t N>
-  void values(const std::string_view (&all)[N], const char* detail) {
-    for (size_t i = 0; i < N; ++i) { add({std::string(all[i]), CompletionKind::Value, detail, {}, {}, false, static_cast<int>(i)}); }
+  void values(std::span<const std::string_view> all, const char* detail) {
+    for (size_t i = 0; i < all.size(); ++i) { add({std::string(all[i]), CompletionKind::Value, detail, {}, {}, false, static_cast<int>(i)}); }
   }
   void words(frontend::Vocabulary vocabulary, const char* detail, int rank) {
     for (Name word : frontend::known_words(vocabulary)) { add({word.str(), CompletionKind::Value, detail, {}, {}, false, rank++}); }

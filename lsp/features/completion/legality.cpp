@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/vocabulary.h"
 #include "lsp/features/completion/arguments.h"
 
 namespace loopsmith::lsp {
@@ -81,8 +82,8 @@ auto values_offered(const ScheduleSpot& spot, const schedule::Primitive& row, co
     values.clear();
     for (std::string_view word : known) { values.emplace_back(std::string(word)); }
   };
-  if (param.name == "thread_axis") { words(threads); }
-  if (param.name == "storage_scope") { words(scopes); }
+  if (param.name == "thread_axis") { words(bindable_axes()); }
+  if (param.name == "storage_scope") { words(usual_scopes()); }
   if (param.name == "dtype") { words(dtypes); }
   // Buffers that are refused are listed too, with the reason.
   if (param.kind == ValueKind::Buffer) { values = schedule::candidates::buffers(all); }

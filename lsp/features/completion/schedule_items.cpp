@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ir/ops.h"
+#include "ir/vocabulary.h"
 #include "lsp/features/completion/arguments.h"
 #include "lsp/features/completion/legality.h"
 #include "lsp/features/completion/primitives.h"
@@ -135,9 +136,9 @@ void add_texts(const ScheduleSpot& spot, const schedule::Primitive* row, const s
   } else if (names_block) {
     for (const std::string& name : block_names(spot)) { items.add({name, CompletionKind::Block, "block", {}, {}, false, 0}); }
   } else if (keyword == "scope" || keyword == "storage_scope" || (param != nullptr && param->name.find("scope") != std::string_view::npos)) {
-    items.values(scopes, "storage scope");
+    items.values(usual_scopes(), "storage scope");
   } else if (keyword == "thread" || callee == "thread_binding" || callee == "launch_thread" || callee == "env_thread" || (param != nullptr && param->name.find("thread") != std::string_view::npos)) {
-    items.values(threads, "thread axis");
+    items.values(bindable_axes(), "thread axis");
   } else if (param != nullptr && param->name == "tensor_intrin") {
     add_intrinsics(spot, items);
   } else if (param != nullptr && param->name == "ann_key") {

@@ -34,13 +34,13 @@ auto NameFinder::scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
     bool is_variable = entity != no_entity && table_.entities[entity].function != 0 && (table_.entities[entity].kind == EntityKind::Variable || table_.entities[entity].kind == EntityKind::Parameter);
     if (form.made == nullptr || (entity != no_entity && (!is_variable || table_.gives.contains(entity)))) { return entity; }
   } else if (value != nullptr) {
-    // `tir.Schedule(sch.mod)` goes on with the program of `sch`.
+    // `tir.Schedule(sch.mod)` has the program of `sch`.
     const auto* part = value->as<syn::SubscriptExpr>();
     const auto* module = (part != nullptr ? part->object : value)->as<syn::AttributeExpr>();
     const Made* other = module != nullptr && module->attr.name == "mod" ? find_schedule(last_name(module->object)) : nullptr;
     return other != nullptr ? other->program : unnamed_program(*value);
   }
-  // Without a decorator it is for the file's only program, as where it is run.
+  // Without a decorator the schedule is for the only program of the file, as when it is run.
   uint32_t only = no_entity;
   for (uint32_t i = 0; i < table_.entities.size(); ++i) {
     const Entity& entity = table_.entities[i];

@@ -296,7 +296,7 @@ void NameFinder::visit_function(const syn::FunctionDef& def) {
   std::vector<Made> outer_schedules = schedules_;
   uint32_t outer_program = program_;
   uint32_t outer_function = std::exchange(function_, self);
-  // It runs when it is called, whatever the schedule around it works on then.
+  // The function may be called while the schedule around it works on any function.
   if (!in_tir()) { forget_functions(); }
   if (auto form = in_tir() ? std::nullopt : syn::schedule_form(def)) { note_schedule(*form); }
   if (in_tir()) { program_ = self; }
@@ -426,7 +426,7 @@ void NameFinder::note_feeding(const syn::Expr* value, uint16_t traits) {
 void NameFinder::read(DeclId decl, Name name, Span span, Role role) {
   uint32_t entity = look_up(name);
   if (entity == no_entity) {
-    // Predeclared (`T`), or known to nobody: one entity per name and file.
+    // A predeclared name (`T`) or an unknown one: one entity per name and file.
     auto [found, is_new] = free_.try_emplace(name, 0);
     if (is_new) {
       static const Name known[] = {"T", "I", "tir", "ls", "te", "R"};

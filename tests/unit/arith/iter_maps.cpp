@@ -34,7 +34,7 @@ auto normal_form(const Expr& index, const IterDomains& iters) -> std::string {
 
 }  // namespace
 
-TEST_CASE("what was split by a symbolic extent is put back together") {
+TEST_CASE("an iterator that was split by a symbolic extent is recombined") {
   Var x = var("x", i64), y = var("y", i64), n = var("n", i64);
   Expr square = n * n, fused = x * number(32) + y;
   auto by_n = [&](const Expr& e) { return floordiv(e, n) * n + floormod(e, n); };
@@ -54,7 +54,7 @@ TEST_CASE("what was split by a symbolic extent is put back together") {
   CHECK(simplified(nested(fused), {{x, from_zero_to(square)}, {y, from_zero_to(number(32))}}, {n}) == "x * T.int64(32) + y");
 }
 
-TEST_CASE("a predicate says how far a fused iterator goes, in symbols too") {
+TEST_CASE("a predicate bounds a fused iterator, by symbolic extents, too") {
   Var x = var("x", i64), y = var("y", i64), n = var("n", i64);
   Expr square = n * n, fused = x * number(32) + y, wider = x * number(64) + y;
   Expr half = floordiv(n + number(1), number(2)), half_square = floordiv(square + number(1), number(2));
@@ -97,7 +97,7 @@ TEST_CASE("sums of iterators are ordered by their scale, numbers and symbols in 
   CHECK(normal_form(z * number(2) + y * number(6) + floordiv(x, number(4)) * number(4) + floormod(x, number(4)), large) == "y * T.int64(6) | z * T.int64(2) | x | T.int64(0)");
 }
 
-TEST_CASE("an iterator that does not divide evenly has the extent of what is begun") {
+TEST_CASE("an iterator that does not divide evenly is padded to whole tiles") {
   Var x = var("x", i64);
   Analyzer analyzer;
   IterSum sum = normalize_to_iter_sum(floordiv(x, number(5)), {{x, from_zero_to(number(4096))}}, analyzer);
@@ -107,7 +107,7 @@ TEST_CASE("an iterator that does not divide evenly has the extent of what is beg
   CHECK(is_one(sum->args[0].scale));
 }
 
-TEST_CASE("what is read from memory is no iterator, and what cannot be divided is refused") {
+TEST_CASE("loads are no iterators, and indivisible maps are refused") {
   Var n = var("n"), m = var("m"), divisor = var("divisor"), i = var("i"), j = var("j");
   Buffer lengths = make_buffer("lengths", DataType::int_(32), {n});
   Analyzer analyzer;

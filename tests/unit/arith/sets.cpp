@@ -17,7 +17,7 @@ auto ends(Analyzer& analyzer, const IntSet& set) -> std::string {
 }
 }  // namespace
 
-TEST_CASE("an index is relaxed over a loop, and keeps what is not relaxed") {
+TEST_CASE("an index is relaxed over a loop, and keeps its other variables") {
   Var i = var("i"), j = var("j");
   Analyzer analyzer;
   DomMap dom = {{j.get(), IntSet::from_range(range(0, 8))}};
@@ -28,7 +28,7 @@ TEST_CASE("an index is relaxed over a loop, and keeps what is not relaxed") {
   CHECK(text_of(eval_set(Expr(j), dom).cover_range(range(0, 100)).extent) == "8");
 }
 
-TEST_CASE("the union of regions covers both, its lower bound only what touches") {
+TEST_CASE("the union of regions covers both; its lower bound needs regions that touch") {
   Analyzer analyzer;
   std::vector<IntSet> apart = {IntSet::from_range(range(0, 4)), IntSet::from_range(range(10, 4))};
   CHECK(ends(analyzer, union_of(apart)) == "0 .. 13");

@@ -133,7 +133,7 @@ TEST_CASE("random expressions keep their value") {
   SUCCEED();
 }
 
-TEST_CASE("simplifying again changes nothing, and what is simple comes back as the same node") {
+TEST_CASE("simplification is idempotent, and returns simple expressions as the same node") {
   Var i = var("i"), j = var("j");
   arith::Analyzer analyzer;
   analyzer.bind(i, Range{int_imm(0), int_imm(16)});
@@ -145,7 +145,7 @@ TEST_CASE("simplifying again changes nothing, and what is simple comes back as t
   CHECK(analyzer.simplify(once).same_as(once));
 }
 
-TEST_CASE("sums of variables times numbers become what the rules make of them") {
+TEST_CASE("the fast path for linear sums gives the same results as the rules") {
   // Facts of a scope switch the fast path for linear sums off: the rules answer.
   std::mt19937_64 random(20261124);
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
@@ -189,7 +189,7 @@ TEST_CASE("sums of variables times numbers become what the rules make of them") 
   }
 }
 
-TEST_CASE("what a Let hid is simplified on until nothing changes") {
+TEST_CASE("terms that a Let separated are simplified until nothing changes") {
   Var x = var("x"), l = var("l"), m = var("m");
   Expr most = max(Expr(x), int_imm(8)), more = floordiv(Expr(x), int_imm(6));
   for (int64_t low : {0, 4}) {
@@ -227,7 +227,7 @@ TEST_CASE("a remainder by a negative number is not positive") {
   CHECK(text_of(analyzer.canonical_simplify(make<FloorDiv>(make<FloorMod>(Expr(x), int_imm(2)), int_imm(3)))) == "0");
 }
 
-TEST_CASE("what is known in a scope is forgotten after it") {
+TEST_CASE("facts of a scope end with it") {
   Var n = var("n"), i = var("i");
   arith::Analyzer analyzer;
   {
@@ -258,7 +258,7 @@ TEST_CASE("extensions prove more, and only when asked to") {
   CHECK(text_of(branching.simplify(condition)) == "x < 5");
 }
 
-TEST_CASE("symbolic extents: what is bound by the loops around is proved with intervals") {
+TEST_CASE("symbolic extents: bounds by the loops around are proved with intervals") {
   Var n = var("n"), i = var("i"), j = var("j");
   arith::Analyzer analyzer;
   analyzer.mark_non_negative(n, true);
@@ -271,7 +271,7 @@ TEST_CASE("symbolic extents: what is bound by the loops around is proved with in
   CHECK(analyzer.can_prove(less(i, n)));
 }
 
-TEST_CASE("what is too much to prove is unknown, and not false") {
+TEST_CASE("a proof beyond the budget is unknown, not false") {
   // The same sum forwards and backwards must be found equal.
   auto forwards_is_backwards = [](int terms) {
     Var x = var("x"), y = var("y");

@@ -34,7 +34,7 @@ TEST_CASE("conditions are simplified across the parts of their normal form, when
   CHECK(form.simplify(large).same_as(large));
 }
 
-TEST_CASE("linear equations: all solutions, in terms of what is left open") {
+TEST_CASE("linear equations: all solutions, in terms of the free variables") {
   Var i = var("i"), j = var("j"), n = var("n");
   Analyzer analyzer;
   // Unimodular: no free variable, no condition.
@@ -101,7 +101,7 @@ TEST_CASE("bounds are deduced through negative divisors, minima and maxima") {
   CHECK(low(less(int_imm(3), max(Expr(a), int_imm(0)))) == "4");
 }
 
-TEST_CASE("a node that a rule makes has the origin of what it replaces") {
+TEST_CASE("a node that a rule makes has the origin of the replaced node") {
   Var i = var("i"), j = var("j");
   Analyzer analyzer;
   analyzer.bind(i, Range{int_imm(0), int_imm(16)});
@@ -121,7 +121,7 @@ TEST_CASE("a node that a rule makes has the origin of what it replaces") {
   CHECK(!analyzer.simplify(make<Min>(Expr(i), int_imm(20), outer)).origin().is_known());
 }
 
-TEST_CASE("rules leave alone what would need a constant beyond its type") {
+TEST_CASE("rules do not apply where a constant would exceed its type") {
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   Var x = var("x");
   Analyzer analyzer;

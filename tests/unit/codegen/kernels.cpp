@@ -250,7 +250,7 @@ TEST_CASE("int8 products summed in int32, bfloat16 arithmetic rounded at each st
   }
 }
 
-TEST_CASE("asserts stop a kernel with their text, in parallel loops too, and what it held is given back") {
+TEST_CASE("asserts stop a kernel with their text, in parallel loops, too, and its memory is released") {
   for (ForKind kind : {ForKind::Serial, ForKind::Parallel}) {
     Buffer a = buffer("A", i32, 1000);
     Buffer t = make_buffer("T", f32, {int_imm(100000)});
@@ -267,7 +267,7 @@ TEST_CASE("asserts stop a kernel with their text, in parallel loops too, and wha
   }
 }
 
-TEST_CASE("what cannot be compiled is told, not crashed on") {
+TEST_CASE("code that cannot be compiled has a diagnostic, and no crash") {
   Buffer a = buffer("A", f32, 4);
   auto told = [&](Stmt body) {
     auto module = runtime::JitModule::compile(module_of(function({a}, std::move(body))), target::host());
@@ -305,7 +305,7 @@ TEST_CASE("objects are the same bytes each time, for other machines too; unknown
   CHECK(status.diagnostics().front().remedies.front() == "did you mean `znver4`?");
 }
 
-TEST_CASE("a block of tens of thousands of instructions, which is not scheduled, computes what a loop does") {
+TEST_CASE("an unscheduled block of tens of thousands of instructions computes the same as a loop") {
   constexpr int count = 1800;
   Buffer a = buffer("A", f32, count);
   Buffer b = buffer("B", f32, count);

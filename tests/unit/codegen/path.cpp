@@ -136,7 +136,7 @@ void check_file(const std::string& name, const std::vector<std::pair<std::string
 
 }  // namespace
 
-TEST_CASE("the examples, plain and scheduled, give what the interpreter gives") {
+TEST_CASE("the examples, plain and scheduled, give the interpreter's results") {
   check_file("matmul.tir", {{"512", "64"}});
   check_file("matmul.tir", {{"512, 512), \"float32\"", "96, 96), \"float32\""}, {"grid(512, 512, 512)", "grid(96, 96, 96)"}});
   check_file("softmax.tir", {{"256", "8"}});
@@ -278,7 +278,7 @@ def parallel(sch: tir.Schedule) -> None:
   }
 }
 
-TEST_CASE("a tensorized dot product of bytes is compiled to the unit's instruction, and gives what the interpreter gives") {
+TEST_CASE("a tensorized dot product of bytes becomes the unit's instruction, and gives the interpreter's results") {
   intrinsics::install();
   auto programs = programs_of(R"(
 @T.prim_func
@@ -339,7 +339,7 @@ def avx512(sch: tir.Schedule) -> None:
   }
 }
 
-TEST_CASE("instructions of x86 give what the interpreter says they give, whatever the bits of their operands") {
+TEST_CASE("instructions of x86 give the interpreter's results for any bits of their operands") {
   struct Instruction { const char* name; const char* result; std::vector<const char*> arguments; };
   const std::vector<Instruction> instructions = {
       {"llvm.x86.avx512.vpdpbusd.512", "int32x16", {"int32x16", "int32x16", "int32x16"}},

@@ -160,7 +160,7 @@ def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32")):
 )");
 }
 
-TEST_CASE("what cannot be taken apart at a barrier is said") {
+TEST_CASE("code that cannot be split at a barrier has a diagnostic") {
   auto refused = [](const std::string& text) {
     auto flat = transform::lower(parsed(text));
     REQUIRE_FALSE(flat.ok());

@@ -218,7 +218,7 @@ TEST_CASE("arithmetic on every type is the interpreter's") {
   }
 }
 
-TEST_CASE("least and largest values of short types are theirs, and what is beyond is not") {
+TEST_CASE("smallest and largest values of short types survive, and larger values do not") {
   for (DataType t : short_types) {
     INFO(t.str());
     double largest = max_value(t).as<FloatImm>()->value;

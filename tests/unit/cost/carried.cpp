@@ -241,7 +241,7 @@ TEST_CASE("iterations of a parallel loop race in the interpreter where the loop 
   CHECK(apart > 10);
 }
 
-TEST_CASE("what a part of the iterations shows is there in the whole, and what is proved of them holds") {
+TEST_CASE("dependences of some iterations exist in the whole loop, and proofs hold for all iterations") {
   std::mt19937 random(3);
   int cut = 0, proved = 0;
   for (int round = 0; round < 300; ++round) {
@@ -276,7 +276,7 @@ TEST_CASE("what a part of the iterations shows is there in the whole, and what i
   CHECK(proved > 3);
 }
 
-TEST_CASE("what all instances of a block do is what the interpreter counts") {
+TEST_CASE("the totals of all instances of a block equal the interpreter's counts") {
   for (int64_t m : {4, 7}) {
     std::string text = fmt::format(
         "@T.prim_func\n"

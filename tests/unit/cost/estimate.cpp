@@ -80,7 +80,7 @@ TEST_CASE("a parallel loop of a few additions is worth less than nothing") {
   CHECK(seconds(add("T.parallel"), four) > 5 * seconds(add("T.serial"), four));
 }
 
-TEST_CASE("loops that were fused cost what they did apart") {
+TEST_CASE("fused loops cost the same as separate ones") {
   double apart = seconds(matmul("i in range(512);j in range(512);k in range(512)"));
   double fused = seconds(matmul("f in range(262144);k in range(512)", "vi = T.axis.spatial(512, f // 512);vj = T.axis.spatial(512, f % 512);vk = T.axis.reduce(512, k)"));
   CHECK(fused > 0.9 * apart);
@@ -95,7 +95,7 @@ TEST_CASE("walking down the columns costs more than along the rows") {
   CHECK(seconds(copy("j, i")) > 3 * seconds(copy("i, j")));
 }
 
-TEST_CASE("what is read where it was just written comes from a cache") {
+TEST_CASE("data that was just written comes from a cache") {
   std::string head = "@T.prim_func\ndef main(A: T.Buffer((4096, 1024), \"float32\"), C: T.Buffer((4096, 1024), \"float32\")):\n    B = T.alloc_buffer((4096, 1024))\n";
   std::string b = "with T.block(\"B\"):\n{0}    vi, vj = T.axis.remap(\"SS\", [i, j])\n{0}    B[vi, vj] = A[vi, vj] * T.float32(2)\n";
   std::string c = "with T.block(\"C\"):\n{0}    vi, vj = T.axis.remap(\"SS\", [i, j])\n{0}    C[vi, vj] = B[vi, vj] + T.float32(1)\n";
@@ -105,7 +105,7 @@ TEST_CASE("what is read where it was just written comes from a cache") {
   CHECK(seconds(apart) > 1.3 * seconds(together));
 }
 
-TEST_CASE("a loop in two parts, side by side in the loops around it, touches what it did whole") {
+TEST_CASE("a loop in two adjacent parts touches as much as the whole loop") {
   std::string head = "@T.prim_func\ndef main(A: T.Buffer((512, 512), \"float32\"), B: T.Buffer((512, 512), \"float32\"), C: T.Buffer((512, 512), \"float32\")):\n    for i, j in T.grid(512, 512):\n";
   auto part = [](int begin, int extent) {
     return fmt::format("        for k in range({1}):\n            with T.block(\"C{0}\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n"

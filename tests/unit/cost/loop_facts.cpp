@@ -154,7 +154,7 @@ class Kernel {
     }
   }
   auto nest_text(int number) -> std::string {
-    // What is split, and whether that leaves a remainder.
+    // The split loops, with or without remainders.
     int rows = pick(1, 17), columns = pick(1, 13), tile = pick(1, 5);
     bool is_triangle = pick(0, 3) == 0;
     std::string out = fmt::format("    for i0, i1 in T.grid({}, {}):\n", (rows + tile - 1) / tile, tile);
@@ -180,7 +180,7 @@ class Kernel {
 
 }  // namespace
 
-TEST_CASE("random kernels: what is said of them as exact is what the interpreter counts") {
+TEST_CASE("random kernels: exact facts equal the interpreter's counts") {
   Compared all;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     std::string text = Kernel(seed).text();
@@ -237,7 +237,7 @@ TEST_CASE("flops of values with names, of padding, under a predicate") {
   CHECK(innermost.is_most_flops);
 }
 
-TEST_CASE("a triangle is bounded by its longest row, and what an index of contents finds is one place") {
+TEST_CASE("a triangle is bounded by its longest row, and a loaded index is one place") {
   PrimFunc trsv = function_of(
       "@T.prim_func\n"
       "def trsv(L: T.Buffer((256, 256), \"float32\"), x: T.Buffer((256,), \"float32\")):\n"
@@ -323,7 +323,7 @@ TEST_CASE("threads of a block are counted once, however many loops are over them
   CHECK(cost::loop_facts(copies, 0)->flops == 32 * 8 * 512);
 }
 
-TEST_CASE("how often a place is reached") {
+TEST_CASE("the number of times that a place is reached") {
   auto var = [](const char* name) { return make<VarNode>(name, DataType::int_(32)); };
   Var i = var("i"), j = var("j"), n = var("n");
   int64_t steps = 1000;

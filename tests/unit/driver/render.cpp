@@ -6,6 +6,7 @@
 #include "../catch.h"
 #include "driver/arguments.h"
 #include "support/codes.h"
+#include "support/spelling.h"
 
 using namespace loopsmith;
 using namespace loopsmith::driver;

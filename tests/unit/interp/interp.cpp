@@ -72,7 +72,7 @@ auto evaluate(DataType in, DataType out, const std::function<Expr(Expr)>& f, dou
 
 }  // namespace
 
-TEST_CASE("a matmul with an init computes what C++ computes") {
+TEST_CASE("a matmul with an init computes the same as C++") {
   constexpr int m = 5, n = 7, k = 11;
   std::vector<float> a(m * k), b(k * n), c(m * n, 99), expected(m * n);
   for (size_t i = 0; i < a.size(); ++i) { a[i] = 0.25F * static_cast<float>(i % 13) - 1; }
@@ -144,7 +144,7 @@ TEST_CASE("a loop whose iterations do nothing stops at its limit, too") {
   CHECK(stopped.diagnostics().front().code == loopsmith::Code::InterpLimit);
 }
 
-TEST_CASE("integers wrap at their width and divide as said") {
+TEST_CASE("integers wrap at their width and divide as ir.h defines") {
   DataType i8 = DataType::int_(8), u8 = DataType::uint(8), i32 = DataType::int_(32);
   CHECK(evaluate(i8, i8, [](Expr x) { return add(x, int_imm(100, DataType::int_(8))); }, 100) == -56);
   CHECK(evaluate(u8, u8, [](Expr x) { return sub(x, int_imm(3, DataType::uint(8))); }, 1) == 254);
@@ -209,7 +209,7 @@ TEST_CASE("vectors: a store computes all lanes before it writes any") {
   CHECK(data == std::vector<int32_t>{0, 0, 1, 2, 16, 13, 11, 10});
 }
 
-TEST_CASE("what is read before it was written is warned of") {
+TEST_CASE("reads of unwritten elements have a warning") {
   DataType f32 = DataType::float_(32);
   Buffer t = make_buffer("t", f32, {int_imm(4)});
   Buffer y = make_buffer("y", f32, {int_imm(4)});

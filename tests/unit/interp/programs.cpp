@@ -179,7 +179,7 @@ TEST_CASE("iterations that write the same value, or stay apart, do not race") {
   CHECK(ran.warnings().empty());
 }
 
-TEST_CASE("accesses outside of what a block declares are reported") {
+TEST_CASE("accesses outside of a block's declared regions are reported") {
   Ran ran = run(
       "@T.prim_func\n"
       "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
@@ -279,7 +279,7 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
   CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never reach this point, where the others wait for them, at t=0");
 }
 
-TEST_CASE("fields of structures on the stack: what was stored is read, and nothing else") {
+TEST_CASE("fields of structures on the stack: only stored values can be read") {
   auto text = [](const char* line) {
     return fmt::format(
         "@T.prim_func\n"
@@ -298,7 +298,7 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
   CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not support the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
 }
 
-TEST_CASE("constants by name, lists of values, memory of devices: what they hold") {
+TEST_CASE("constants by name, lists of values, memory of devices") {
   CHECK(run("@I.ir_module\n"
             "class Module:\n"
             "    @T.prim_func\n"
@@ -487,7 +487,7 @@ TEST_CASE("an index that is wrong in one iteration is reported at that one, wher
   }
 }
 
-TEST_CASE("an element that nobody wrote is reported where it is read first") {
+TEST_CASE("an unwritten element is reported at its first read") {
   Random random{8};
   for (int round = 0; round < 40; ++round) {
     int i = random.below(5), j = random.below(6);

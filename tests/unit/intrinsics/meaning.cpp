@@ -167,7 +167,7 @@ auto find(const std::string& name) -> const PrimFunc& {
 
 }  // namespace
 
-TEST_CASE("implementations compute what descriptions say") {
+TEST_CASE("implementations compute the same as their descriptions") {
   size_t checked = 0, together = 0, without = 0;
   for (Name name : table().names()) {
     INFO(name.str());
@@ -192,7 +192,7 @@ TEST_CASE("implementations compute what descriptions say") {
   CHECK(together == 49);
 }
 
-TEST_CASE("saturating sums are told apart from plain ones") {
+TEST_CASE("saturating sums differ from plain ones") {
   const schedule::TensorIntrin* intrinsic = table().find(Name("dot_16x4_avx512"));
   REQUIRE(intrinsic != nullptr);
   std::vector<Buffer> buffers = three_tiles(intrinsic->description);
@@ -232,7 +232,7 @@ TEST_CASE("WMMA: fragments are loaded, multiplied and stored as the products of 
   }
 }
 
-TEST_CASE("MMA: what ldmatrix loads, mma multiplies") {
+TEST_CASE("MMA: mma multiplies the matrices that ldmatrix loads") {
   struct Types { const char* loads; const char* product; const char* result; const char* dtype; const char* out; int k; };
   for (const Types& t : {Types{"f16", "f16f16f32", "f32", "float16", "float32", 16}, Types{"f16", "f16f16f16", "f16", "float16", "float16", 16},
                        Types{"bf16", "bf16bf16f32", "f32", "bfloat16", "float32", 16}, Types{"i8", "i8i8i32", "i32", "int8", "int32", 32}, Types{"e4m3", "e4m3e4m3f32", "f32", "e4m3_float8", "float32", 32},
@@ -301,7 +301,7 @@ def main(A: T.Buffer((64, 16), "{0}", scope="shared.dyn"), B: T.Buffer((16, 64),
   }
 }
 
-TEST_CASE("what units cannot do is refused with a reason") {
+TEST_CASE("unsupported uses of units are refused with a reason") {
   auto refusal = [&](const std::string& text) -> std::string {
     syntax::Document document(text);
     frontend::File file;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "lsp/features/completion/schedule_items.h"
 #include "lsp/features/hover.h"
 #include "tests/support/effort.h"
 #include "tests/unit/catch.h"

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lsp/protocol/framing.h"
@@ -72,6 +73,7 @@ class Session {
       if (auto frame = reader_.next()) {
         Json message = Json::parse(frame->body, nullptr, false);
         received.push_back(message);
+        if (message.is_object() && !message.contains("method") && message.value("id", Json()).is_number_integer()) { answers_[message["id"].get<int>()] = message; }
         return message;
       }
       ReadResult bytes = process_->read_some(deadline);
@@ -88,10 +90,8 @@ class Session {
   }
   /// The answer to a request; null where none comes.
   [[nodiscard]] auto answer(int id) -> Json {
-    for (const Json& message : received) {
-      if (!message.contains("method") && message.value("id", Json()) == id) { return message; }
-    }
-    return until([&](const Json& message) { return !message.contains("method") && message.value("id", Json()) == id; });
+    if (auto known = answers_.find(id); known != answers_.end()) { return known->second; }
+    return until([&](const Json&) { return answers_.contains(id); });
   }
   [[nodiscard]] auto call(std::string_view method, Json params) -> Json { return answer(request(method, std::move(params))); }
 
@@ -132,6 +132,7 @@ class Session {
   std::optional<Process> process_;
   FrameReader reader_;
   int next_id_ = 1;
+  std::unordered_map<int, Json> answers_;   // by the number of the request
 };
 
 }  // namespace loopsmith::lsp

@@ -54,7 +54,7 @@ struct Counts {
 
 }  // namespace
 
-TEST_CASE("a difference is told where blocks in turns show one, and nowhere else") {
+TEST_CASE("a difference is reported only where interleaved blocks show one") {
   auto timed = [](std::vector<double> values, int threads = 1) {
     Measurement m;
     m.seconds = values[values.size() / 2];
@@ -107,7 +107,7 @@ TEST_CASE("tensors are aligned, seeded, and come back from .npy files as they we
   CHECK_FALSE(compare(a, made(DataType::float_(32), {10, 100}, 1), 0, 0).agrees());
 }
 
-TEST_CASE("types that NumPy has no name for are bytes in .npy files, and come back as what is expected") {
+TEST_CASE("types without a name in NumPy are bytes in .npy files, and come back as the expected type") {
   Folder folder;
   const DataType e4m3{TypeCode::Float8E4M3FN, 8};
   for (DataType t : {DataType::bfloat16(), e4m3, DataType{TypeCode::Float8E5M2, 8}, DataType{TypeCode::Float8E8M0FNU, 8}}) {
@@ -160,7 +160,7 @@ TEST_CASE("arrays of an archive are read by name, deflated, in column order, wit
   CHECK_FALSE(archive->read("C").ok());
 }
 
-TEST_CASE("a damaged archive is refused, or gives what was written") {
+TEST_CASE("a damaged archive is refused, or gives the written data") {
   Folder folder;
   std::ifstream in(tests::source_folder() + "/tests/numpy/data/archive.npz", std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -187,7 +187,7 @@ TEST_CASE("a damaged archive is refused, or gives what was written") {
   SUCCEED();
 }
 
-TEST_CASE("broken .npy files are told apart") {
+TEST_CASE("broken .npy files have different diagnostics") {
   Folder folder;
   auto told = [&](const std::string& bytes) {
     std::ofstream(folder.file("x.npy"), std::ios::binary) << bytes;
@@ -312,7 +312,7 @@ TEST_CASE("timing counts the calls, gives up early, and keeps within its time") 
   CHECK(calls < 20);
 }
 
-TEST_CASE("what the process was stopped in is timed again") {
+TEST_CASE("samples during a stop of the process are timed again") {
   int calls = 0;
   auto stops = [&] {
     // Once among the warm-up, once in a block.
@@ -336,7 +336,7 @@ TEST_CASE("what the process was stopped in is timed again") {
   CHECK(calls > 4);
 }
 
-TEST_CASE("the machine is asked what it has, and targets are read and printed") {
+TEST_CASE("the machine's hardware is known, and targets are read and printed") {
   target::Hardware here = target::hardware(target::host());
   CHECK(here.is_this_machine);
   CHECK(here.cores >= 1);
@@ -366,7 +366,7 @@ TEST_CASE("the machine is asked what it has, and targets are read and printed") 
   CHECK(told("llvm -mpcu=x").find("`-mpcu` is not an option") != std::string::npos);
 }
 
-TEST_CASE("what is counted: by the system everywhere, by the processor where it shows its counters") {
+TEST_CASE("event counts: of the system everywhere, of the processor where it grants its counters") {
   constexpr size_t pages = 512;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto touch = [&] {

@@ -14,6 +14,7 @@
 #include "schedule/draws.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -367,7 +368,7 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
   func.buffer_map = std::move(mapped);
   func.body = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(root)));
   State state(module_of(make_func(std::move(func))));
-  for (int step = 0; step < 400; ++step) {
+  for (size_t step = 0; step < 400 / tests::stride(4); ++step) {
     const FuncState& before = *state.func("main");
     const Block& old = *before.root().block();
     auto fields = old.fields();
@@ -425,11 +426,12 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
 }
 
 TEST_CASE("a trace of hundreds of thousands of instructions goes away in no more stack than one of two") {
+  const int count = tests::is_sanitized ? 100'000 : 500'000;
   Trace trace;
-  for (int i = 0; i < 500000; ++i) { trace.append({find_primitive("enter_postproc"), {}, {}, {}, {}}); }
+  for (int i = 0; i < count; ++i) { trace.append({find_primitive("enter_postproc"), {}, {}, {}, {}}); }
   Trace copy = trace;
   trace = {};
-  CHECK(copy.size() == 500000);
+  CHECK(copy.size() == static_cast<size_t>(count));
 }
 
 TEST_CASE("every row has what scripts, traces and help need") {

@@ -57,6 +57,40 @@ struct Session {
 
 }  // namespace
 
+TEST_CASE("a schedule of a file has a state at any time", "[live]") {
+  using State = script::ScheduleState;
+  syntax::Document document(std::string(program) + schedule_text());
+  frontend::File file(script::predeclared);
+  script::Schedules schedules;
+  auto update = [&] {
+    file.update(document);
+    schedules.update(file);
+    REQUIRE(schedules.all().size() == 1);
+  };
+  auto state = [&] { return schedules.all()[0].state; };
+  update();
+  CHECK(state() == State::Waiting);
+  schedules.run_one(file, schedules.all()[0], {}, 1);
+  CHECK(state() == State::Limited);
+  update();
+  CHECK(state() == State::Waiting);
+  CancelSource source;
+  source.cancel();
+  schedules.run_one(file, schedules.all()[0], source.token());
+  CHECK(state() == State::Interrupted);
+  CHECK(schedules.all()[0].newest_run() == schedules.all()[0].interrupted.get());
+  update();
+  CHECK(state() == State::Interrupted);
+  REQUIRE(schedules.run_all(file, {}));
+  CHECK(state() == State::Settled);
+  update();
+  CHECK(state() == State::Settled);
+  auto at = static_cast<uint32_t>(document.text().find("key_40"));
+  document.edit(Span{at, at + 6}, "other");
+  update();
+  CHECK(state() == State::Waiting);
+}
+
 TEST_CASE("an edit on line 40 of 60 runs what follows it", "[live]") {
   Session session(std::string(program) + schedule_text());
   CHECK(session.schedules.executed() == 60);
@@ -144,7 +178,7 @@ TEST_CASE("schedules of what others made, in what a file does when it is run by 
   };
   REQUIRE(edit("from tvm import tir\n", "\nfrom tvm import tir\n"));
   CHECK(schedules.executed() == 0);
-  CHECK(find("sch.2")->is_settled);
+  CHECK(find("sch.2")->is_settled());
   uint32_t random = 5;
   auto any = [&](uint32_t count) { return (random = random * 1664525 + 1013904223) / 65536 % count; };
   const std::pair<const char*, const char*> swaps[] = {{"N = 4", "N = 8"}, {"[None, N]", "[None, 2]"}, {"reorder(i1, i0)", "reorder(i0, i1)"}, {"vectorize(j)", "unroll(j)"}, {"(sch.mod)", "(scale)"},

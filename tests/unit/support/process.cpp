@@ -69,7 +69,7 @@ TEST_CASE("standard error apart from output, and the exit status") {
   CHECK(result->status.describe() == "exited with status 3");
 }
 
-TEST_CASE("a crash is told by its signal") {
+TEST_CASE("a crash is described by its signal") {
   auto result = run_program(shell("kill -SEGV $$"), "", in(5s));
   REQUIRE(result.ok());
   CHECK(result->status.signal == SIGSEGV);
@@ -87,7 +87,7 @@ TEST_CASE("a missing program, and one that is no program, are diagnostics") {
   CHECK(folder.diagnostics().front().message() == "cannot start `true`: No such file or directory");
 }
 
-TEST_CASE("a deadline ends a program that does not end, and what it started") {
+TEST_CASE("a deadline ends a program that does not end, and its children") {
   auto start = Clock::now();
   auto result = run_program(shell("sleep 60 & echo $!; sleep 60"), "", in(200ms));
   REQUIRE(result.ok());
@@ -111,7 +111,7 @@ TEST_CASE("a program is stopped when that is asked for, though it closed its pip
   CHECK(Clock::now() - start < 30s);
 }
 
-TEST_CASE("what a child leaves running ends with it") {
+TEST_CASE("programs that a child leaves running end with it") {
   // The grandchild keeps the output open, so waiting for the end of the output would wait a minute.
   auto start = Clock::now();
   auto result = run_program(shell("sleep 60 & echo $!"), "", in(30s));
@@ -121,7 +121,7 @@ TEST_CASE("what a child leaves running ends with it") {
   CHECK(is_gone(std::stoi(result->output)));
 }
 
-TEST_CASE("a conversation by lines, with deadlines that keep what came") {
+TEST_CASE("a conversation by lines; deadlines keep the bytes that arrived") {
   Process child = started(shell("read a; printf 'got %s\\npart' \"$a\"; read b; echo ial; read c"));
   CHECK(child.write("one\n", in(5s)) == IoStatus::Done);
   CHECK(child.read_line(in(5s)).data == "got one");
@@ -226,7 +226,7 @@ TEST_CASE("remove the file and start again", "[.remove-and-start-again]") {
   CHECK(result->output.find("1 assertion") != std::string::npos);
 }
 
-TEST_CASE("a program whose file was replaced starts itself, not what is there now") {
+TEST_CASE("a program whose file was replaced starts itself, not the new file") {
   char folder[] = "/tmp/loopsmith-process-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   std::string copy = std::string(folder) + "/copy";

@@ -118,7 +118,7 @@ TEST_CASE("views of regions, nested blocks and reductions inside them") {
   lower_checked(program({a, b}, outer));
 }
 
-TEST_CASE("a producer computed inside its consumer's loop shrinks to what one iteration needs") {
+TEST_CASE("a producer inside its consumer's loop shrinks to the size of one iteration") {
   Buffer a = buffer("A", {64, 64}), t = buffer("T", {64, 64}), b = buffer("B", {62, 64});
   Var i = var("i"), j = var("j"), y = var("y"), x = var("x"), vy = var("vy"), vx = var("vx"), vi = var("vi"), vj = var("vj");
   Stmt produce = loop(y, 3, loop(x, 64, block({.iters = {spatial(vy, 64), spatial(vx, 64)}, .values = {add(Expr(i), Expr(y)), x}, .writes = {region(t, {vy, vx})},
@@ -172,7 +172,7 @@ TEST_CASE("stages can be asked for by name, and an unknown one names them all") 
   CHECK(wrong.diagnostics()[0].remedies[0].find("flatten_buffer") != std::string::npos);
 }
 
-TEST_CASE("lowering what is lowered changes nothing but is still legal") {
+TEST_CASE("lowering a lowered module is legal and changes nothing") {
   IRModule once = lower_checked(tiled_matmul(13, 31, 5));
   auto twice = transform::lower(once);
   REQUIRE(twice.ok());

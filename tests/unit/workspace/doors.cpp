@@ -245,7 +245,7 @@ TEST_CASE("command line, editor and agents report the same findings, whatever co
   CHECK(others > (tests::is_sanitized ? 2 : 20));
 }
 
-TEST_CASE("the REPL reports the findings of the command line, whatever comments silence", "[.repl]") {
+TEST_CASE("the REPL reports the findings of the command line, whatever comments silence") {
   Files files;
   auto command = by_command(files.all);
   auto repl = by_repl(files.all);

@@ -81,9 +81,9 @@ TEST_CASE("a trace becomes a function with readable names, and a certificate tha
   auto document = analyse("a.tir", program);
   const IRModule& module = document->snapshot()->programs()[0].module;
   const std::string trace = "[[[\"GetBlock\", [], [\"A\", \"main\"], [\"b0\"]], [\"GetLoops\", [\"b0\"], [], [\"l1\"]], [\"Parallel\", [\"l1\"], [], []]], []]";
-  auto text = schedule_function_text(module, trace, {.program = "f", .name = "s", .target = {}, .comments = {"Tuned: fast."}});
+  auto text = schedule_function_text(module, trace, {.program = "f", .name = "s", .target = {}, .comments = {"Tuned: fast."}, .taken = {}});
   REQUIRE(text.ok());
-  CHECK(*text == "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    # Tuned: fast.\n    A = sch.get_block(\"A\")\n    i, = sch.get_loops(A)\n    sch.parallel(i)\n");
+  CHECK(*text == "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    # Tuned: fast.\n    A = sch.get_block(name=\"A\")\n    i, = sch.get_loops(A)\n    sch.parallel(i)\n");
   auto certificate = certificate_of(module, "main", trace);
   REQUIRE(certificate.has_value());
   auto read = certificate_in("    # " + certificate_text(certificate, {"llvm", 1e-3, 1e-6, 24, 0}) + "\n");

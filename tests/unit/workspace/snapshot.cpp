@@ -20,7 +20,7 @@ const std::string program =
     "            vi = T.axis.spatial(64, i)\n"
     "            A[vi] = T.float32(0)\n";
 
-const std::string schedule =
+const std::string scheduled =
     "\n\n@ls.schedule(f)\n"
     "def s(sch: tir.Schedule) -> None:\n"
     "    (i,) = sch.get_loops(\"A\")\n"
@@ -38,7 +38,7 @@ auto codes_of(const Snapshot& snapshot) -> std::vector<std::string> {
 }  // namespace
 
 TEST_CASE("evaluate finds programs and schedules, check adds analyses, replay adds the runs of schedules") {
-  Document document("a.tir", 1, "@T.prim_func\ndef g(A: T.Buffer((16,), 'float32')):\n    for i in range(16):\n        A[i + 1] = T.float32(0)\n\n\n" + program + schedule);
+  Document document("a.tir", 1, "@T.prim_func\ndef g(A: T.Buffer((16,), 'float32')):\n    for i in range(16):\n        A[i + 1] = T.float32(0)\n\n\n" + program + scheduled);
   document.evaluate();
   CHECK(codes_of(*document.snapshot()).empty());
   CHECK(schedule_names(*document.snapshot()) == std::vector<std::string>{"s"});
@@ -52,7 +52,7 @@ TEST_CASE("evaluate finds programs and schedules, check adds analyses, replay ad
 }
 
 TEST_CASE("a finding that a comment silences stays silent while a later statement is edited") {
-  auto document = analyse("a.tir", program + schedule);
+  auto document = analyse("a.tir", program + scheduled);
   CHECK(codes_of(*document->snapshot()) == std::vector<std::string>{"step-changes-nothing"});
   // The steps in front of the edit are taken over from the run before, with the origins that they had there.
   auto at = static_cast<uint32_t>(document->snapshot()->text().rfind("1"));
@@ -63,7 +63,7 @@ TEST_CASE("a finding that a comment silences stays silent while a later statemen
 }
 
 TEST_CASE("diagnostics and findings are the same, without those that comments silence, and so are the diagnostics of a run") {
-  auto document = analyse("a.tir", program + schedule);
+  auto document = analyse("a.tir", program + scheduled);
   Diagnostics diagnostics = document->snapshot()->diagnostics();
   REQUIRE(diagnostics.size() == 1);
   CHECK(diagnostics[0].code == Code::StepChangesNothing);
@@ -73,7 +73,7 @@ TEST_CASE("diagnostics and findings are the same, without those that comments si
 }
 
 TEST_CASE("a schedule runs up to a line; an unknown name is answered with the names that exist") {
-  Document document("a.tir", 1, program + schedule);
+  Document document("a.tir", 1, program + scheduled);
   document.evaluate();
   auto run = document.run_schedule("s", {}, 11);
   REQUIRE(run.ok());
@@ -86,7 +86,7 @@ TEST_CASE("a schedule runs up to a line; an unknown name is answered with the na
 }
 
 TEST_CASE("select gives the program as written, after a schedule, and in front of a hole") {
-  Document document("a.tir", 1, program + schedule + "\n\n@ls.schedule(f)\ndef h(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.tune(trials=4)\n    sch.vectorize(i)\n");
+  Document document("a.tir", 1, program + scheduled + "\n\n@ls.schedule(f)\ndef h(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.tune(trials=4)\n    sch.vectorize(i)\n");
   document.evaluate();
   SelectionOutput output;
   auto written = select(document, {.function = "f"}, output);

@@ -1,0 +1,318 @@
+// Expressions: see evaluator.h.
+#include "eval/evaluator.h"
+
+#include <limits>
+
+#include "eval/format.h"
+#include "eval/wide_int.h"
+#include "support/codes.h"
+
+namespace loopsmith::eval {
+
+using namespace syntax;
+
+auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
+  if (!step(expr.origin())) { return Value::error(); }
+  DepthGuard guard(*this);
+  if (too_deep(expr.origin())) { return Value::error(); }
+  switch (expr.kind) {
+    case Kind::Name: return lookup(static_cast<const NameExpr&>(expr).name, scope, expr.origin());
+    case Kind::Int: {
+      const auto& e = static_cast<const IntExpr&>(expr);
+      if (e.fits) { return Value(e.value); }
+      if (auto wide = wide_literal(e.text)) { return make_object<WideInt>(*wide); }
+      return report(error(Code::IntegerOverflow, e.origin()).arg("what", e.text));
+    }
+    case Kind::Float: return Value(static_cast<const FloatExpr&>(expr).value);
+    case Kind::String: {
+      const auto& e = static_cast<const StringExpr&>(expr);
+      return e.is_bytes ? opaque(e.origin()) : Value::str(std::string(e.value));
+    }
+    case Kind::FString: return eval_fstring(static_cast<const FStringExpr&>(expr), scope);
+    case Kind::Constant:
+      switch (static_cast<const ConstantExpr&>(expr).value) {
+        case ConstantValue::None: return Value();
+        case ConstantValue::True: return Value(true);
+        case ConstantValue::False: return Value(false);
+        case ConstantValue::Ellipsis: return opaque(expr.origin());
+      }
+      return Value();
+    case Kind::Tuple: {
+      std::vector<Value> items;
+      Value unknown = eval_items(static_cast<const TupleExpr&>(expr).elements, scope, items);
+      return unknown.is_unknown() ? unknown : Value::tuple(std::move(items));
+    }
+    case Kind::ListExpr: {
+      std::vector<Value> items;
+      Value unknown = eval_items(static_cast<const ListExpr&>(expr).elements, scope, items);
+      return unknown.is_unknown() ? unknown : Value::list(std::move(items));
+    }
+    case Kind::Dict: return eval_dict(static_cast<const DictExpr&>(expr), scope);
+    case Kind::Unary: {
+      const auto& e = static_cast<const UnaryExpr&>(expr);
+      // The least number of 64 bits is the negative of one that does not fit.
+      if (e.op == UnaryOp::Negate && e.operand->kind == Kind::Int && static_cast<const IntExpr&>(*e.operand).text == "9223372036854775808") {
+        return Value(std::numeric_limits<int64_t>::min());
+      }
+      Argument operand = eval_argument(*e.operand, scope);
+      return operand.value.is_unknown() ? operand.value : unary(e.op, operand, e.origin());
+    }
+    case Kind::Binary: return eval_binary(static_cast<const BinaryExpr&>(expr), scope);
+    case Kind::Boolean: return eval_boolean(static_cast<const BooleanExpr&>(expr), scope);
+    case Kind::Compare: return eval_compare(static_cast<const CompareExpr&>(expr), scope);
+    case Kind::Conditional: return eval_conditional(static_cast<const ConditionalExpr&>(expr), scope);
+    case Kind::Lambda: {
+      const auto& e = static_cast<const LambdaExpr&>(expr);
+      std::vector<Value> defaults;
+      for (const Param& param : e.params) { defaults.push_back(param.default_value ? eval(*param.default_value, scope) : Value()); }
+      return make_object<Function>(nullptr, &e, scope, std::move(defaults), tree, globals);
+    }
+    case Kind::Call: return eval_call(static_cast<const CallExpr&>(expr), scope);
+    case Kind::Attribute: {
+      const auto& e = static_cast<const AttributeExpr&>(expr);
+      Argument object = eval_argument(*e.object, scope);
+      if (object.value.is_unknown()) { return object.value; }
+      return attribute(object, e.attr.name, {e.decl, e.attr.span.begin, e.attr.span.end, 0});
+    }
+    case Kind::Subscript: return eval_subscript(static_cast<const SubscriptExpr&>(expr), scope);
+    case Kind::Slice: return eval_slice(static_cast<const syntax::SliceExpr&>(expr), scope);
+    case Kind::Comprehension: return eval_comprehension(static_cast<const ComprehensionExpr&>(expr), scope);
+    case Kind::NamedExpr: {
+      const auto& e = static_cast<const NamedExpr&>(expr);
+      Value value = eval(*e.value, scope);
+      scope->set(e.name.name, value);
+      return value;
+    }
+    case Kind::BrokenExpr: return Value::error();
+    default: return opaque(expr.origin());
+  }
+}
+
+auto Evaluator::eval_dict(const DictExpr& expr, const ScopeRef& scope) -> Value {
+  Ref<eval::Dict> dict = make_object<eval::Dict>();
+  Value unknown;
+  for (const DictEntry& entry : expr.entries) {
+    Value value = eval(*entry.value, scope);
+    if (value.is_unknown()) { unknown = value; continue; }
+    if (!entry.key) {
+      const auto* other = value.as<eval::Dict>();
+      if (!other) {
+        unknown = report(error(Code::WrongType, entry.value->origin()).arg("expected", "a dict").arg("found", describe(value)));
+        continue;
+      }
+      for (const auto& [k, v] : other->entries()) { dict->set(k, v); }
+      continue;
+    }
+    Value key = eval(*entry.key, scope);
+    if (key.is_unknown()) { unknown = key; continue; }
+    if (key.as<eval::List>() || key.as<eval::Dict>()) {
+      unknown = report(error(Code::WrongType, entry.key->origin()).arg("expected", "a key that does not change").arg("found", describe(key)));
+      continue;
+    }
+    dict->set(key, std::move(value));
+  }
+  if (unknown.is_unknown()) { return unknown; }
+  return dict;
+}
+
+auto Evaluator::eval_conditional(const ConditionalExpr& expr, const ScopeRef& scope) -> Value {
+  Argument condition = eval_argument(*expr.condition, scope);
+  if (condition.value.is_unknown()) { return condition.value; }
+  if (const Object* o = condition.value.object(); o && !o->truth()) {
+    // The condition is a value of the program, which chooses when it runs.
+    Argument then = eval_argument(*expr.then, scope);
+    Argument otherwise = eval_argument(*expr.otherwise, scope);
+    for (const Argument* a : {&then, &otherwise}) { if (a->value.is_unknown()) { return a->value; } }
+    if (auto chosen = o->choose(*this, condition, then, otherwise, expr.origin())) { return std::move(*chosen); }
+  }
+  auto holds = truth(condition);
+  if (!holds) { return Value::error(); }
+  return eval(*holds ? *expr.then : *expr.otherwise, scope);
+}
+
+auto Evaluator::eval_slice(const syntax::SliceExpr& expr, const ScopeRef& scope) -> Value {
+  auto part = [&](ExprPtr p) { return p ? eval_argument(*p, scope) : Argument{}; };
+  Argument lower = part(expr.lower);
+  Argument upper = part(expr.upper);
+  Argument step = part(expr.step);
+  for (const Argument* a : {&lower, &upper, &step}) {
+    if (a->value.is_unknown()) { return a->value; }
+  }
+  return make_object<SliceObject>(std::move(lower), std::move(upper), std::move(step));
+}
+
+auto Evaluator::eval_items(const syntax::List<ExprPtr>& exprs, const ScopeRef& scope, std::vector<Value>& out) -> Value {
+  Value unknown;
+  out.reserve(exprs.size());
+  for (ExprPtr e : exprs) {
+    if (const auto* star = e->as<StarredExpr>()) {
+      Argument spread = eval_argument(*star->value, scope);
+      if (spread.value.is_unknown()) { unknown = spread.value; continue; }
+      auto items = iterate(spread);
+      if (!items) { unknown = Value::error(); continue; }
+      out.insert(out.end(), items->begin(), items->end());
+      continue;
+    }
+    Value value = eval(*e, scope);
+    if (value.is_unknown()) { unknown = value; continue; }
+    out.push_back(std::move(value));
+  }
+  if (out.size() > limits.list_items) {
+    return report(error(Code::TooMuchWork, exprs.front()->origin()).arg("what", "a list of " + std::to_string(out.size()) + " items"));
+  }
+  return unknown;
+}
+
+auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Value {
+  std::vector<Name> names;
+  if (const Object* o = object.value.object()) {
+    if (auto found = o->get_attribute(*this, name, where)) { return found->is_opaque() ? opaque(where) : std::move(*found); }
+    o->attribute_names(names);
+  }
+  if (object.value.is_unknown()) { return object.value; }
+  // Constants of programs, such as extents, are plain integers here.
+  if (static const Name value("value"); name == value && object.value.is_int()) { return object.value; }
+  Diagnostic d = error(Code::NoAttribute, where).arg("what", describe(object.value)).arg("name", name.view());
+  if (Name near = closest_name(name, names); !near.empty()) {
+    (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
+  }
+  return report(std::move(d));
+}
+
+auto Evaluator::eval_indices(const SubscriptExpr& expr, const ScopeRef& scope, std::vector<Argument>& out, Value& unknown) -> bool {
+  unknown = Value();
+  for (ExprPtr index : expr.indices) {
+    if (const auto* star = index->as<StarredExpr>()) {
+      Argument spread = eval_argument(*star->value, scope);
+      if (spread.value.is_unknown()) { unknown = spread.value; continue; }
+      auto items = iterate(spread);
+      if (!items) { unknown = Value::error(); continue; }
+      for (Value& item : *items) { out.push_back({std::move(item), index->origin(), {}}); }
+      continue;
+    }
+    out.push_back(eval_argument(*index, scope));
+    if (out.back().value.is_unknown()) { unknown = out.back().value; }
+  }
+  return !unknown.is_unknown();
+}
+
+auto Evaluator::eval_subscript(const SubscriptExpr& expr, const ScopeRef& scope) -> Value {
+  Argument object = eval_argument(*expr.object, scope);
+  std::vector<Argument> indices;
+  Value unknown;
+  bool known = eval_indices(expr, scope, indices, unknown);
+  if (object.value.is_unknown()) { return object.value; }
+  if (!known) { return unknown; }
+  if (const Object* o = object.value.object()) {
+    if (auto found = o->get_item(*this, indices, expr.is_tuple, expr.origin())) { return std::move(*found); }
+  }
+  return report(error(Code::NotIndexable, object.where).arg("what", describe(object.value)));
+}
+
+auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<Value>> {
+  if (const Object* o = iterable.value.object()) {
+    size_t before = diagnostics.size();
+    auto items = o->iterate(*this, iterable.where);
+    if (diagnostics.size() > before) { return {}; }
+    if (items) { return items; }
+  }
+  if (!iterable.value.is_unknown()) { report(error(Code::NotIterable, iterable.where).arg("what", describe(iterable.value))); }
+  return {};
+}
+
+auto Evaluator::truth(const Argument& a) -> std::optional<bool> {
+  switch (a.value.kind()) {
+    case Value::Kind::None: return false;
+    case Value::Kind::Bool: case Value::Kind::Int: return a.value.int_value() != 0;
+    case Value::Kind::Float: return a.value.float_value() != 0;
+    case Value::Kind::Object:
+      if (auto t = a.value.object()->truth()) { return t; }
+      report(error(Code::NoTruthValue, a.where).arg("what", describe(a.value)));
+      return {};
+    case Value::Kind::Error: case Value::Kind::Opaque: return {};
+  }
+  return {};
+}
+
+// ---- comprehensions and f-strings --------------------------------------------------------------------------------
+
+auto Evaluator::comprehend(const ComprehensionExpr& expr, size_t clause, const ScopeRef& scope, std::vector<Value>& list, const eval::Dict* dict)
+    -> Value {
+  if (clause == expr.clauses.size()) {
+    Value value = eval(*expr.element, scope);
+    if (value.is_unknown()) { return value; }
+    if (dict) {
+      Value key = eval(*expr.key, scope);
+      if (key.is_unknown()) { return key; }
+      dict->set(key, std::move(value));
+      return {};
+    }
+    list.push_back(std::move(value));
+    if (list.size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", "a list this long")); }
+    return {};
+  }
+  const ComprehensionFor& c = expr.clauses[clause];
+  Argument iterable = eval_argument(*c.iterable, scope);
+  if (iterable.value.is_unknown()) { return iterable.value; }
+  auto items = iterate(iterable);
+  if (!items) { return Value::error(); }
+  for (Value& item : *items) {
+    if (!assign(*c.target, {std::move(item), c.target->origin(), {}}, scope)) { return Value::error(); }
+    bool keep = true;
+    for (ExprPtr condition : c.conditions) {
+      Argument holds = eval_argument(*condition, scope);
+      if (holds.value.is_unknown()) { return holds.value; }
+      auto t = truth(holds);
+      if (!t) { return Value::error(); }
+      if (!*t) { keep = false; break; }
+    }
+    if (!keep) { continue; }
+    Value status = comprehend(expr, clause + 1, scope, list, dict);
+    if (status.is_unknown()) { return status; }
+  }
+  return {};
+}
+
+auto Evaluator::eval_comprehension(const ComprehensionExpr& expr, const ScopeRef& scope) -> Value {
+  if (expr.which == ComprehensionKind::Set) { return opaque(expr.origin()); }
+  ScopeRef inner = new_scope(scope);
+  std::vector<Value> list;
+  if (expr.which == ComprehensionKind::Dict) {
+    Ref<eval::Dict> dict = make_object<eval::Dict>();
+    Value status = comprehend(expr, 0, inner, list, dict.get());
+    return status.is_unknown() ? status : Value(dict);
+  }
+  // A generator is evaluated at once: nothing here has effects by which a script could notice.
+  Value status = comprehend(expr, 0, inner, list, nullptr);
+  return status.is_unknown() ? status : Value::list(std::move(list));
+}
+
+auto Evaluator::eval_parts(const syntax::List<FStringPart>& parts, const ScopeRef& scope, Origin where, std::string& out) -> Value {
+  for (const FStringPart& part : parts) {
+    if (!part.value) {
+      out += part.text;
+      continue;
+    }
+    if (part.is_debug) { out += part.text; }
+    Argument value = eval_argument(*part.value, scope);
+    if (value.value.is_unknown()) { return value.value; }
+    std::string format;
+    Value status = eval_parts(part.format, scope, where, format);
+    if (status.is_unknown()) { return status; }
+    if (part.conversion != 0 || (part.is_debug && part.format.empty())) {
+      value.value = Value::str(part.conversion == 's' ? value.value.to_str() : value.value.repr());
+    }
+    auto text = format_value(*this, value, format);
+    if (!text) { return Value::error(); }
+    out += *text;
+    if (out.size() > limits.text_bytes) { return report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+  }
+  return {};
+}
+auto Evaluator::eval_fstring(const FStringExpr& expr, const ScopeRef& scope) -> Value {
+  std::string out;
+  Value status = eval_parts(expr.parts, scope, expr.origin(), out);
+  return status.is_unknown() ? status : Value::str(std::move(out));
+}
+
+}  // namespace loopsmith::eval
