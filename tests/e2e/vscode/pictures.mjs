@@ -80,13 +80,13 @@ try {
   const lineOf = (what) => program.split('\n').findIndex((line) => line.includes(what)) + 1;
   const settled = () => new Promise((r) => setTimeout(r, 1500));
   // The editors without the status bar, which is needed to see where the cursor is.
-  const picture = async (name) => {
+  const picture = async (name, bottom = Infinity) => {
     await settled();
     const frame = await vscode.page.evaluate(() => {
       const part = document.querySelector('.part.editor').getBoundingClientRect();
       return { x: 0, y: part.top, width: window.innerWidth, height: part.height };
     });
-    await vscode.page.screenshot({ path: join(pictures, `${name}.png`), clip: frame });
+    await vscode.page.screenshot({ path: join(pictures, `${name}.png`), clip: { ...frame, height: Math.min(frame.height, bottom - frame.y) } });
     done(join(pictures, `${name}.png`));
   };
   const quiet = async () => {
@@ -103,11 +103,15 @@ try {
   await vscode.until('what the steps made', async () => (await text('.view-line')).includes('=> i0:64 i1:8'));
   const last = program.split('\n').length;
   await vscode.page.keyboard.press('Control+Home');
+  // Room for the hover below the step.
+  await vscode.page.setViewportSize({ width: 1280, height: 900 });
   await vscode.goto(last, 9);
   await vscode.page.keyboard.press('Control+K');
   await vscode.page.keyboard.press('Control+I');
   await vscode.until('the reason', async () => /spatial/.test(await text('.monaco-hover:not(.hidden)')));
-  await picture('hero');
+  const reason = await vscode.page.locator('.monaco-editor .monaco-hover:not(.hidden)').last().boundingBox();
+  await picture('hero', reason.y + reason.height + 12);
+  await vscode.page.setViewportSize({ width: 1280, height: 660 });
   await vscode.page.keyboard.press('Escape');
   await vscode.command('View: Close All Editors');
 
@@ -156,7 +160,7 @@ try {
     }
     return false;
   });
-  await picture('loops');
+  await picture('loops', 590);
   await vscode.page.keyboard.press('Escape');
   await vscode.command('View: Toggle Primary Side Bar Visibility');
   await vscode.page.setViewportSize({ width: 1280, height: 660 });
