@@ -623,7 +623,7 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "paused");
   std::string sent = stage.worker.back().body;
   std::string why;
-  CHECK(parse_json(sent, why).value_or(Json())["params"]["state"] == "paused");
+  CHECK(parse_json(sent, why).value_or(Json())["params"]["phase"] == "paused");
   CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"job", 1}})).contains("result"));
   CHECK(stage.signals.size() == 1);
   command("loopsmith.tune.resume", {{"job", 1}});
@@ -783,7 +783,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
   std::string why;
   std::string sent = stage.worker.back().body;
   Json job = parse_json(sent, why).value_or(Json())["params"];
-  CHECK(job["state"] == "comparing");
+  CHECK(job["phase"] == "comparing stopped");
   CHECK(!job.contains("schedule_text"));
   // It takes as long as it takes.
   stage.advance(std::chrono::milliseconds(5050));
@@ -810,7 +810,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
     stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
     CHECK(stage.last("window/showMessage")["params"]["message"] == "tuning of f failed: no schedule was found in 3 trials; wrong: 1");
     std::string last = stage.worker.back().body;
-    CHECK(parse_json(last, why).value_or(Json())["params"]["state"] == "gone");
+    CHECK(parse_json(last, why).value_or(Json())["params"]["phase"] == "gone");
   }
 }
 
