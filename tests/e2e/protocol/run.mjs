@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Every message in tests/golden/lsp that the server sends, checked against the protocol's official types: each becomes a typed literal in a
+// Every message that the server sends in the transcripts of tests/golden/lsp, checked against the protocol's official types: each becomes a typed literal in a
 // TypeScript file, and the compiler reports what is missing, unknown or of another type. Every standard request that the server knows has to
 // occur with an answer. The same of random sessions (tests/unit/lsp/random_sessions.cpp), and of recordings that are named. The types come
 // with the VS Code extension's own dependencies; LSP's meta model is made from them.
@@ -166,25 +166,28 @@ const takeRecording = (path) => {
 const all = process.argv.indexOf('--all-but');
 const recordings = process.argv.slice(2).filter((argument, i) => argument !== '--keep' && (all < 0 || (i + 2 !== all && i + 2 !== all + 1)));
 for (const path of recordings) { takeRecording(path); }
-const folder = join(root, 'tests/golden/lsp');
-for (const file of recordings.length > 0 ? [] : readdirSync(folder).filter(name => name.endsWith('.jsonrpc')).sort()) {
-  const methods = new Map();
-  readFileSync(join(folder, file), 'utf8').split('\n').forEach((text, i) => {
-    const where = `${file}:${i + 1}`;
-    if (text.startsWith('--> {')) {
-      note(JSON.parse(text.slice(4)), methods);
-      return;
+// Transcripts shorten messages, so each is played once more and the server records the whole messages.
+if (recordings.length === 0) {
+  const folder = join(root, 'tests/golden/lsp');
+  const player = join(dirname(process.env.LOOPSMITH ?? join(root, 'build/release/bin/loopsmith')), 'golden-lsp');
+  const records = mkdtempSync(join(tmpdir(), 'loopsmith-transcripts-'));
+  try {
+    for (const file of readdirSync(folder).filter(name => name.endsWith('.jsonrpc')).sort()) {
+      execFileSync(player, [process.env.LOOPSMITH ?? join(dirname(player), 'loopsmith'), root, join(folder, file)],
+        { env: { ...process.env, LOOPSMITH_RECORD: records, LOOPSMITH_TEST_CORE: '1', TZ: 'UTC' }, stdio: ['ignore', 'ignore', 'inherit'] });
     }
-    if (!text.startsWith('<-- ')) { return; }
-    take(where, JSON.parse(text.slice(4)), methods);
-  });
+    for (const file of readdirSync(records).sort()) { takeRecording(join(records, file)); }
+  } finally {
+    rmSync(records, { recursive: true, force: true });
+  }
 }
 if (recordings.length === 0 && process.env.LOOPSMITH_SESSIONS_PROGRAM) {
   const records = mkdtempSync(join(tmpdir(), 'loopsmith-sessions-'));
+  const before = recorded;
   try {
     execFileSync(process.env.LOOPSMITH_SESSIONS_PROGRAM, ['random sessions*'], { env: { ...process.env, LOOPSMITH_RECORD: records, LOOPSMITH_SEED: '1000', LOOPSMITH_SESSIONS: '3' }, stdio: ['ignore', 'ignore', 'inherit'] });
     for (const file of readdirSync(records).sort()) { takeRecording(join(records, file)); }
-    if (recorded < 500) { failures.push(`only ${recorded} messages of random sessions were recorded`); }
+    if (recorded - before < 500) { failures.push(`only ${recorded - before} messages of random sessions were recorded`); }
   } finally {
     rmSync(records, { recursive: true, force: true });
   }

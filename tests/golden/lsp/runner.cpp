@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -85,8 +86,8 @@ void fill_database(const std::string& program, const std::string& folder, std::s
 /// A server that a transcript is played to; `actual` grows by what is sent and what comes.
 class Player {
  public:
-  Player(const std::string& program, const std::string& folder, bool with_capabilities)
-      : session_({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
+  Player(const std::string& program, const std::string& folder, const std::string& record, bool with_capabilities)
+      : session_(command(program, record), {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
         with_capabilities_(with_capabilities) {}
 
   /// Why it cannot be played; empty: it was.
@@ -160,6 +161,11 @@ class Player {
     actual += received_text(message, answered);
   }
 
+  static auto command(const std::string& program, const std::string& record) -> std::vector<std::string> {
+    if (record.empty()) { return {program, "lsp"}; }
+    return {program, "lsp", "--record", record};
+  }
+
   Session session_;
   bool with_capabilities_;
   bool has_ended_ = false;
@@ -196,7 +202,9 @@ auto run(const std::string& program, const std::string& sources, const std::stri
     at += records.size();
     fill_database(program, data.path, read_file(sources + "/" + expected.substr(at, expected.find('\n', at) - at)));
   }
-  Player player(program, data.path, path.ends_with("/lifecycle.jsonrpc"));
+  const char* records_of_messages = std::getenv("LOOPSMITH_RECORD");
+  std::string record = records_of_messages == nullptr ? "" : fmt::format("{}/{}.jsonl", records_of_messages, std::filesystem::path(path).stem().string());
+  Player player(program, data.path, record, path.ends_with("/lifecycle.jsonrpc"));
   for (const Piece& piece : read_transcript(expected, sources)) {
     player.actual += piece.text;
     std::string problem = piece.problem.empty() && piece.step ? player.play(*piece.step) : piece.problem;
