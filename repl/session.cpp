@@ -333,6 +333,7 @@ auto Session::execute(const std::string& input) -> bool {
   // A whole transcript, pasted: its inputs, one after the other.
   if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
   bool is_outermost = depth_ == 0;
+  if (is_outermost) { interrupt_ = fresh_interrupt(); }
   Nested nested(depth_);
   if (!is_outermost) { return execute_one(input); }
   uint64_t begun = begun_;
@@ -352,6 +353,7 @@ auto Session::execute(const std::string& input) -> bool {
 }
 
 auto Session::execute_step(const std::string& line) -> bool {
+  if (depth_ == 0) { interrupt_ = fresh_interrupt(); }
   Nested nested(depth_);
   return trim(line).empty() || run_script(line);
 }

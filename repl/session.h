@@ -171,7 +171,7 @@ class Session {
     host_.page = std::move(page);
   }
   /// A token that the next Ctrl-C cancels.
-  [[nodiscard]] auto interrupt() const -> CancelToken { return host_.interrupted != nullptr ? host_.interrupted() : CancelToken(); }
+  [[nodiscard]] auto interrupt() const -> CancelToken { return depth_ > 0 ? interrupt_ : fresh_interrupt(); }
   /// Notes a new size of the terminal.
   void resize(size_t width, size_t height) {
     host_.width = width;
@@ -272,6 +272,8 @@ class Session {
   void add_step(std::string line, eval::Frame frame, bool changes_program);
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
 
+  [[nodiscard]] auto fresh_interrupt() const -> CancelToken { return host_.interrupted != nullptr ? host_.interrupted() : CancelToken(); }
+
   Host host_;
   std::string path_;
   std::pair<std::string, std::string> attached_;   // a file, and the path that its text is read from; empty: none
@@ -291,6 +293,7 @@ class Session {
   std::string begun_with_;             // the file that the session was started with; empty: none
   uint64_t begun_ = 0;                 // the number of times that a program was begun with
   int depth_ = 0;                      // of inputs that execute inputs
+  CancelToken interrupt_;              // of the outermost input: a fresh one would take Ctrl-C away from it
   std::string last_error_;             // the value of `_err`: the message of the last line that failed
   std::string last_failure_;           // the whole report of it
   std::set<std::string> written_;
