@@ -1,12 +1,9 @@
 // Views by their sources: see lower_match_buffer.h.
 #include "transform/lower_match_buffer.h"
 
-#include <optional>
-
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
-#include "support/codes.h"
 #include "transform/fold.h"
 #include "support/fault.h"
 
@@ -33,11 +30,8 @@ class LowerViews : public Mutator {
     auto found = values_.find(&n);
     return found == values_.end() ? self(n) : found->second;
   }
-  // The first vector access that runs over the end of a tile's row while rows are not contiguous in memory.
-  std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
-    block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
       // The source may itself be a view: it is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
@@ -61,27 +55,26 @@ class LowerViews : public Mutator {
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& load = *out.as<BufferLoad>();
-    require_whole(n.buffer, view->second, load.indices, n.origin);
-    return make<BufferLoad>(view->second.buffer, into(view->second, load.indices), n.origin, load.predicate);
+    return make<BufferLoad>(view->second.buffer, into(view->second, row_by_row(n.buffer, view->second, load.indices)), n.origin, load.predicate);
   }
   auto on(const BufferStore& n) -> Stmt override {
     Stmt out = Mutator::on(n);
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& store = *out.as<BufferStore>();
-    require_whole(n.buffer, view->second, store.indices, n.origin);
-    return make<BufferStore>(view->second.buffer, store.value, into(view->second, store.indices), n.origin, store.predicate);
+    return make<BufferStore>(view->second.buffer, store.value, into(view->second, row_by_row(n.buffer, view->second, store.indices)), n.origin, store.predicate);
   }
 
  private:
-  // `B[0, 0:64]` of a (16, 4) view accesses the whole view, if its rows are contiguous.
-  void require_whole(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices, Origin where) {
+  // `B[0, 0:64]` of a (16, 4) view accesses the whole view. Where its rows are not contiguous in memory, each lane gets the index of its row:
+  // `B[ramp // 4, ramp % 4]`.
+  static auto row_by_row(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
     auto base = ramp ? as_int(ramp->base) : std::nullopt;
     auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
     auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
     auto extent = view->shape.empty() ? std::nullopt : as_int(view->shape.back());
-    if (!base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return; }
+    if (indices.size() < 2 || !base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return indices; }
     std::vector<Expr> strides = compact_strides(source.buffer);
     int64_t step = 1;
     for (size_t d = source.region.size(); d-- > 0;) {
@@ -89,20 +82,36 @@ class LowerViews : public Mutator {
       auto here = as_int(strides[d]);
       if (size && *size == 1) { continue; }
       if (!size || !here || *here != step) {
-        if (!refused) {
-          refused = error(Code::TileNotContiguous, where).arg("block", block_.view()).arg("view", view->name.view()).arg("buffer", source.buffer->name.view())
-                        .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
-        }
-        return;
+        return spread_over_rows(view, indices.to_vector(), *lanes, *base + (*lanes - 1) * *stride);
       }
       step *= *size;
     }
+    return indices;
+  }
+  // `last`: the largest value of the last index.
+  static auto spread_over_rows(const Buffer& view, std::vector<Expr> indices, int64_t lanes, int64_t last) -> Array<Expr> {
+    auto to_all_lanes = [&](const Expr& e) { return e.dtype().lanes == 1 ? Expr(make<Broadcast>(e, int_imm(lanes))) : e; };
+    for (size_t d = indices.size() - 1; d > 0; --d) {
+      auto extent = as_int(view->shape[d]);
+      if (!extent || last < *extent) { break; }
+      const Expr length = to_all_lanes(int_imm(*extent, indices[d].dtype().element()));
+      const Expr here = to_all_lanes(indices[d]);
+      const auto above = as_int(indices[d - 1]);
+      indices[d] = floormod(here, length);
+      indices[d - 1] = add(to_all_lanes(indices[d - 1]), cast(indices[d - 1].dtype().element().with_lanes(static_cast<int>(lanes)), floordiv(here, length)));
+      last = above.value_or(0) + last / *extent;
+    }
+    return Array<Expr>(std::move(indices));
   }
   static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> out;
     size_t leading = source.region.size() - indices.size();
     for (size_t i = 0; i < source.region.size(); ++i) {
-      out.push_back(i < leading ? source.region[i].min : FAULT(match_offset_lost) ? indices[i - leading] : add(source.region[i].min, indices[i - leading]));
+      Expr begin = source.region[i].min;
+      if (i < leading) { out.push_back(std::move(begin)); continue; }
+      const Expr& index = indices[i - leading];
+      if (index.dtype().lanes > 1 && !index.as<Ramp>()) { begin = make<Broadcast>(std::move(begin), int_imm(index.dtype().lanes)); }
+      out.push_back(FAULT(match_offset_lost) ? index : add(std::move(begin), index));
     }
     return out;
   }
@@ -140,7 +149,6 @@ class LowerViews : public Mutator {
     for (size_t i = 0; i < strides.size(); ++i) { offset = add(offset, mul(source.region[i].min, strides[i])); }
     set(view->elem_offset, std::move(offset));
   }
-  Name block_;
   VarMap values_;
   std::unordered_map<const BufferNode*, BufferRegion> views_;
 };
@@ -150,9 +158,7 @@ class LowerViews : public Mutator {
 auto lower_match_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
   return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
     LowerViews lowering;
-    Stmt body = lowering.mutate(func->body);
-    if (lowering.refused) { return std::move(*lowering.refused); }
-    return with_body(func, std::move(body));
+    return with_body(func, lowering.mutate(func->body));
   });
 }
 

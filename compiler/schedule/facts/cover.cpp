@@ -34,17 +34,8 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
   auto analyzer = [&]() -> arith::Analyzer& {
     if (made) { return *made; }
     made.emplace();
-    std::vector<const Place*> bound;
-    auto bind = [&](const Place& place) {
-      for (const Place* at = func.parent(place); at; at = func.parent(*at)) {
-        if (!at->is_loop()) { continue; }
-        if (std::find(bound.begin(), bound.end(), at) != bound.end()) { break; }
-        bound.push_back(at);
-        made->bind(at->loop->var, Range{at->loop->min, at->loop->extent});
-      }
-    };
-    bind(consumer);
-    for (const Place* producer : producers) { bind(*producer); }
+    bind_loops(func, &consumer, *made);
+    for (const Place* producer : producers) { bind_loops(func, producer, *made); }
     return *made;
   };
   std::vector<BufferRegion> reads = bound_regions(consumer, false);

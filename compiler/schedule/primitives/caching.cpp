@@ -11,6 +11,7 @@
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/own_writes.h"
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
 #include "schedule/func_tree.h"
@@ -28,9 +29,7 @@ namespace {
 // True where a region contains another one, for all iterations of the loops around a place and of the place itself.
 auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
   arith::Analyzer analyzer;
-  for (const Place* at = &around; at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, &around, analyzer);
   for (size_t i = 0; i < held.region.size(); ++i) {
     const Range& w = wanted.region[i];
     const Range& h = held.region[i];
@@ -82,7 +81,7 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
 // blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
-  if (reads_own_sums(*block.block(), buffer)) { return false; }
+  if (reads_own_sums(*block.block(), buffer) || (!reads_hidden(func, block, buffer) && reads_own_writes_only(func, block, buffer))) { return false; }
   const auto inside = func.child_blocks(block);
   bool is_viewed = std::any_of(block.block()->match_buffers.begin(), block.block()->match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; });
   if (inside.empty() || is_viewed || block.block()->init || reads_hidden(func, block, buffer)) { return true; }

@@ -368,9 +368,17 @@ struct Reorder {
       const Place* outer = func.parent(*at);
       if (outer->loop->body.get() != at->loop) { return branch_error(cx, func, *outer, *at); }
     }
+    size_t next = 0;
+    for (const Place* at : plan.chain) {
+      bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
+      plan.order.push_back(is_named ? &args.ordered_loops[next++].loop() : at->loop);
+    }
+    LOOPSMITH_CHECK(check_bounds(cx, func, plan));
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
     }
+    // Loops of one iteration aside, the loops keep their order: so do all iterations.
+    if (!changes_order(plan)) { return plan; }
     if (!FAULT(reorder_dependence_dropped)) {
       LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
       if (several_leaves(func, *bottom)) {
@@ -380,11 +388,16 @@ struct Reorder {
         }
       }
     }
-    size_t next = 0;
-    for (const Place* at : plan.chain) {
-      bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
-      plan.order.push_back(is_named ? &args.ordered_loops[next++].loop() : at->loop);
+    for (const Place* block : func.child_blocks(*bottom)) {
+      LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
+      LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
     }
+    LOOPSMITH_CHECK(check_races(cx, args, plan));
+    return plan;
+  }
+
+  // No loop moves outside of one that its bounds use.
+  static auto check_bounds(const Context& cx, const FuncState& func, const Plan& plan) -> Status {
     std::unordered_set<const VarNode*> inner_vars;
     for (size_t i = plan.order.size(); i-- > 0;) {
       const For& loop = *plan.order[i];
@@ -396,12 +409,17 @@ struct Reorder {
       }
       inner_vars.insert(loop.var.get());
     }
-    for (const Place* block : func.child_blocks(*bottom)) {
-      LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
-      LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
+    return ok();
+  }
+
+  // True where loops of several iterations come in another order than before.
+  static auto changes_order(const Plan& plan) -> bool {
+    std::vector<const For*> before, after;
+    for (size_t i = 0; i < plan.order.size(); ++i) {
+      if (!is_one(plan.chain[i]->loop->extent)) { before.push_back(plan.chain[i]->loop); }
+      if (!is_one(plan.order[i]->extent)) { after.push_back(plan.order[i]); }
     }
-    LOOPSMITH_CHECK(check_races(cx, args, plan));
-    return plan;
+    return before != after;
   }
 
   // True where the loop moved to a position of the nest leaves loops of several iterations that were around it.
