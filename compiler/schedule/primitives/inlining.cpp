@@ -453,7 +453,7 @@ struct ReverseComputeInline {
       Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
       for (const Dependence& d : dependences) {
         const Place* p = func.find(d.src);
-        out.notes.push_back({p->block()->origin, fmt::format("`{}` comes before it", p->name().view()), d.src});
+        out.notes.push_back({p->block()->origin, why_not_single(func, *scope, block, d, dependences.size() > 1), d.src});
       }
       return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
     }
@@ -576,6 +576,20 @@ struct ReverseComputeInline {
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
+  }
+
+  // The condition that a block fails which comes before the one to be inlined.
+  static auto why_not_single(const FuncState& func, const Place& scope, const Place& block, const Dependence& d, bool has_others) -> std::string {
+    const Place& before = *func.find(d.src);
+    std::string_view name = before.name().view(), buffer = d.buffer ? d.buffer->name.view() : "";
+    if (d.kind == DependenceKind::War) { return fmt::format("`{}` reads `{}`, which `{}` writes: the two keep their order", name, buffer, block.name().view()); }
+    if (d.kind == DependenceKind::Waw) { return fmt::format("`{}` writes `{}`, too", name, buffer); }
+    if (d.kind != DependenceKind::Raw) { return fmt::format("the order of `{}` and `{}` may matter", name, block.name().view()); }
+    if (auto why = why_not_complete(func, before)) { return fmt::format("`{}` is not complete: {}", name, *why); }
+    for (const Dependence& other : func.scope_info(scope).of_src(before.id)) {
+      if (other.dst != block.id) { return fmt::format("`{}` uses what `{}` writes, too", func.find(other.dst)->name().view(), name); }
+    }
+    return has_others ? fmt::format("`{}` is one of several blocks that come before it", name) : fmt::format("`{}` comes before it", name);
   }
 
   // The only store of a producer: all of its body, or below loops of the body, as in a block that copies a tile.

@@ -61,6 +61,19 @@ auto touched(const FuncState& func, const Place& block, const BufferRegion& regi
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
 }
 
+// True where an expression is no less than 0 in all iterations of the loops around a place: the innermost loop is relaxed first, since its bounds
+// may use the loops around it, as those of a triangle do.
+auto is_never_negative(const FuncState& func, const Place* innermost, Expr e) -> bool {
+  arith::Analyzer analyzer;
+  for (const Place* at = innermost; at; at = func.parent(*at)) {
+    if (!at->is_loop()) { continue; }
+    arith::IntSet set = arith::eval_set(analyzer.simplify(e), {{at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent})}});
+    if (!set.has_lower_bound()) { return false; }
+    e = analyzer.simplify(set.min());
+  }
+  return analyzer.can_prove(greater_equal(e, zero(e.dtype())));
+}
+
 auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, int64_t index, const std::string& storage, bool is_read) -> Result<TilePlan> {
   LOOPSMITH_CHECK(require_storage_scope(cx, storage));
   LOOPSMITH_TRY(region, require_buffer(cx, *block, index, !is_read));
@@ -135,8 +148,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
     // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
-    if (!analyzer.can_prove(less_equal(zero(min.dtype()), min), arith::Strength::SymbolicBound) ||
-        !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])), arith::Strength::SymbolicBound)) {
+    auto holds = [&](const Expr& small, const Expr& large) { return analyzer.can_prove(less_equal(small, large)) || is_never_negative(func, loop.place, sub(large, small)); };
+    if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan.buffer->shape[d]))) {
       return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name, d), block.place);
     }
     plan.tile.push_back({std::move(min), std::move(extent)});
