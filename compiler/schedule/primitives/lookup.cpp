@@ -104,6 +104,7 @@ auto hidden_writes(const Place& block) -> std::vector<Buffer> {
 auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<NodeId> found, bool producers) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
   if (!scope) { return found; }
+  const size_t declared = found.size();
   for (const Place* other : func.child_blocks(*scope)) {
     const Place& writer = producers ? *other : block;
     const Place& reader = producers ? block : *other;
@@ -112,7 +113,7 @@ auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<N
     bool reads = std::any_of(written.begin(), written.end(), [&](const Buffer& buffer) { return region_of(reader.block()->reads, buffer) != nullptr; });
     if (reads) { found.push_back(other->id); }
   }
-  return in_text_order(func, std::move(found));
+  return found.size() == declared ? found : in_text_order(func, std::move(found));
 }
 
 // Without blocks that only compute indices for loads of others (cache_index), as in TVM: they read nothing, and no block declares
