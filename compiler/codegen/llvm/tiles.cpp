@@ -77,16 +77,17 @@ void delay_tile_loads(llvm::BasicBlock& block) {
   for (llvm::Instruction& instruction : block) {
     if (is_tile_load(instruction)) { loads.push_back(&instruction); }
   }
-  for (size_t i = loads.size(); i-- > 0;) {
-    const uint64_t tile = llvm::cast<llvm::ConstantInt>(llvm::cast<llvm::CallInst>(loads[i])->getArgOperand(0))->getZExtValue();
+  // From the first on, so that the loads of one product keep their order.
+  for (llvm::Instruction* load : loads) {
+    const uint64_t tile = llvm::cast<llvm::ConstantInt>(llvm::cast<llvm::CallInst>(load)->getArgOperand(0))->getZExtValue();
     llvm::Instruction* user = nullptr;
-    for (llvm::Instruction* at = loads[i]->getNextNode(); at != nullptr && !at->isTerminator(); at = at->getNextNode()) {
+    for (llvm::Instruction* at = load->getNextNode(); at != nullptr && !at->isTerminator(); at = at->getNextNode()) {
       llvm::Intrinsic::ID id = tile_instruction(*at);
       if (id != llvm::Intrinsic::not_intrinsic && names_tile(*at, tile)) { user = at; }
       bool passes = id == llvm::Intrinsic::not_intrinsic ? !at->mayWriteToMemory() : id != llvm::Intrinsic::x86_tilestored64;
       if (user != nullptr || !passes) { break; }
     }
-    if (user != nullptr) { loads[i]->moveBefore(user); }
+    if (user != nullptr) { load->moveBefore(user); }
   }
 }
 
