@@ -5,6 +5,7 @@
 #include "ir/strides.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "transform/rows.h"
 #include "support/fault.h"
 
 namespace loopsmith::transform {
@@ -69,49 +70,22 @@ class LowerViews : public Mutator {
   // `B[0, 0:64]` of a (16, 4) view accesses the whole view. Where its rows are not contiguous in memory, each lane gets the index of its row:
   // `B[ramp // 4, ramp % 4]`.
   static auto row_by_row(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
-    const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
-    auto base = ramp ? as_int(ramp->base) : std::nullopt;
-    auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
-    auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
-    auto extent = view->shape.empty() ? std::nullopt : as_int(view->shape.back());
-    if (indices.size() < 2 || !base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return indices; }
     std::vector<Expr> strides = compact_strides(source.buffer);
     int64_t step = 1;
     for (size_t d = source.region.size(); d-- > 0;) {
       auto size = as_int(source.region[d].extent);
       auto here = as_int(strides[d]);
       if (size && *size == 1) { continue; }
-      if (!size || !here || *here != step) {
-        return spread_over_rows(view, indices.to_vector(), *lanes, *base + (*lanes - 1) * *stride);
-      }
+      if (!size || !here || *here != step) { return spread_over_rows(view->shape, indices); }
       step *= *size;
     }
     return indices;
-  }
-  // `last`: the largest value of the last index.
-  static auto spread_over_rows(const Buffer& view, std::vector<Expr> indices, int64_t lanes, int64_t last) -> Array<Expr> {
-    auto to_all_lanes = [&](const Expr& e) { return e.dtype().lanes == 1 ? Expr(make<Broadcast>(e, int_imm(lanes))) : e; };
-    for (size_t d = indices.size() - 1; d > 0; --d) {
-      auto extent = as_int(view->shape[d]);
-      if (!extent || last < *extent) { break; }
-      const Expr length = to_all_lanes(int_imm(*extent, indices[d].dtype().element()));
-      const Expr here = to_all_lanes(indices[d]);
-      const auto above = as_int(indices[d - 1]);
-      indices[d] = floormod(here, length);
-      indices[d - 1] = add(to_all_lanes(indices[d - 1]), cast(indices[d - 1].dtype().element().with_lanes(static_cast<int>(lanes)), floordiv(here, length)));
-      last = above.value_or(0) + last / *extent;
-    }
-    return Array<Expr>(std::move(indices));
   }
   static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> out;
     size_t leading = source.region.size() - indices.size();
     for (size_t i = 0; i < source.region.size(); ++i) {
-      Expr begin = source.region[i].min;
-      if (i < leading) { out.push_back(std::move(begin)); continue; }
-      const Expr& index = indices[i - leading];
-      if (index.dtype().lanes > 1 && !index.as<Ramp>()) { begin = make<Broadcast>(std::move(begin), int_imm(index.dtype().lanes)); }
-      out.push_back(FAULT(match_offset_lost) ? index : add(std::move(begin), index));
+      out.push_back(i < leading ? source.region[i].min : FAULT(match_offset_lost) ? indices[i - leading] : add(source.region[i].min, indices[i - leading]));
     }
     return out;
   }

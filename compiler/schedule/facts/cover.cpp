@@ -31,7 +31,8 @@ static auto certain_part(const Array<Range>& region, const Domains& domains, con
     at[var.get()] = which == Iterations::First ? here.min : analyzer.simplify(here.min + here.extent - one(here.extent.dtype()));
   }
   Expr holds = analyzer.simplify(substitute(predicate, at));
-  if (at.empty() || is_zero(holds)) { return {}; }
+  auto is_from_outside = [&](const VarNode& v) { return std::none_of(rest.begin(), rest.end(), [&](const auto& d) { return d.first.get() == &v; }); };
+  if (at.empty() || is_zero(holds) || uses_var(holds, is_from_outside)) { return {}; }
   return arith::estimate_region_lower_bound(region, rest, holds, analyzer);
 }
 

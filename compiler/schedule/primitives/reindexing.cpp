@@ -285,7 +285,7 @@ struct ReIndex {
     }
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
     bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
-    also_read = also_read && (reads_hidden(func, place, buffer) || !reads_own_writes_only(func, place, buffer));
+    also_read = also_read && (!args.buffer.is_write || reads_hidden(func, place, buffer) || !reads_own_writes_only(func, place, buffer));
     bool also_written = region_of(block.writes, buffer) != nullptr;
     if (also_read && also_written) { return copy_error(cx, Code::CopyReadsOwn, place, *buffer); }
     bool runs_all = runs_all_instances(func, place, covered);
