@@ -113,7 +113,8 @@ enum class Conflict : uint8_t {
   None,
   OfReaders,                                // it reads what the block writes
   OfOrder,                                  // the two may not change places
-  OfAny,                                    // a buffer may vanish or change its form, so even a common read matters
+  OfOwn,                                    // that, and a buffer of the scope may vanish or change its form, so even a common read of it matters
+  OfAny,                                    // that, and parameters may change their form
 };
 // The conflict of a sibling, by where it stands.
 using ConflictWith = std::function<Conflict(const Place& sibling)>;
@@ -130,6 +131,12 @@ auto require_siblings_apart(const Context& cx, const FuncState& func, const Plac
     if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.writes, other.writes); }
     if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.reads, other.writes); }
     if (!buffer && conflict == Conflict::OfAny) { buffer = shared(here.reads, other.reads); }
+    if (!buffer && conflict == Conflict::OfOwn) {
+      std::vector<const BufferNode*> own;
+      for (const Buffer& b : scope->block()->alloc_buffers) { own.push_back(b.get()); }
+      std::erase_if(own, [&](const BufferNode* b) { return std::find(here.reads.begin(), here.reads.end(), b) == here.reads.end(); });
+      buffer = shared(own, other.reads);
+    }
     if (buffer) { return refuse(cx, *block, buffer); }
   }
   return ok();
@@ -173,14 +180,14 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   if (at->is_block()) { add_known(func, *at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_known(func, *block, here); } }
   const Place* scope = func.scope(*at);
   if (!scope) { return ok(); }
-  bool any = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
+  bool changes_buffers = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
   bool stays = is_one_of(in_place, name);
   const Place& strand = strand_of(func, *scope, *at);
   return require_siblings_apart(cx, func, *at, here, [&](const Place& sibling) {
     // Work that stays in its loops keeps its order with all that stands elsewhere, and buffers between the two keep their form.
     bool is_elsewhere = &strand_of(func, *scope, sibling) != &strand;
     if (stays && is_elsewhere) { return Conflict::None; }
-    return any ? Conflict::OfAny : Conflict::OfOrder;
+    return changes_buffers ? Conflict::OfOwn : Conflict::OfOrder;
   });
 }
 

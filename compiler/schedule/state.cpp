@@ -57,7 +57,7 @@ void add_loop(std::vector<const void*>& out, const For& loop) {
   out.push_back(loop.min.get());
   out.push_back(loop.extent.get());
   out.push_back(reinterpret_cast<const void*>(static_cast<uintptr_t>(loop.for_kind)));
-  // Which threads share a memory depends on the axis.
+  // The threads that share a memory depend on the axis.
   out.push_back(loop.thread ? loop.thread->thread_tag.view().data() : nullptr);
 }
 

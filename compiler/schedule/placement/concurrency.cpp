@@ -89,7 +89,7 @@ auto require_reduction_not_spread(const Relocation& move, const Nest& nest, cons
 // Each iteration has its own elements of the producers' buffers, so they must be made whenever they are read: no condition from outside of the
 // loop keeps a producer alone from running.
 auto require_producers_run(const Relocation& move, const Nest& nest, const Place& at, arith::Analyzer& analyzer) -> Status {
-  // What holds whenever the block runs.
+  // The predicate of the block holds whenever the block runs.
   auto own_conditions = analyzer.enter(nest.predicate);
   for (NodeId id : move.producers) {
     const Place& producer = *move.func.find(id);

@@ -1,4 +1,4 @@
-// Which values of a block's iter vars make the regions that are needed: see region_solving.h. The three ways follow TVM 0.19.
+// Solves for the values of iter vars that make the needed regions: see region_solving.h. The three ways follow TVM 0.19.
 #include "schedule/placement/region_solving.h"
 
 #include <algorithm>

@@ -130,7 +130,7 @@ struct AnnotateBufferAccess {
   }
 };
 
-/// Takes buffers out of what a block says that it accesses. Primitives no longer see those accesses, so results may change.
+/// Removes buffers from the declared accesses of a block. Primitives no longer see those accesses, so results may change.
 ///
 ///     T.reads(A[vi], B[vi])        ==>       T.reads(B[vi])
 ///

@@ -154,7 +154,7 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
 // blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
-  if (reads_own_sums(*block.block(), buffer) || (!reads_hidden(func, block, buffer) && reads_own_writes_only(func, block, buffer))) { return false; }
+  if (reads_own_sums(*block.block(), buffer) || reads_own_writes_only(func, block, buffer)) { return false; }
   const auto inside = func.child_blocks(block);
   bool is_viewed = std::any_of(block.block()->match_buffers.begin(), block.block()->match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; });
   if (inside.empty() || is_viewed || block.block()->init || reads_hidden(func, block, buffer)) { return true; }

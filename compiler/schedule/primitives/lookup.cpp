@@ -86,32 +86,50 @@ struct GetChildBlocks {
   }
 };
 
-// The buffers that the body of a block stores to, apart from blocks inside of it, though the `T.writes` of the block do not list them.
-auto hidden_writes(const Place& block) -> std::vector<Buffer> {
-  std::vector<Buffer> found;
+// True where the body of a block stores to a buffer, apart from blocks inside of it, though the `T.writes` of the block do not list it.
+auto hides_write(const Place& block, const Buffer& buffer) -> bool {
+  if (region_of(block.block()->writes, buffer)) { return false; }
+  bool found = false;
   std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
-    if (s.as<BlockRealize>()) { return; }
     const auto* store = s.as<BufferStore>();
-    if (store && !region_of(block.block()->writes, store->buffer)) { found.push_back(store->buffer); }
-    visit_children(s, [](const Expr&) {}, walk);
+    found = found || (store && store->buffer == buffer);
+    if (!s.as<BlockRealize>()) { visit_children(s, [](const Expr&) {}, walk); }
   };
   walk(block.block()->body);
   return found;
 }
 
+// The buffers that a block may write without declaring it.
+auto stored_buffers(const Place& block) -> std::vector<Buffer> {
+  std::vector<Buffer> out;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+    if (const auto* store = s.as<BufferStore>()) { out.push_back(store->buffer); }
+    if (!s.as<BlockRealize>()) { visit_children(s, [](const Expr&) {}, walk); }
+  };
+  walk(block.block()->body);
+  return out;
+}
+
 // Adds the blocks of the scope that read what another block of it writes without declaring so: TVM keeps such pairs, too, when
-// unsafe_hide_buffer_access takes the declaration away.
+// unsafe_hide_buffer_access removes the declaration.
 auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<NodeId> found, bool producers) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
   if (!scope) { return found; }
   const size_t declared = found.size();
-  for (const Place* other : func.child_blocks(*scope)) {
-    const Place& writer = producers ? *other : block;
-    const Place& reader = producers ? block : *other;
-    if (writer.index >= reader.index || std::find(found.begin(), found.end(), other->id) != found.end()) { continue; }
-    auto written = hidden_writes(writer);
-    bool reads = std::any_of(written.begin(), written.end(), [&](const Buffer& buffer) { return region_of(reader.block()->reads, buffer) != nullptr; });
-    if (reads) { found.push_back(other->id); }
+  std::vector<Buffer> buffers;
+  if (producers) {
+    for (const BufferRegion& read : block.block()->reads) { buffers.push_back(read.buffer); }
+  } else {
+    buffers = stored_buffers(block);
+    std::erase_if(buffers, [&](const Buffer& buffer) { return !hides_write(block, buffer); });
+  }
+  for (const Buffer& buffer : buffers) {
+    for (const Place* other : func.blocks_mentioning(*scope, buffer)) {
+      const Place& writer = producers ? *other : block;
+      const Place& reader = producers ? block : *other;
+      bool is_new = writer.index < reader.index && std::find(found.begin(), found.end(), other->id) == found.end();
+      if (is_new && region_of(reader.block()->reads, buffer) && hides_write(writer, buffer)) { found.push_back(other->id); }
+    }
   }
   return found.size() == declared ? found : in_text_order(func, std::move(found));
 }

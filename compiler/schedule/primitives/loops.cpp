@@ -60,9 +60,9 @@ auto counts_vectors(const Expr& e) -> bool {
 ///                                                    T.where(i_0 * 8 + i_1 < 30)
 ///
 /// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
-///        out, their product is at least the extent. With `disable_predication` it is the extent, or the iterations in excess only run block
-///        instances again that run anyway, with the same results; where the extent is not a number, the caller promises it. Factors may be expressions of sampled integers and of `T.vscale()`, whose values
-///        a target with scalable vectors tells.
+///        out, their product is at least the extent. With `disable_predication` the product is the extent, or surplus iterations only run
+///        block instances again that run anyway, with the same results; where the extent is not a number, the caller promises this. Factors may
+///        be expressions of sampled integers and of `T.vscale()`, whose values follow from a target with scalable vectors.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Split {
   struct Args {
@@ -183,7 +183,7 @@ struct Split {
     Diagnostic out = note_loop(cx.error(Code::SplitProductUnknown).arg("loop", args.loop->name().view()).arg("product", print_script(product))
                                    .arg("extent", print_script(loop.extent)), *args.loop);
     if (cx.most_vscale == 0 && counts_vectors(product)) {
-      out.remedies.emplace_back("say a target with scalable vectors, as in `target=\"llvm -mtriple=aarch64-linux-gnu -mattr=+sve\"`");
+      out.remedies.emplace_back("give the schedule a target with scalable vectors, as in `target=\"llvm -mtriple=aarch64-linux-gnu -mattr=+sve\"`");
     }
     out.remedies.emplace_back("leave the outermost factor out: it is then inferred");
     return out;

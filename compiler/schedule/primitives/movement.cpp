@@ -111,7 +111,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
         }
       }
       LOOPSMITH_CHECK(require_no_view(cx, *place, plan.buffer, storage));
-      if (reads_hidden(func, *place, plan.buffer)) {
+      bool is_own = !is_read && schedule::region_of(place->block()->writes, plan.buffer) && reads_own_writes_only(func, *place, plan.buffer);
+      if (reads_hidden(func, *place, plan.buffer) && !is_own) {
         return refuse(fmt::format("below it `{}` reads `{}` without declaring it", place->name().view(), plan.buffer->name.view()), place);
       }
     }

@@ -26,9 +26,9 @@ namespace {
 ///                 C[...] = C[...] + A[...] * B[...]         c[0:16] = T.call_llvm_pure_intrin(...)
 ///
 /// Needs  the block equals the intrinsic's description: the same loops, blocks and values, in the same order, on buffers of
-///        the same types in the same storage scopes. A loop is blockized first, with the rules of blockize.
-/// Keeps  what the block computes, as far as the implementation computes what the description says. A view without strides
-///        takes a tile that lies in one piece.
+///        the same types in the same storage scopes. Loops of one iteration and iter vars of one value do not count. A loop is blockized
+///        first, with the rules of blockize.
+/// Keeps  the results of the block, where the implementation gives the same results as the description.
 struct Tensorize {
   struct Args { Value target; std::string intrinsic; bool preserve_unit_iters = true; };
   struct Plan { PlaceArg target; Ref<BlockRealize> realize; const TensorIntrin* intrinsic; IntrinsicMatch match; };
