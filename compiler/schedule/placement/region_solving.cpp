@@ -305,10 +305,17 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
         lower_variables_of(*part.source, open);
       }
     }
+    // An index that falls while its digit grows, as `1 - v % 2`, is largest where the digit is smallest. Of a sum of rising and falling digits the
+    // ends do not tell those of the digits.
     std::vector<Expr> low, high;
-    for (const IntSet& set : box) {
-      low.push_back(set.min());
-      high.push_back(set.max());
+    for (size_t i = 0; i < box.size(); ++i) {
+      const std::vector<arith::IterSplit>& parts = digits[i].args;
+      bool falls = std::any_of(parts.begin(), parts.end(), [](const arith::IterSplit& part) { return as_int(part.scale).value_or(1) < 0; });
+      low.push_back(falls ? box[i].max() : box[i].min());
+      high.push_back(falls ? box[i].min() : box[i].max());
+      if (!falls || parts.size() == 1 || box[i].can_prove_single_point(analyzer)) { continue; }
+      is_exact = is_exact && analyzer.can_prove_equal(box[i].min(), whole[i].min()) && analyzer.can_prove_equal(box[i].max(), whole[i].max());
+      for (const arith::IterSplit& part : parts) { variables_of(*part.source, open); }
     }
     auto from_low = arith::inverse_affine_iter_map(found.indices, low);
     auto from_high = arith::inverse_affine_iter_map(found.indices, high);
