@@ -112,6 +112,7 @@ auto strand_of(const FuncState& func, const Place& scope, const Place& place) ->
 enum class Conflict : uint8_t {
   None,
   OfReaders,                                // it reads what the block writes
+  OfWriters,                                // it writes what the block writes
   OfOrder,                                  // the two may not change places
   OfOwn,                                    // that, and a buffer of the scope may vanish or change its form, so even a common read of it matters
   OfAny,                                    // that, and parameters may change their form
@@ -127,9 +128,10 @@ auto require_siblings_apart(const Context& cx, const FuncState& func, const Plac
     Conflict conflict = conflict_with(*block);
     if (conflict == Conflict::None) { continue; }
     Accesses other = hidden_in(func, *block);
-    const BufferNode* buffer = shared(here.writes, other.reads);
-    if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.writes, other.writes); }
-    if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.reads, other.writes); }
+    const bool is_about_order = conflict >= Conflict::OfOrder;
+    const BufferNode* buffer = conflict == Conflict::OfWriters ? nullptr : shared(here.writes, other.reads);
+    if (!buffer && (is_about_order || conflict == Conflict::OfWriters)) { buffer = shared(here.writes, other.writes); }
+    if (!buffer && is_about_order) { buffer = shared(here.reads, other.writes); }
     if (!buffer && conflict == Conflict::OfAny) { buffer = shared(here.reads, other.reads); }
     if (!buffer && conflict == Conflict::OfOwn) {
       std::vector<const BufferNode*> own;
@@ -221,7 +223,11 @@ auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buff
   if (!found) { return ok(); }
   Accesses here;
   (is_write ? here.writes : here.reads).push_back(buffer.get());
-  return require_siblings_apart(cx, *found.func, block, here, always(cx.primitive.name == "transform_layout" ? Conflict::OfAny : Conflict::OfOrder));
+  return require_siblings_apart(cx, *found.func, block, here, [&](const Place& sibling) {
+    // The copy of cache_write is made in front of the first sibling that reads the buffer.
+    if (cx.primitive.name == "cache_write" && is_write && sibling.index > block.index) { return Conflict::OfWriters; }
+    return cx.primitive.name == "transform_layout" ? Conflict::OfAny : Conflict::OfOrder;
+  });
 }
 
 }  // namespace loopsmith::schedule

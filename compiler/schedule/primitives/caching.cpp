@@ -15,6 +15,7 @@
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
 #include "schedule/func_tree.h"
+#include "schedule/hidden.h"
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
@@ -417,6 +418,7 @@ struct CacheWrite {
       bool is_given = std::any_of(args.consumer_blocks.begin(), args.consumer_blocks.end(), [&](const BlockArg& b) { return b->id == d.dst; });
       if (d.kind == DependenceKind::Raw && !d.is_hidden && !is_given) { users.push_back(d.dst); }
     }
+    for (const Place* block : func.silent_blocks(*scope)) { if (hides_access_to(func, *block, buffer)) { users.push_back(block->id); } }
     find_stage(func, *writer, users, plan.stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
     plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at, where_used_inside(cx, func, *writer, buffer, false)));
