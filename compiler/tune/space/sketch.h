@@ -67,6 +67,7 @@ struct SpaceContext {
 using Sketches = std::vector<std::unique_ptr<Sketch>>;
 
 // The rules. Each adds sketches where it applies.
+void add_unit_sketches(const SpaceContext& context, Sketches& out);   // space/unit.cpp: products on matrix and dot-product units
 void add_tile_sketches(const SpaceContext& context, Sketches& out);   // space/tile.cpp: reductions with data reuse
 void add_row_sketches(const SpaceContext& context, Sketches& out);    // space/rows.cpp: chains over common outer loops
 void add_flat_sketches(const SpaceContext& context, Sketches& out);   // space/flat.cpp: every block for itself
