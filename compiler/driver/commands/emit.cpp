@@ -6,6 +6,7 @@
 
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
+#include "codegen/source/source.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
@@ -16,11 +17,12 @@ namespace {
 
 const Usage usage{
     .command = "emit",
-    .arguments = "FILE --kind llvm|asm|obj|c-header [--with NAME] [--target T] [-o F]",
-    .summary = "Generates code: LLVM IR, assembly or an object file; or the C header that `build` makes.",
-    .details = "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
+    .arguments = "FILE --kind llvm|asm|obj|c-header|cuda|opencl [--with NAME] [--target T] [-o F]",
+    .summary = "Generates code: LLVM IR, assembly, an object file, or GPU kernels as text; or the C header that `build` makes.",
+    .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels.\n"
+               "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
-    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj or c-header"},
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda or opencl"},
                 with_option,
                 function_option,
                 target_option,
@@ -30,10 +32,20 @@ const Usage usage{
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
                  {"loopsmith emit matmul.tir --kind asm -g", "the same with the line of the file for each instruction"},
+                 {"loopsmith emit saxpy.tir --with on_gpu --kind cuda", "the kernels of a schedule as CUDA C"},
                  {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for another machine"}},
     .least = 1,
     .most = 1,
 };
+
+/// The kernels of a module as text.
+auto kernels(const IRModule& module, codegen::SourceDialect dialect, const Locate& locate) -> Result<std::string> {
+  LOOPSMITH_TRY(target, target::parse(dialect == codegen::SourceDialect::Cuda ? "cuda" : "opencl"));
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  codegen::SourceOptions options;
+  if (locate) { options.locate = source_places(locate); }
+  return codegen::kernel_source(lowered, dialect, options);
+}
 
 }  // namespace
 
@@ -42,17 +54,20 @@ auto emit(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   auto kind = arguments.get("--kind");
-  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header`"); }
+  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl`"); }
   codegen::EmitKind wanted{};
+  std::optional<codegen::SourceDialect> device;
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
   else if (*kind == "c-header") { wanted = codegen::EmitKind::Object; }
-  else if (*kind == "cuda" || *kind == "ptx" || *kind == "cubin") {
-    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm, obj and c-header are\n", *kind);
+  else if (*kind == "cuda") { device = codegen::SourceDialect::Cuda; }
+  else if (*kind == "opencl") { device = codegen::SourceDialect::OpenCl; }
+  else if (*kind == "ptx" || *kind == "cubin") {
+    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet; `--kind cuda` prints the kernels as CUDA C\n", *kind);
     return exit_environment;
   } else {
-    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header"});
+    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl"});
     return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
   }
   codegen::CodegenOptions options;
@@ -92,6 +107,12 @@ auto emit(std::vector<std::string> args) -> int {
     return exit_done;
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
+  if (device) {
+    auto text = kernels(module, *device, arguments.has("--debug-info") ? selection.file->locate() : Locate());
+    if (!text) { return fail(text.diagnostics()); }
+    if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
+    return exit_done;
+  }
   auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return fail(lowered.diagnostics()); }
   auto code = codegen::emit(*lowered, selection.target, wanted, options);
