@@ -42,6 +42,8 @@ class Planner {
       enter(stmt, *loop, [&] { walk(loop->body); });
       return;
     }
+    // Blocks have a memory of their own each; they do not repeat one another.
+    if (auto blocks = as_thread_loop(stmt); blocks && is_block_axis(blocks->tag.view())) { return walk(blocks->body); }
     switch (stmt.kind()) {
       case NodeKind::SeqStmt:
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) { walk(s); }
@@ -201,6 +203,7 @@ class Planner {
   template <class F>
   void take(const Stmt& stmt, F&& accesses) {
     std::vector<Access> before = std::exchange(pending_, {});
+    ScopedValue alone(is_alone_, is_alone_ || is_done_by_one(stmt));
     accesses();
     std::vector<Access> here = std::exchange(pending_, {});
     const bool known = plan.before.contains(stmt.get());
@@ -211,8 +214,21 @@ class Planner {
     pending_ = std::move(before);
     for (Access& access : here) { remember(std::move(access)); }
   }
+  /// True where the first thread of unbound dimensions does all of a statement: it concerns no loop over threads and no thread's own memory.
+  auto is_done_by_one(const Stmt& stmt) const -> bool {
+    bool out = true;
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          const auto* store = s.as<BufferStore>();
+          out = out && !as_thread_loop(s) && !is_barrier(s) && !s.as<Allocate>() && !(store && own_.contains(store->buffer->data.get()));
+        },
+        [](const Expr&) {});
+    return out;
+  }
   auto conflicts_inside(const Stmt& stmt) -> bool {
     std::vector<Access> before = std::exchange(pending_, {});
+    ScopedValue alone(is_alone_, is_alone_ || is_done_by_one(stmt));
     gather(stmt);
     std::vector<Access> here = std::exchange(pending_, std::move(before));
     return conflict(here, here);
@@ -252,7 +268,7 @@ class Planner {
     if (own_.contains(data)) { return; }
     Access access{data, is_write, std::move(index), runs_};
     // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
-    if (!is_write) { std::replace(access.runs.begin(), access.runs.end(), unbound_first, unbound_all); }
+    if (!is_write && !is_alone_) { std::replace(access.runs.begin(), access.runs.end(), unbound_first, unbound_all); }
     remember(std::move(access));
   }
 
@@ -314,6 +330,7 @@ class Planner {
   const ThreadBlock& block_;
   std::vector<Var> indices_;                                 // a canonical index for every dimension
   std::vector<Run> runs_;                                    // of the statement at hand
+  bool is_alone_ = false;                                    // one thread of the unbound dimensions does the statement at hand
   Run next_run_ = past + 1;
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
   std::vector<Access> pending_;                              // accesses since the last barrier
