@@ -16,6 +16,7 @@
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/device/bind_threads.h"
+#include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
 #include "transform/hoist_conditions.h"
@@ -109,7 +110,12 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       // A GPU has real threads. No stage behind may move a barrier into a branch that depends on a thread, or let memory of the block
       // be used again before all threads are done with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
-      out.push_back(name == "lower_thread_binding" ? Stage{"bind_threads", bind_threads, "one index per dimension of threads, barriers"} : stage);
+      if (name == "lower_thread_binding") {
+        out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
+        continue;
+      }
+      out.push_back(stage);
     }
     return out;
   }();

@@ -169,7 +169,33 @@ class Survey : public Visitor {
   using Visitor::visit;
   explicit Survey(const Grid& grid) : grid_(grid), bound_(grid.dimensions.size(), 0), depends_(grid.dimensions.size()) {}
   std::optional<Problem> problem;
-  std::unordered_set<const VarNode*> shared;   // data variables of buffers that become shared
+
+  /// Memory of a kernel, by its data variable.
+  struct Memory {
+    std::vector<uint64_t> bound;         // the runs of loops around its allocation
+    Name name;
+    Origin origin;
+    bool is_shared = false;              // several threads access it
+    /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
+    struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
+    std::vector<Use> uses;
+  };
+  std::unordered_map<const VarNode*, Memory> memory;
+
+  /// The dimensions of threads of which each has a memory of its own, for a buffer that becomes shared; a problem where some stores are of one
+  /// thread, and others of all.
+  auto own_dimensions(const Memory& m) -> std::vector<size_t> {
+    std::vector<size_t> out;
+    for (size_t d = 0; d < m.uses.size(); ++d) {
+      const Memory::Use& use = m.uses[d];
+      if (!use.own_store) { continue; }
+      if (use.other_store || use.other_load) {
+        fail(fmt::format("the buffer `{}`", m.name.str()), "each thread stores its own values there, which loops over all threads access", m.origin);
+      }
+      out.push_back(d);
+    }
+    return out;
+  }
 
   void on(const For& n) override {
     auto loop = as_thread_loop(Stmt(Ref<StmtNode>(&n)));
@@ -202,8 +228,8 @@ class Survey : public Visitor {
     if (n.else_case) { under(n.condition, n.else_case, [&] { visit(n.else_case); }); }
   }
   void on(const Allocate& n) override {
-    // Memory of the block stays shared, that of the device stays global.
-    if (!n.data->pointer || !is_shared_memory(n.data->pointer->scope.view())) { allocated_[n.data.get()] = {bound_, n.data->name, n.origin, false}; }
+    const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size())};
     Visitor::on(n);
   }
   void on(const BufferStore& n) override {
@@ -219,8 +245,6 @@ class Survey : public Visitor {
   }
 
  private:
-  struct Own { std::vector<uint64_t> bound; Name name; Origin origin; bool is_stored = false; };
-
   /// The variable depends on the dimensions that the value depends on.
   void derive(const Var& v, const Expr& value) {
     for (auto& variables : depends_) {
@@ -238,27 +262,18 @@ class Survey : public Visitor {
     walk();
   }
   void access(const VarNode* data, bool is_store, Origin origin) {
-    auto found = allocated_.find(data);
-    if (found == allocated_.end()) { return across_blocks(data, is_store, origin); }
-    Own& own = found->second;
-    bool rebound = false;
+    auto found = memory.find(data);
+    if (found == memory.end()) { return across_blocks(data, is_store, origin); }
+    Memory& m = found->second;
     for (size_t d = 0; d < bound_.size(); ++d) {
       const Dimension& dimension = grid_.dimensions[d];
-      if (!dimension.is_thread() || !dimension.is_wide() || bound_[d] == own.bound[d]) { continue; }
-      shared.insert(data);
-      rebound = rebound || own.bound[d] != 0;
+      if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
+      const bool is_own = bound_[d] == m.bound[d];
+      if (!is_own) { m.is_shared = true; }
+      if (m.bound[d] == 0) { continue; }
+      Memory::Use& use = m.uses[d];
+      (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
     }
-    const bool is_private_store = is_store && !rebound;
-    if (is_private_store && std::any_of(own.bound.begin(), own.bound.end(), [](uint64_t b) { return b != 0; })) { own.is_stored = true; }
-    if (own.is_stored && rebound && depends_on_threads(own)) {
-      fail(fmt::format("the buffer `{}`", own.name.str()), "each thread stores its own values there, which loops over all threads access", own.origin);
-    }
-  }
-  [[nodiscard]] auto depends_on_threads(const Own& own) const -> bool {
-    for (size_t d = 0; d < bound_.size(); ++d) {
-      if (grid_.dimensions[d].is_thread() && grid_.dimensions[d].is_wide() && own.bound[d] != 0) { return true; }
-    }
-    return false;
   }
   /// Blocks cannot wait for each other: all accesses of global memory that is stored must belong to the same loops over blocks.
   void across_blocks(const VarNode* data, bool is_store, Origin origin) {
@@ -283,38 +298,97 @@ class Survey : public Visitor {
   uint64_t runs_ = 0;
   std::vector<uint64_t> bound_;                                          // the run of the loop over each dimension; 0: none
   std::vector<std::unordered_set<const VarNode*>> depends_;              // variables that depend on the index of each dimension
-  std::unordered_map<const VarNode*, Own> allocated_;
   std::unordered_map<const VarNode*, Global> global_;
 };
 
-/// Gives buffers another scope.
-class Rescope : public Mutator {
+/// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
+class Share : public Mutator {
  public:
+  using Mutator::mutate;
   using Mutator::on;
-  Rescope(const std::unordered_set<const VarNode*>& data, Name scope) : data_(data), scope_(scope) {}
-  auto on(const VarNode& n) -> Expr override { return data_.contains(&n) ? Expr(renamed(Var(Ref<VarNode>(&n)))) : Mutator::on(n); }
+  Share(const Grid& grid, Survey& survey) : grid_(grid) {
+    for (const auto& [data, m] : survey.memory) {
+      if (!m.is_shared) { continue; }
+      std::vector<size_t> own = survey.own_dimensions(m);
+      shared_.emplace(data, std::move(own));
+    }
+  }
+  std::optional<Problem> problem;
+
+  auto on(const VarNode& n) -> Expr override {
+    auto found = shared_.find(&n);
+    if (found == shared_.end()) { return Mutator::on(n); }
+    if (!found->second.empty()) { problem = Problem{fmt::format("the pointer `{}`", n.name.str()), "each thread has a part of this memory", n.origin}; }
+    return Expr(renamed(Var(Ref<VarNode>(&n))));
+  }
+  auto on(const For& n) -> Stmt override {
+    auto loop = as_thread_loop(self(n));
+    auto dimension = loop ? grid_.find(loop->tag) : std::nullopt;
+    if (!dimension) { return Mutator::on(n); }
+    auto before = std::exchange(around_[*dimension], n.var);
+    Stmt out = Mutator::on(n);
+    around_[*dimension] = std::move(before);
+    return out;
+  }
+  auto on(const Allocate& n) -> Stmt override {
+    auto found = shared_.find(n.data.get());
+    if (found == shared_.end()) { return Mutator::on(n); }
+    Expr extent = int_imm(1);
+    for (const Expr& e : n.extents) { extent = mul(std::move(extent), e); }
+    sizes_[n.data.get()] = extent;
+    for (size_t d : found->second) { extent = mul(std::move(extent), grid_.dimensions[d].extent); }
+    return make<Allocate>(renamed(n.data), n.dtype, Array<Expr>{extent}, n.condition, mutate(n.body), n.annotations, n.origin);
+  }
+  auto on(const BufferLoad& n) -> Expr override {
+    if (!shared_.contains(n.buffer->data.get())) { return Mutator::on(n); }
+    return make<BufferLoad>(use(n.buffer), place(n.buffer, n.indices), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    if (!shared_.contains(n.buffer->data.get())) { return Mutator::on(n); }
+    return make<BufferStore>(use(n.buffer), mutate(n.value), place(n.buffer, n.indices), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
 
  protected:
-  auto declare(const Var& v) -> Var override { return data_.contains(v.get()) ? renamed(v) : v; }
   auto use(const Buffer& b) -> Buffer override {
-    if (!data_.contains(b->data.get())) { return b; }
+    auto found = shared_.find(b->data.get());
+    if (found == shared_.end()) { return b; }
     Buffer& made = buffers_[b.get()];
     if (!made) {
       BufferNode fields = *b;
       fields.data = renamed(b->data);
+      if (fields.shape.size() == 1) {
+        Expr extent = fields.shape[0];
+        for (size_t d : found->second) { extent = mul(std::move(extent), grid_.dimensions[d].extent); }
+        fields.shape = Array<Expr>{extent};
+      }
       made = make_buffer(std::move(fields));
     }
     return made;
   }
 
  private:
+  auto place(const Buffer& buffer, const Array<Expr>& indices) -> Array<Expr> {
+    const std::vector<size_t>& own = shared_.at(buffer->data.get());
+    Array<Expr> out = mutate(indices);
+    if (own.empty() || out.size() != 1) { return out; }
+    Expr number = int_imm(0);
+    for (size_t d : own) {
+      if (!around_.contains(d)) { return out; }
+      number = add(mul(std::move(number), grid_.dimensions[d].extent), cast(DataType::int_(32), Expr(around_.at(d))));
+    }
+    Expr offset = cast(out[0].dtype().element(), mul(std::move(number), sizes_.at(buffer->data.get())));
+    return Array<Expr>{add(out[0], std::move(offset))};
+  }
   auto renamed(const Var& v) -> Var {
+    if (v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
     Var& made = variables_[v.get()];
-    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), scope_}); }
+    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name("shared")}); }
     return made;
   }
-  const std::unordered_set<const VarNode*>& data_;
-  Name scope_;
+  const Grid& grid_;
+  std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have parts of their own
+  std::unordered_map<const VarNode*, Expr> sizes_;                       // the elements of a part
+  std::unordered_map<size_t, Var> around_;                               // the index of the loop around over each dimension
   std::unordered_map<const VarNode*, Var> variables_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
@@ -453,8 +527,10 @@ class Bind : public Mutator {
     Stmt level = Level(grid).mutate(nest);
     Survey survey(grid);
     survey.visit(level);
+    Share share(grid, survey);
     if (keep(survey.problem)) { return nest; }
-    if (!survey.shared.empty()) { level = Rescope(survey.shared, Name("shared")).mutate(level); }
+    level = share.mutate(level);
+    if (keep(share.problem)) { return nest; }
     ThreadBlock block(level);
     for (ThreadBlock::Dimension& d : block.dimensions) { d.extent = grid.dimensions[*grid.find(d.tag)].extent; }
     BarrierPlan plan = plan_barriers(level, block);
