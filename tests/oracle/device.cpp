@@ -9,6 +9,7 @@
 #include "interp/compare.h"
 #include "kind.h"
 #include "program.h"
+#include "runtime/devices/nvrtc.h"
 #include "runtime/devices/program.h"
 #include "support/codes.h"
 #include "transform/pipelines.h"
@@ -56,7 +57,13 @@ void check(const std::string& id, const std::string& before, const std::string& 
   }
   auto cuda = transform::lower(scheduled.module, {}, {.target_kind = "cuda", .until = {}, .on_stage = {}});
   if (!cuda) { return tally.fail(id, "lowered", describe(cuda.diagnostics())); }
-  if (auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::Cuda); !text) { return tally.fail(id, "printed as CUDA C", describe(text.diagnostics())); }
+  auto cuda_text = codegen::kernel_source(*cuda, codegen::SourceDialect::Cuda);
+  if (!cuda_text) { return tally.fail(id, "printed as CUDA C", describe(cuda_text.diagnostics())); }
+  static const bool compiles_cuda = runtime::nvrtc_version().ok();
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    if (!compiles_cuda) { break; }
+    if (auto cubin = runtime::compile_cuda(*cuda_text, {.arch = arch}); !cubin) { return tally.fail(id, std::string("compiled for ") + arch, describe(cubin.diagnostics()) + "\n" + *cuda_text); }
+  }
   auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::OpenCl);
   if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
   auto opened = device();

@@ -10,6 +10,7 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "runtime/devices/nvrtc.h"
 #include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
@@ -17,12 +18,13 @@ namespace {
 
 const Usage usage{
     .command = "emit",
-    .arguments = "FILE --kind llvm|asm|obj|c-header|cuda|opencl [--with NAME] [--target T] [-o F]",
+    .arguments = "FILE --kind KIND [--with NAME] [--target T] [-o F]",
     .summary = "Generates code: LLVM IR, assembly, an object file, or GPU kernels as text; or the C header that `build` makes.",
-    .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels.\n"
+    .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels; `ptx` and `cubin` compile the CUDA\n"
+               "text by NVRTC for the target's `-arch`, sm_80 without one. No GPU is needed.\n"
                "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
-    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda or opencl"},
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx or cubin"},
                 with_option,
                 function_option,
                 target_option,
@@ -37,6 +39,14 @@ const Usage usage{
     .least = 1,
     .most = 1,
 };
+
+/// The architecture of a CUDA target.
+auto cuda_arch(const target::Target& target) -> std::string {
+  for (const auto& [name, value] : target.others) {
+    if (name == "arch" && target.kind == "cuda") { return value; }
+  }
+  return "sm_80";
+}
 
 /// The kernels of a module as text.
 auto kernels(const IRModule& module, codegen::SourceDialect dialect, const Locate& locate) -> Result<std::string> {
@@ -54,9 +64,10 @@ auto emit(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   auto kind = arguments.get("--kind");
-  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl`"); }
+  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin`"); }
   codegen::EmitKind wanted{};
   std::optional<codegen::SourceDialect> device;
+  std::optional<runtime::CudaForm> form;       // of compiled CUDA
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
@@ -64,10 +75,10 @@ auto emit(std::vector<std::string> args) -> int {
   else if (*kind == "cuda") { device = codegen::SourceDialect::Cuda; }
   else if (*kind == "opencl") { device = codegen::SourceDialect::OpenCl; }
   else if (*kind == "ptx" || *kind == "cubin") {
-    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet; `--kind cuda` prints the kernels as CUDA C\n", *kind);
-    return exit_environment;
+    device = codegen::SourceDialect::Cuda;
+    form = *kind == "ptx" ? runtime::CudaForm::Ptx : runtime::CudaForm::Cubin;
   } else {
-    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl"});
+    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl", "ptx", "cubin"});
     return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
   }
   codegen::CodegenOptions options;
@@ -78,7 +89,7 @@ auto emit(std::vector<std::string> args) -> int {
     options.opt_level = static_cast<int>(*number);
   }
   std::string output = arguments.get("--output", "-");
-  if (*kind == "obj" && output == "-" && isatty(STDOUT_FILENO)) {
+  if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
   }
   Reporter reporter(arguments);
@@ -109,6 +120,7 @@ auto emit(std::vector<std::string> args) -> int {
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   if (device) {
     auto text = kernels(module, *device, arguments.has("--debug-info") ? selection.file->locate() : Locate());
+    if (text && form) { text = runtime::compile_cuda(*text, {.arch = cuda_arch(selection.target), .form = *form, .line_info = arguments.has("--debug-info")}); }
     if (!text) { return fail(text.diagnostics()); }
     if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
     return exit_done;

@@ -476,7 +476,7 @@ class Build {
     post_order(
         stmt,
         [&](const Stmt& s) {
-          is_closed = is_closed && !as_thread_loop(s) && !is_barrier(s) && !plan_.before.contains(s.get()) && !plan_.distributed.contains(s.get());
+          is_closed = is_closed && !as_thread_loop(s) && !is_barrier(s) && (s == stmt || !plan_.before.contains(s.get())) && !plan_.distributed.contains(s.get());
           if (const auto* store = s.as<BufferStore>()) {
             const VarNode* data = store->buffer->data.get();
             if (own_.contains(data)) { is_closed = false; } else if (is_shared(store->buffer->data)) { stores_shared = true; } else { stores_global = true; }
