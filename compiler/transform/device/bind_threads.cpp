@@ -421,8 +421,10 @@ class Build {
       ScopedValue inside(bound_[*dimension], 1);
       return build(loop->body);
     }
-    if (Expr first = first_thread(stmt)) { return make<IfThenElse>(std::move(first), plain(stmt), Stmt(), stmt.origin()); }
-    return plain(stmt);
+    Expr first = is_alone_ ? Expr() : first_thread(stmt);
+    if (!first) { return plain(stmt); }
+    ScopedValue inside(is_alone_, true);
+    return make<IfThenElse>(std::move(first), plain(stmt), Stmt(), stmt.origin());
   }
   auto plain(const Stmt& stmt) -> Stmt {
     switch (stmt.kind()) {
@@ -507,6 +509,7 @@ class Build {
   const Grid& grid_;
   const BarrierPlan& plan_;
   std::vector<uint8_t> bound_;                   // by dimension: inside a loop over it
+  bool is_alone_ = false;                                    // inside of a statement that the first thread does
   VarMap map_;
   std::unordered_set<const VarNode*> own_;      // memory of a single thread
 };

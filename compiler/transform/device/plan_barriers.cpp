@@ -27,6 +27,7 @@ struct Access {
   bool is_write = false;
   Expr index;                      // in the canonical thread indices; none: any element
   std::vector<Run> runs;           // one for every dimension of the block
+  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since
 };
 
 class Planner {
@@ -99,6 +100,7 @@ class Planner {
     // A loop without barriers inside waits once, before its first iteration.
     std::vector<Access> before = std::exchange(pending_, {});
     const size_t barriers = plan.before.size();
+    domains_[n.var.get()] = Range{n.min, n.extent};
     repeat([&] { walk(n.body); }, n.var);
     pending_ = std::move(before);
     if (plan.before.size() == barriers && !contains_barrier(n.body)) { return take(stmt, [&] { gather(stmt); }); }
@@ -113,6 +115,7 @@ class Planner {
   template <class F>
   void repeat(F&& body, const Var& counter) {
     std::vector<Access> before = pending_;
+    if (counter) { open_.insert(counter.get()); }
     body();
     std::vector<Access> end = pending_;
     for (Access& access : end) { in_the_past(access, counter); }
@@ -120,13 +123,19 @@ class Planner {
     for (Access& access : end) { remember(std::move(access)); }
     for (Access& access : before) { remember(std::move(access)); }
     body();
+    if (counter) { open_.erase(counter.get()); }
   }
-  /// An access of an earlier iteration: loops inside of the repeated body have begun anew since.
+  /// An access of an earlier iteration: loops inside of the repeated body have begun anew since, and their variables have other values.
   void in_the_past(Access& access, const Var& counter) {
     for (size_t d = 0; d < runs_.size(); ++d) {
       if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
     }
-    if (access.index && counter && uses_var(access.index, [&](const VarNode& v) { return &v == counter.get(); })) { access.index = {}; }
+    if (!access.index) { return; }
+    post_order(access.index, [&](const Expr& e) {
+      const auto* v = e.as<VarNode>();
+      const bool moves = v && (v == counter.get() || (domains_.contains(v) && !open_.contains(v)));
+      if (moves && std::find(access.moved.begin(), access.moved.end(), v) == access.moved.end()) { access.moved.push_back(v); }
+    });
   }
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
@@ -240,6 +249,19 @@ class Planner {
     }
     if (const auto* store = stmt.as<BufferStore>()) { add(store->buffer, store->indices, true); }
     if (const auto* allocate = stmt.as<Allocate>(); allocate && (!allocate->data->pointer || !is_shared_memory(allocate->data->pointer->scope.view()))) { own_.insert(allocate->data.get()); }
+    if (const auto* n = stmt.as<For>()) {
+      domains_[n->var.get()] = Range{n->min, n->extent};
+      reads(n->min);
+      reads(n->extent);
+      gather(n->body);
+      // What earlier iterations access meets the accesses of later ones.
+      std::vector<Access> earlier = pending_;
+      for (Access& access : earlier) {
+        in_the_past(access, n->var);
+        remember(std::move(access));
+      }
+      return;
+    }
     visit_children(stmt, [&](const Expr& e) { reads(e); }, [&](const Stmt& s) { gather(s); });
   }
   void reads(const Expr& expr) {
@@ -266,7 +288,7 @@ class Planner {
   }
   void add(const VarNode* data, Expr index, bool is_write) {
     if (own_.contains(data)) { return; }
-    Access access{data, is_write, std::move(index), runs_};
+    Access access{data, is_write, std::move(index), runs_, {}};
     // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
     if (!is_write && !is_alone_) { std::replace(access.runs.begin(), access.runs.end(), unbound_first, unbound_all); }
     remember(std::move(access));
@@ -275,7 +297,7 @@ class Planner {
   void remember(Access access) {
     for (const Access& other : pending_) {
       const bool same_index = other.index ? access.index && structural_equal(other.index, access.index) : !access.index;
-      if (other.data == access.data && other.is_write == access.is_write && other.runs == access.runs && same_index) { return; }
+      if (other.data == access.data && other.is_write == access.is_write && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
     }
     pending_.push_back(std::move(access));
   }
@@ -297,16 +319,24 @@ class Planner {
       meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
     }
     if (!meets) { return false; }
-    return !(a.index && b.index && structural_equal(a.index, b.index) && is_own(a.index));
+    return !(a.index && b.index && structural_equal(a.index, b.index) && is_own(a, b));
   }
-  /// True where different threads have different values of the index.
-  auto is_own(const Expr& index) -> bool {
+  /// True where two accesses by one index meet in an element only if the same thread makes both: the index tells threads and iterations apart.
+  auto is_own(const Access& a, const Access& b) -> bool {
+    const Expr& index = a.index;
     arith::IterDomains domains;
     for (size_t d = 0; d < block_.dimensions.size(); ++d) {
       const Expr& extent = block_.dimensions[d].extent;
       if (is_one(extent)) { continue; }
       if (!uses_var(index, [&](const VarNode& v) { return &v == indices_[d].get(); })) { return false; }
       domains.emplace_back(indices_[d], from_zero(cast(DataType::int_(32), extent)));
+    }
+    std::vector<const VarNode*> moved = a.moved;
+    for (const VarNode* v : b.moved) { if (std::find(moved.begin(), moved.end(), v) == moved.end()) { moved.push_back(v); } }
+    for (const VarNode* v : moved) {
+      auto domain = domains_.find(v);
+      if (domain == domains_.end()) { return false; }
+      domains.emplace_back(Var(Ref<VarNode>(v)), domain->second);
     }
     if (domains.empty()) { return true; }
     arith::Analyzer analyzer;
@@ -335,6 +365,8 @@ class Planner {
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
   std::vector<Access> pending_;                              // accesses since the last barrier
   VarMap canonical_;
+  std::unordered_map<const VarNode*, Range> domains_;        // of loop variables
+  std::unordered_set<const VarNode*> open_;                  // the variables of the loops around
   std::unordered_set<const VarNode*> different_;             // variables that differ between threads
   std::unordered_set<const VarNode*> own_;                   // memory of a single thread
 };
