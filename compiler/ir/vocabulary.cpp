@@ -78,7 +78,7 @@ auto target_kinds() -> std::span<const TargetKind> {
       {.name = target_kind::cuda, .is_readable = true, .is_gpu = true, .max_threads = 1024, .warp_size = 32},
       {.name = target_kind::rocm, .is_readable = true, .is_gpu = true, .max_threads = 256, .warp_size = 64},
       {.name = "vulkan", .is_gpu = true, .max_threads = 256, .warp_size = 1},
-      {.name = "opencl", .is_gpu = true, .max_threads = 256, .warp_size = 1},
+      {.name = "opencl", .is_readable = true, .is_gpu = true, .max_threads = 256, .warp_size = 1},
       {.name = "metal", .is_gpu = true, .max_threads = 256, .warp_size = 16},
       {.name = "webgpu", .is_gpu = true, .max_threads = 256},
       {.name = "hexagon"}, {.name = "nvptx"}, {.name = "hybrid"}, {.name = "stackvm"}, {.name = "ext_dev"}, {.name = "aocl"},

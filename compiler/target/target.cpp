@@ -105,7 +105,7 @@ auto parse(std::string_view text) -> Result<Target> {
   Target out;
   out.kind = words.front();
   if (const TargetKind* known = find_target_kind(out.kind); known == nullptr || !known->is_readable) {
-    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda` and `rocm`", out.kind));
+    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda`, `opencl` and `rocm`", out.kind));
   }
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];

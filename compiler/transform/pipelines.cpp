@@ -15,6 +15,9 @@
 #include "transform/common_subexpressions.h"
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
+#include "transform/device/bind_threads.h"
+#include "transform/device/reduce_across_threads.h"
+#include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
 #include "transform/hoist_conditions.h"
 #include "transform/inject_double_buffer.h"
@@ -100,13 +103,29 @@ auto names(std::span<const Stage> stages) -> std::string {
 }  // namespace
 
 auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
-  // A GPU has real threads, so it keeps thread-bound loops.
   static const std::vector<Stage> gpu_stages = [] {
-    std::vector<Stage> out(llvm_stages.begin(), llvm_stages.end());
-    std::erase_if(out, [](const Stage& s) { return std::string_view(s.name) == "lower_thread_binding"; });
+    std::vector<Stage> out;
+    for (const Stage& stage : llvm_stages) {
+      std::string_view name = stage.name;
+      // A GPU has real threads. No stage behind may move a barrier into a branch that depends on a thread, or let memory of the block
+      // be used again before all threads are done with it.
+      if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
+      if (name == "lower_thread_binding") {
+        out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
+        continue;
+      }
+      out.push_back(stage);
+    }
+    return out;
+  }();
+  static const std::vector<Stage> source_stages = [] {
+    std::vector<Stage> out = gpu_stages;
+    out.push_back({"split_host_device", split_host_device, "kernels as functions, launched by the function that held them"});
     return out;
   }();
   if (target_kind == target_kind::rocm) { return gpu_stages; }
+  if (is_gpu_target(target_kind)) { return source_stages; }
   return llvm_stages;
 }
 

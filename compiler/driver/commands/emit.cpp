@@ -6,9 +6,11 @@
 
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
+#include "codegen/source/source.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "runtime/devices/nvrtc.h"
 #include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
@@ -16,11 +18,13 @@ namespace {
 
 const Usage usage{
     .command = "emit",
-    .arguments = "FILE --kind llvm|asm|obj|c-header [--with NAME] [--target T] [-o F]",
-    .summary = "Generates code: LLVM IR, assembly or an object file; or the C header that `build` makes.",
-    .details = "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
+    .arguments = "FILE --kind KIND [--with NAME] [--target T] [-o F]",
+    .summary = "Generates code: LLVM IR, assembly, an object file, or GPU kernels as text; or the C header that `build` makes.",
+    .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels; `ptx` and `cubin` compile the CUDA\n"
+               "text by NVRTC for the target's `-arch`, sm_80 without one. No GPU is needed.\n"
+               "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
-    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj or c-header"},
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx or cubin"},
                 with_option,
                 function_option,
                 target_option,
@@ -30,10 +34,28 @@ const Usage usage{
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
                  {"loopsmith emit matmul.tir --kind asm -g", "the same with the line of the file for each instruction"},
+                 {"loopsmith emit saxpy.tir --with on_gpu --kind cuda", "the kernels of a schedule as CUDA C"},
                  {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for another machine"}},
     .least = 1,
     .most = 1,
 };
+
+/// The architecture of a CUDA target.
+auto cuda_arch(const target::Target& target) -> std::string {
+  for (const auto& [name, value] : target.others) {
+    if (name == "arch" && target.kind == "cuda") { return value; }
+  }
+  return "sm_80";
+}
+
+/// The kernels of a module as text.
+auto kernels(const IRModule& module, codegen::SourceDialect dialect, const Locate& locate) -> Result<std::string> {
+  LOOPSMITH_TRY(target, target::parse(dialect == codegen::SourceDialect::Cuda ? "cuda" : "opencl"));
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  codegen::SourceOptions options;
+  if (locate) { options.locate = source_places(locate); }
+  return codegen::kernel_source(lowered, dialect, options);
+}
 
 }  // namespace
 
@@ -42,17 +64,21 @@ auto emit(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   auto kind = arguments.get("--kind");
-  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header`"); }
+  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin`"); }
   codegen::EmitKind wanted{};
+  std::optional<codegen::SourceDialect> device;
+  std::optional<runtime::CudaForm> form;       // of compiled CUDA
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
   else if (*kind == "c-header") { wanted = codegen::EmitKind::Object; }
-  else if (*kind == "cuda" || *kind == "ptx" || *kind == "cubin") {
-    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm, obj and c-header are\n", *kind);
-    return exit_environment;
+  else if (*kind == "cuda") { device = codegen::SourceDialect::Cuda; }
+  else if (*kind == "opencl") { device = codegen::SourceDialect::OpenCl; }
+  else if (*kind == "ptx" || *kind == "cubin") {
+    device = codegen::SourceDialect::Cuda;
+    form = *kind == "ptx" ? runtime::CudaForm::Ptx : runtime::CudaForm::Cubin;
   } else {
-    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header"});
+    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl", "ptx", "cubin"});
     return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
   }
   codegen::CodegenOptions options;
@@ -63,7 +89,7 @@ auto emit(std::vector<std::string> args) -> int {
     options.opt_level = static_cast<int>(*number);
   }
   std::string output = arguments.get("--output", "-");
-  if (*kind == "obj" && output == "-" && isatty(STDOUT_FILENO)) {
+  if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
   }
   Reporter reporter(arguments);
@@ -92,6 +118,13 @@ auto emit(std::vector<std::string> args) -> int {
     return exit_done;
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
+  if (device) {
+    auto text = kernels(module, *device, arguments.has("--debug-info") ? selection.file->locate() : Locate());
+    if (text && form) { text = runtime::compile_cuda(*text, {.arch = cuda_arch(selection.target), .form = *form, .line_info = arguments.has("--debug-info")}); }
+    if (!text) { return fail(text.diagnostics()); }
+    if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
+    return exit_done;
+  }
   auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return fail(lowered.diagnostics()); }
   auto code = codegen::emit(*lowered, selection.target, wanted, options);

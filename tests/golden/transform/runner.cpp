@@ -59,8 +59,10 @@ int main(int argc, char** argv) {
   std::string name = argv[2];
   std::string pass_name = name.substr(0, name.find('/'));
   const transform::Stage* stage = nullptr;
-  for (const transform::Stage& s : transform::pipeline()) {
-    if (s.name == pass_name) { stage = &s; }
+  for (const char* target : {"cuda", "llvm"}) {
+    for (const transform::Stage& s : transform::pipeline(target)) {
+      if (s.name == pass_name) { stage = &s; }
+    }
   }
   if (!stage) { fail("no stage is called `" + pass_name + "`"); }
   IRModule before = parse(read(path + ".tir"), path + ".tir");

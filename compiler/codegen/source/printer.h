@@ -1,0 +1,113 @@
+// The printer of kernels; its parts: expressions.cpp, calls.cpp, statements.cpp.
+//
+// A vector is printed lane by lane: `lane(e, k)` is the text of lane k of an expression. Statements with vectors first load all lanes,
+// several at once where the address is aligned, and then compute and store them.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/source/dialect.h"
+#include "codegen/source/source.h"
+#include "ir/ir.h"
+
+namespace loopsmith::codegen {
+
+/// A construct that has no text in the dialect.
+struct NoText {
+  std::string what;
+  std::string why;
+  Origin origin;
+};
+
+class SourcePrinter {
+ public:
+  SourcePrinter(SourceDialect dialect, const SourceOptions& options) : kind_(dialect), dialect_(dialect_of(dialect)), options_(options) {}
+
+  /// Appends a kernel. The failure, if any, is in `failure`.
+  void print(const PrimFunc& kernel, const std::string& name);
+  /// The whole text: prelude, constants, kernels.
+  [[nodiscard]] auto text() const -> std::string;
+  [[nodiscard]] auto failure() const -> const std::optional<NoText>& { return failure_; }
+
+ private:
+  /// How tightly an operator of C binds; a child that binds less tightly goes in parentheses.
+  enum Level : int { ternary = 1, either, both, bit_or, bit_xor, bit_and, equality, comparison, shift, sum, product, prefix, primary };
+
+  // -- statements (statements.cpp)
+  void statement(const Stmt& stmt);
+  void store(const BufferStore& node);
+  void loop(const For& node);
+  void allocate(const Allocate& node);
+  void constant(const AllocateConst& node);
+  void evaluate(const Evaluate& node);
+  void launch(const AttrStmt& node);
+  void line(const std::string& text);
+  void place(const Origin& origin);
+  /// Variables for the vectors that an expression loads.
+  void load_vectors(const Expr& e);
+
+  // -- expressions (expressions.cpp)
+  auto scalar(const Expr& e, int level = ternary) -> std::string { return lane(e, 0, level); }
+  auto lane(const Expr& e, int k, int level = ternary) -> std::string;
+  auto binary(const BinaryNode& node, int k, int level) -> std::string;
+  auto divide(const BinaryNode& node, int k, int level) -> std::string;
+  auto compare(const BinaryNode& node, int k, int level) -> std::string;
+  auto cast_to(DataType to, DataType from, std::string value, int level) -> std::string;
+  auto load(const BufferLoad& node, int k, int level) -> std::string;
+  auto integer(int64_t value, DataType dtype, int level) -> std::string;
+  auto real(double value, DataType dtype, int level, Origin origin) -> std::string;
+  auto is_nonnegative(const Expr& e) const -> bool;
+  /// The result of an operation in its type: short integers wrap, short reals are rounded.
+  auto rounded(std::string value, DataType dtype, int at, int level) -> std::string;
+
+  // -- calls (calls.cpp)
+  auto call(const Call& node, int k, int level) -> std::string;
+  auto maths(const Call& node, std::string_view op, int k) -> std::optional<std::string>;
+
+  // -- names and types
+  auto name_of(const VarNode& v) -> std::string;
+  auto fresh(std::string_view wanted) -> std::string;
+  /// The type of a value in a register.
+  auto value_type(DataType dtype, Origin origin) -> std::string;
+  /// The type of an element in memory.
+  auto memory_type(DataType dtype, Origin origin) -> std::string;
+  /// A stored element as a value, a value as a stored element.
+  auto from_memory(DataType dtype, std::string element) -> std::string;
+  auto to_memory(DataType dtype, std::string value) -> std::string;
+  /// A pointer to the elements of a buffer.
+  auto pointer(const Buffer& buffer) -> std::string;
+  auto address_space(const VarNode& data) const -> std::string;
+  auto need(std::string function) -> std::string;
+  auto fail(std::string what, std::string why, Origin origin) -> std::string;
+  static auto wrap(std::string text, int own, int level) -> std::string { return own < level ? "(" + text + ")" : text; }
+  /// The lanes that one load or store moves; 1: one by one.
+  auto wide_lanes(const Buffer& buffer, const Expr& index) const -> int;
+
+  const SourceDialect kind_;
+  const Dialect& dialect_;
+  const SourceOptions& options_;
+  std::optional<NoText> failure_;
+  std::set<std::string> needed_;                                     // functions of the prelude
+  std::string constants_, kernels_;
+  bool needs_double_ = false;
+  // Of the kernel at hand.
+  std::string body_, shared_;
+  int depth_ = 0;
+  SourcePlace last_place_;
+  std::unordered_map<const VarNode*, std::string> names_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<const VarNode*, DataType> elements_;            // the element type of memory, by data variable
+  std::unordered_map<const VarNode*, std::string> spaces_;           // its address space in OpenCL
+  std::unordered_set<const VarNode*> nonnegative_;
+  std::unordered_map<const VarNode*, Expr> lets_;                    // variables of `Let`, by their values
+  std::unordered_map<const BufferLoad*, std::vector<std::string>> loaded_;   // the lanes of vector loads
+  std::unordered_map<std::string, std::string> extents_;             // launch extents by tag
+  std::vector<std::pair<std::string, std::optional<int64_t>>> threads_;
+};
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,35 @@
+// Kernels as text: CUDA C and OpenCL C from flat TIR.
+//
+// Takes   a module after split_host_device: kernels are functions with the attribute "calling_conv" = 2.
+// Gives   one text with all kernels, `extern "C"`, after a prelude that holds only the functions that the kernels use. The text includes no
+//         header. The same input gives the same bytes.
+// Keeps   the order of every operation. The device's compiler may contract products into sums.
+//
+// float16 and bfloat16 are computed in float32 and rounded after each operation, as the program says. Stored bool takes a byte.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/llvm/codegen.h"
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::codegen {
+
+enum class SourceDialect : uint8_t { Cuda, OpenCl };
+
+struct SourceOptions {
+  /// The source places of nodes: with them, `#line` leads a compiler's messages and a profiler to the program's text.
+  std::function<std::optional<SourcePlace>(const Origin&)> locate = {};
+};
+
+/// True for functions that run on the device.
+[[nodiscard]] auto is_kernel(const PrimFunc& func) -> bool;
+
+/// The kernels of a module as text. A construct that the dialect does not have is an error at its place.
+[[nodiscard]] auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOptions& options = {}) -> Result<std::string>;
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,68 @@
+// Devices that run kernels: memory, copies, compilation, launches. One file for each driver; a driver is a library that is loaded on first
+// use and never linked, so that one program serves machines with and without it.
+//
+// A device has one queue: operations run in order. Errors name the driver's call and its meaning. After an error of a kernel (an illegal
+// access, a limit) the state of a device is unknown: use devices in a process of their own.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "support/diagnostic.h"
+
+namespace loopsmith::runtime {
+
+/// Memory of a device; what the handle means is the driver's affair.
+struct DeviceMemory {
+  uint64_t handle = 0;
+  uint64_t bytes = 0;
+};
+
+/// An argument of a kernel: memory, or the bytes of a number in the kernel's type.
+struct KernelNumber {
+  std::array<unsigned char, 8> bytes{};
+  size_t size = 0;
+};
+using KernelArgument = std::variant<DeviceMemory, KernelNumber>;
+
+struct LaunchSize {
+  std::array<uint64_t, 3> grid{1, 1, 1};    // blocks
+  std::array<uint64_t, 3> block{1, 1, 1};   // threads of a block
+};
+
+/// The limits of a device, in the units of their names; 0: unknown.
+struct DeviceFacts {
+  std::string name;
+  std::string driver;
+  uint64_t memory_bytes = 0;
+  uint64_t shared_bytes = 0;             // of a block
+  uint64_t block_threads = 0;
+  uint64_t units = 0;                    // multiprocessors, compute units
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual auto facts() const -> const DeviceFacts& = 0;
+  /// Memory without defined contents. Zero bytes are one.
+  [[nodiscard]] virtual auto allocate(uint64_t bytes) -> Result<DeviceMemory> = 0;
+  virtual void release(const DeviceMemory& memory) = 0;
+  [[nodiscard]] virtual auto write(const DeviceMemory& to, const void* from, uint64_t bytes) -> Status = 0;
+  [[nodiscard]] virtual auto read(void* to, const DeviceMemory& from, uint64_t bytes) -> Status = 0;
+  /// Compiles a text of kernels and keeps it; `kernel` finds one by its name. The compiler's messages come as the error.
+  [[nodiscard]] virtual auto compile(const std::string& source) -> Status = 0;
+  [[nodiscard]] virtual auto launch(std::string_view kernel, const LaunchSize& size, const std::vector<KernelArgument>& arguments) -> Status = 0;
+  /// Waits until all operations are done.
+  [[nodiscard]] virtual auto wait() -> Status = 0;
+};
+
+/// The first device of OpenCL, with its driver loaded; an error names what is missing.
+[[nodiscard]] auto open_opencl() -> Result<std::unique_ptr<Device>>;
+
+}  // namespace loopsmith::runtime

@@ -1,0 +1,288 @@
+// The host's side of programs with kernels: see program.h.
+#include "runtime/devices/program.h"
+
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "ir/calls.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "support/codes.h"
+
+namespace loopsmith::runtime {
+namespace {
+
+using Number = std::variant<int64_t, double>;
+
+auto as_integer(const Number& n) -> int64_t { return std::holds_alternative<int64_t>(n) ? std::get<int64_t>(n) : static_cast<int64_t>(std::get<double>(n)); }
+auto as_real(const Number& n) -> double { return std::holds_alternative<int64_t>(n) ? static_cast<double>(std::get<int64_t>(n)) : std::get<double>(n); }
+auto floor_div(int64_t a, int64_t b) -> int64_t { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+
+/// One run of a host function.
+class HostRun {
+ public:
+  HostRun(const IRModuleNode& module, Device& device) : module_(module), device_(device) {}
+  HostRun(const HostRun&) = delete;
+  auto operator=(const HostRun&) -> HostRun& = delete;
+  ~HostRun() {
+    for (const DeviceMemory& memory : owned_) { device_.release(memory); }
+  }
+  std::unordered_map<const VarNode*, DeviceMemory> memory;
+  std::unordered_map<const VarNode*, Number> numbers;
+
+  auto allocate(uint64_t bytes) -> Result<DeviceMemory> {
+    auto made = device_.allocate(bytes);
+    if (made) { owned_.push_back(*made); }
+    return made;
+  }
+
+  auto run(const Stmt& stmt) -> Status {
+    switch (stmt.kind()) {
+      case NodeKind::SeqStmt:
+        for (const Stmt& s : stmt.as<SeqStmt>()->seq) { LOOPSMITH_CHECK(run(s)); }
+        return ok();
+      case NodeKind::DeclBuffer: return run(stmt.as<DeclBuffer>()->body);
+      case NodeKind::AttrStmt: return run(stmt.as<AttrStmt>()->body);
+      case NodeKind::Allocate: {
+        const auto& n = *stmt.as<Allocate>();
+        auto bytes = static_cast<uint64_t>(n.dtype.element_bytes() * n.dtype.lanes);
+        for (const Expr& e : n.extents) {
+          LOOPSMITH_TRY(extent, evaluate(e));
+          if (as_integer(extent) < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(as_integer(extent)), &bytes)) { return problem(n.origin, fmt::format("`{}` has no size", n.data->name.str())); }
+        }
+        LOOPSMITH_TRY(made, allocate(bytes));
+        memory[n.data.get()] = made;
+        return run(n.body);
+      }
+      case NodeKind::LetStmt: {
+        const auto& n = *stmt.as<LetStmt>();
+        LOOPSMITH_TRY(value, evaluate(n.value));
+        numbers[n.var.get()] = value;
+        return run(n.body);
+      }
+      case NodeKind::AssertStmt: {
+        const auto& n = *stmt.as<AssertStmt>();
+        LOOPSMITH_TRY(holds, evaluate(n.condition));
+        const auto* message = n.message.as<StringImm>();
+        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("why", message ? message->value : "an assertion failed"); }
+        return run(n.body);
+      }
+      case NodeKind::IfThenElse: {
+        const auto& n = *stmt.as<IfThenElse>();
+        LOOPSMITH_TRY(taken, evaluate(n.condition));
+        if (as_integer(taken) != 0) { return run(n.then_case); }
+        return n.else_case ? run(n.else_case) : ok();
+      }
+      case NodeKind::For: {
+        const auto& n = *stmt.as<For>();
+        LOOPSMITH_TRY(begin, evaluate(n.min));
+        LOOPSMITH_TRY(extent, evaluate(n.extent));
+        for (int64_t i = 0; i < as_integer(extent); ++i) {
+          numbers[n.var.get()] = as_integer(begin) + i;
+          LOOPSMITH_CHECK(run(n.body));
+        }
+        return ok();
+      }
+      case NodeKind::Evaluate: {
+        const auto* call = stmt.as<Evaluate>()->value.as<Call>();
+        return call && packed_name(*call) ? launch(*call) : ok();
+      }
+      default: return problem(stmt.origin(), "the host has no such statement");
+    }
+  }
+
+ private:
+  static auto problem(Origin origin, std::string why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("why", std::move(why)); }
+
+  auto launch(const Call& call) -> Status {
+    const Name name = *packed_name(call);
+    PrimFunc kernel = module_.find(name);
+    if (!kernel || !codegen::is_kernel(kernel)) { return problem(call.origin, fmt::format("`{}` is not a kernel of the module", name.str())); }
+    const size_t count = kernel->params.size();
+    std::vector<KernelArgument> arguments;
+    for (size_t i = 0; i < count; ++i) {
+      const Expr& given = call.args[i + 1];
+      const auto* v = given.as<VarNode>();
+      if (v && v->dtype.is_handle()) {
+        auto found = memory.find(v);
+        if (found == memory.end()) { return problem(call.origin, fmt::format("`{}` has no memory on the device", v->name.str())); }
+        arguments.emplace_back(found->second);
+        continue;
+      }
+      LOOPSMITH_TRY(value, evaluate(given));
+      arguments.emplace_back(bytes_of(value, kernel->params[i]->dtype));
+    }
+    LaunchSize size;
+    const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
+    for (size_t i = 0; tags && tags->list() && i < tags->list()->size(); ++i) {
+      const std::string& tag = *(*tags->list())[i].string();
+      LOOPSMITH_TRY(extent, evaluate(call.args[1 + count + i]));
+      if (as_integer(extent) <= 0) { return ok(); }
+      (tag.starts_with("blockIdx") ? size.grid : size.block)[static_cast<size_t>(tag.back() - 'x')] = static_cast<uint64_t>(as_integer(extent));
+    }
+    return device_.launch(name.view(), size, arguments);
+  }
+  /// The number in the type that codegen/source gives to such a parameter.
+  static auto bytes_of(const Number& value, DataType dtype) -> KernelNumber {
+    KernelNumber out;
+    auto put = [&](auto v) {
+      std::memcpy(out.bytes.data(), &v, sizeof v);
+      out.size = sizeof v;
+    };
+    if (dtype.is_real()) {
+      if (dtype.bits == 64) { put(as_real(value)); } else { put(static_cast<float>(as_real(value))); }
+    } else {
+      int64_t v = as_integer(value);
+      switch (dtype.bits) {
+        case 64: put(v); break;
+        case 32: put(static_cast<int32_t>(v)); break;
+        case 16: put(static_cast<int16_t>(v)); break;
+        default: put(static_cast<int8_t>(v)); break;
+      }
+    }
+    return out;
+  }
+
+  auto evaluate(const Expr& e) -> Result<Number> {
+    switch (e.kind()) {
+      case NodeKind::IntImm: return Number(e.as<IntImm>()->value);
+      case NodeKind::FloatImm: return Number(e.as<FloatImm>()->value);
+      case NodeKind::VarNode: {
+        auto found = numbers.find(e.as<VarNode>());
+        if (found == numbers.end()) { return problem(e.origin(), fmt::format("`{}` has no value on the host", e.as<VarNode>()->name.str())); }
+        return found->second;
+      }
+      case NodeKind::Cast: {
+        LOOPSMITH_TRY(value, evaluate(e.as<Cast>()->value));
+        return e.dtype().is_real() ? Number(as_real(value)) : Number(as_integer(value));
+      }
+      case NodeKind::Not: {
+        LOOPSMITH_TRY(value, evaluate(e.as<Not>()->a));
+        return Number(int64_t(as_integer(value) == 0));
+      }
+      case NodeKind::Select: {
+        const auto& n = *e.as<Select>();
+        LOOPSMITH_TRY(condition, evaluate(n.condition));
+        return evaluate(as_integer(condition) ? n.true_value : n.false_value);
+      }
+      case NodeKind::Call: {
+        const auto& n = *e.as<Call>();
+        if ((n.op == "if_then_else" || n.op == "tir.if_then_else") && n.args.size() == 3) {
+          LOOPSMITH_TRY(condition, evaluate(n.args[0]));
+          return evaluate(n.args[as_integer(condition) ? 1 : 2]);
+        }
+        if (n.args.size() == 1 && n.op == "likely") { return evaluate(n.args[0]); }
+        return problem(e.origin(), fmt::format("the host cannot evaluate `{}`", n.op.str()));
+      }
+      case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod: case NodeKind::FloorDiv: case NodeKind::FloorMod: case NodeKind::Min:
+      case NodeKind::Max: case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE: case NodeKind::And: case NodeKind::Or:
+        return binary(*static_cast<const BinaryNode*>(e.get()));
+      default: return problem(e.origin(), "the host cannot evaluate this expression");
+    }
+  }
+  auto binary(const BinaryNode& n) -> Result<Number> {
+    LOOPSMITH_TRY(x, evaluate(n.a));
+    if (n.kind == NodeKind::And && as_integer(x) == 0) { return Number(int64_t(0)); }
+    if (n.kind == NodeKind::Or && as_integer(x) != 0) { return Number(int64_t(1)); }
+    LOOPSMITH_TRY(y, evaluate(n.b));
+    if (n.a.dtype().is_real()) { return real(n, as_real(x), as_real(y)); }
+    const int64_t a = as_integer(x), b = as_integer(y);
+    const bool divides = n.kind == NodeKind::Div || n.kind == NodeKind::Mod || n.kind == NodeKind::FloorDiv || n.kind == NodeKind::FloorMod;
+    if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) { return problem(n.origin, "the host divides by zero"); }
+    switch (n.kind) {
+      case NodeKind::Add: return Number(a + b);
+      case NodeKind::Sub: return Number(a - b);
+      case NodeKind::Mul: return Number(a * b);
+      case NodeKind::Div: return Number(a / b);
+      case NodeKind::Mod: return Number(a % b);
+      case NodeKind::FloorDiv: return Number(floor_div(a, b));
+      case NodeKind::FloorMod: return Number(a - floor_div(a, b) * b);
+      case NodeKind::Min: return Number(std::min(a, b));
+      case NodeKind::Max: return Number(std::max(a, b));
+      case NodeKind::EQ: return Number(int64_t(a == b));
+      case NodeKind::NE: return Number(int64_t(a != b));
+      case NodeKind::LT: return Number(int64_t(a < b));
+      case NodeKind::LE: return Number(int64_t(a <= b));
+      case NodeKind::GT: return Number(int64_t(a > b));
+      case NodeKind::GE: return Number(int64_t(a >= b));
+      default: return Number(int64_t(b != 0));
+    }
+  }
+  static auto real(const BinaryNode& n, double a, double b) -> Result<Number> {
+    switch (n.kind) {
+      case NodeKind::Add: return Number(a + b);
+      case NodeKind::Sub: return Number(a - b);
+      case NodeKind::Mul: return Number(a * b);
+      case NodeKind::Div: return Number(a / b);
+      case NodeKind::Min: return Number(a < b ? a : b);
+      case NodeKind::Max: return Number(a > b ? a : b);
+      case NodeKind::EQ: return Number(int64_t(a == b));
+      case NodeKind::NE: return Number(int64_t(a != b));
+      case NodeKind::LT: return Number(int64_t(a < b));
+      case NodeKind::LE: return Number(int64_t(a <= b));
+      case NodeKind::GT: return Number(int64_t(a > b));
+      case NodeKind::GE: return Number(int64_t(a >= b));
+      default: return problem(n.origin, "the host cannot evaluate this expression");
+    }
+  }
+
+  const IRModuleNode& module_;
+  Device& device_;
+  std::vector<DeviceMemory> owned_;
+};
+
+}  // namespace
+
+auto DeviceProgram::compile(const IRModule& flat, codegen::SourceDialect dialect, std::shared_ptr<Device> device, const IRModule& scheduled, const codegen::SourceOptions& options)
+    -> Result<DeviceProgram> {
+  LOOPSMITH_TRY(source, codegen::kernel_source(flat, dialect, options));
+  LOOPSMITH_CHECK(device->compile(source));
+  return DeviceProgram(flat, scheduled, std::move(device), std::move(source));
+}
+
+auto DeviceProgram::call(std::string_view function, std::span<const Value> arguments) const -> Status {
+  Name name;
+  PrimFunc host;
+  for (const auto& [key, func] : flat_->functions) {
+    if (codegen::is_kernel(func) || host || (!function.empty() && codegen::symbol_of(key, func) != function && key.view() != function)) { continue; }
+    name = key;
+    host = func;
+  }
+  if (!host) { return error(Code::NoSuchFunction).arg("function", function); }
+  PrimFunc written = scheduled_ ? scheduled_->find(name) : PrimFunc();
+  const codegen::Interface interface = codegen::interface_of(written ? written : host, codegen::symbol_of(name, host));
+  LOOPSMITH_TRY(slots, bind_arguments(interface, arguments));
+
+  HostRun run(*flat_, *device_);
+  struct Copy { DeviceMemory memory; TensorView view; bool is_written; };
+  std::vector<Copy> copies;
+  for (size_t i = 0; i < host->params.size(); ++i) {
+    const codegen::Parameter& p = interface.parameters[i];
+    if (p.kind == codegen::Parameter::Kind::Scalar) {
+      run.numbers[host->params[i].get()] = p.dtype.is_real() ? Number(slots[i].real) : Number(slots[i].integer);
+      continue;
+    }
+    const TensorView view = std::holds_alternative<const Tensor*>(arguments[i]) ? std::get<const Tensor*>(arguments[i])->view() : std::get<TensorView>(arguments[i]);
+    const auto bytes = static_cast<uint64_t>(view.bytes());
+    LOOPSMITH_TRY(made, run.allocate(bytes));
+    LOOPSMITH_CHECK(device_->write(made, view.data, bytes));
+    copies.push_back({made, view, p.is_written});
+    Buffer buffer = host->buffer_of(host->params[i]);
+    run.memory[buffer ? buffer->data.get() : host->params[i].get()] = made;
+  }
+  std::vector<Var> variables = codegen::shape_variables(host);
+  for (size_t i = 0; i < variables.size() && interface.parameters.size() + i < slots.size(); ++i) {
+    run.numbers[variables[i].get()] = slots[interface.parameters.size() + i].integer;
+  }
+  LOOPSMITH_CHECK(run.run(host->body));
+  LOOPSMITH_CHECK(device_->wait());
+  for (const Copy& copy : copies) {
+    if (copy.is_written) { LOOPSMITH_CHECK(device_->read(copy.view.data, copy.memory, static_cast<uint64_t>(copy.view.bytes()))); }
+  }
+  return ok();
+}
+
+}  // namespace loopsmith::runtime

@@ -1,0 +1,564 @@
+// Kernels from thread-bound loops: see bind_threads.h.
+#include "transform/device/bind_threads.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+#include "support/codes.h"
+#include "support/scoped_value.h"
+#include "transform/device/plan_barriers.h"
+#include "transform/thread_block.h"
+
+namespace loopsmith::transform {
+namespace {
+
+using Problem = BarrierPlan::Problem;
+
+auto barrier() -> Stmt { return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_storage_sync"), Array<Expr>{make<StringImm>("shared")})); }
+
+/// A dimension of the grid or of a block, with its launch extent.
+struct Dimension {
+  Name tag;
+  ThreadAxis axis;
+  Expr extent;
+  Var index;
+  [[nodiscard]] auto is_thread() const -> bool { return axis.family == ThreadFamily::Thread; }
+  /// Loops over it have more than one iteration.
+  [[nodiscard]] auto is_wide() const -> bool { return !is_one(extent); }
+};
+
+/// The dimensions of a nest in the order of launches: blocks before threads, x before y before z.
+class Grid {
+ public:
+  std::vector<Dimension> dimensions;
+  std::optional<Problem> problem;
+
+  explicit Grid(const Stmt& nest) {
+    std::unordered_set<const VarNode*> inside;
+    post_order(
+        nest,
+        [&](const Stmt& s) {
+          if (auto loop = as_thread_loop(s)) { add(*loop, s.origin()); }
+          if (const auto* n = s.as<For>()) { inside.insert(n->var.get()); }
+          if (const auto* n = s.as<LetStmt>()) { inside.insert(n->var.get()); }
+        },
+        [](const Expr&) {});
+    for (const Dimension& d : dimensions) {
+      if (uses_var(d.extent, [&](const VarNode& v) { return inside.contains(&v); })) { fail(d.tag, "its extent depends on variables of the kernel, so that a launch cannot know it", nest.origin()); }
+    }
+    std::sort(dimensions.begin(), dimensions.end(), [](const Dimension& a, const Dimension& b) {
+      return std::pair(a.is_thread(), a.axis.dimension) < std::pair(b.is_thread(), b.axis.dimension);
+    });
+  }
+  [[nodiscard]] auto find(Name tag) const -> std::optional<size_t> {
+    auto found = std::find_if(dimensions.begin(), dimensions.end(), [&](const Dimension& d) { return d.tag == tag; });
+    if (found == dimensions.end()) { return {}; }
+    return static_cast<size_t>(found - dimensions.begin());
+  }
+
+ private:
+  void add(const ThreadLoop& loop, Origin origin) {
+    auto axis = thread_axis(loop.tag.view());
+    if (!axis) { return fail(loop.tag, "kernels have the axes blockIdx and threadIdx", origin); }
+    if (axis->family == ThreadFamily::Virtual) { return; }
+    Expr extent = cast(DataType::int_(32), loop.extent);
+    auto known = find(loop.tag);
+    if (!known) {
+      std::string name(loop.tag.view());
+      std::replace(name.begin(), name.end(), '.', '_');
+      dimensions.push_back({loop.tag, *axis, extent, var(Name(name))});
+      return;
+    }
+    Expr& launched = dimensions[*known].extent;
+    if (structural_equal(launched, extent)) { return; }
+    auto a = as_int(launched);
+    auto b = as_int(extent);
+    if (!a || !b) { return fail(loop.tag, "its loops have different extents, of which one is not constant", origin); }
+    launched = int_imm(std::max(*a, *b));
+  }
+  void fail(Name tag, std::string why, Origin origin) {
+    if (!problem) { problem = Problem{fmt::format("a loop over `{}`", tag.str()), std::move(why), origin}; }
+  }
+};
+
+/// True when a statement contains a loop over the dimension.
+auto binds(const Stmt& stmt, Name tag) -> bool {
+  bool found = false;
+  post_order(
+      stmt,
+      [&](const Stmt& s) {
+        auto loop = as_thread_loop(s);
+        found = found || (loop && loop->tag == tag);
+      },
+      [](const Expr&) {});
+  return found;
+}
+
+/// Gives all loops over a dimension its launch extent. Virtual threads and parallel loops become plain loops.
+class Level : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  explicit Level(const Grid& grid) : grid_(grid) {}
+
+  auto on(const For& n) -> Stmt override {
+    if (as_thread_loop(self(n))) { return thread_loop(self(n), n.min); }
+    if (n.for_kind != ForKind::Parallel) { return Mutator::on(n); }
+    return make<For>(n.var, n.min, n.extent, ForKind::Serial, mutate(n.body), std::nullopt, n.annotations, n.origin, n.id);
+  }
+  auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? thread_loop(self(n), int_imm(0)) : Mutator::on(n); }
+
+ private:
+  auto thread_loop(const Stmt& stmt, const Expr& min) -> Stmt {
+    ThreadLoop loop = *as_thread_loop(stmt);
+    Stmt body = loop.body;
+    if (loop.alias) { body = substitute(body, {{loop.alias.get(), Expr(loop.var)}}); }
+    if (!is_zero(min)) { body = substitute(body, {{loop.var.get(), add(Expr(loop.var), min)}}); }
+    body = mutate(body);
+    auto dimension = grid_.find(loop.tag);
+    if (!dimension) { return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Unrolled, body, std::nullopt, AttrMap(), stmt.origin()); }
+    const Expr& launched = grid_.dimensions[*dimension].extent;
+    auto extent = as_int(loop.extent);
+    auto full = as_int(launched);
+    if (extent && full && *extent < *full) { body = guard(less(Expr(loop.var), int_imm(*extent, loop.var->dtype)), loop.tag, body); }
+    IterVar iter{loop.var, from_zero(launched), IterKind::ThreadIndex, loop.tag, stmt.origin()};
+    return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, launched), ForKind::ThreadBinding, body, iter, AttrMap(), stmt.origin());
+  }
+  /// The condition around the parts of a body that have no loop of their own over the dimension.
+  auto guard(const Expr& condition, Name tag, const Stmt& body) -> Stmt {
+    if (!binds(body, tag)) { return make<IfThenElse>(condition, body, Stmt(), body.origin()); }
+    if (auto loop = as_thread_loop(body); loop && loop->tag == tag) { return body; }
+    struct Inside : Mutator {
+      Level& level;
+      const Expr& condition;
+      Name tag;
+      Inside(Level& l, const Expr& c, Name t) : level(l), condition(c), tag(t) {}
+      using Mutator::on;
+      auto again(const Stmt& s) -> Stmt { return level.guard(condition, tag, s); }
+      auto on(const SeqStmt& n) -> Stmt override {
+        std::vector<Stmt> out;
+        for (const Stmt& s : n.seq) { out.push_back(again(s)); }
+        return seq(std::move(out), n.origin);
+      }
+      auto on(const For& n) -> Stmt override { return make<For>(n.var, n.min, n.extent, n.for_kind, again(n.body), n.thread, n.annotations, n.origin, n.id); }
+      auto on(const Allocate& n) -> Stmt override { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, again(n.body), n.annotations, n.origin); }
+      auto on(const AllocateConst& n) -> Stmt override { return make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, again(n.body), n.annotations, n.origin); }
+      auto on(const DeclBuffer& n) -> Stmt override { return make<DeclBuffer>(n.buffer, again(n.body), n.origin); }
+      auto on(const LetStmt& n) -> Stmt override { return make<LetStmt>(n.var, n.value, again(n.body), n.origin); }
+      auto on(const AttrStmt& n) -> Stmt override { return make<AttrStmt>(n.node, n.key, n.value, again(n.body), n.origin); }
+      auto on(const AssertStmt& n) -> Stmt override { return make<AssertStmt>(n.condition, n.message, again(n.body), n.origin); }
+      auto on(const IfThenElse& n) -> Stmt override { return make<IfThenElse>(n.condition, again(n.then_case), n.else_case ? again(n.else_case) : Stmt(), n.origin); }
+    };
+    return Inside(*this, condition, tag).mutate(body);
+  }
+  const Grid& grid_;
+};
+
+/// Checks that one index per dimension keeps the meaning, and finds memory that belongs to a block.
+class Survey : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  explicit Survey(const Grid& grid) : grid_(grid), bound_(grid.dimensions.size(), 0), depends_(grid.dimensions.size()) {}
+  std::optional<Problem> problem;
+
+  /// Memory of a kernel, by its data variable.
+  struct Memory {
+    std::vector<uint64_t> bound;         // the runs of loops around its allocation
+    Name name;
+    Origin origin;
+    bool is_shared = false;              // several threads access it
+    /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
+    struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
+    std::vector<Use> uses;
+  };
+  std::unordered_map<const VarNode*, Memory> memory;
+
+  /// The dimensions of threads of which each has a memory of its own, for a buffer that becomes shared; a problem where some stores are of one
+  /// thread, and others of all.
+  auto own_dimensions(const Memory& m) -> std::vector<size_t> {
+    std::vector<size_t> out;
+    for (size_t d = 0; d < m.uses.size(); ++d) {
+      const Memory::Use& use = m.uses[d];
+      if (!use.own_store) { continue; }
+      if (use.other_store || use.other_load) {
+        fail(fmt::format("the buffer `{}`", m.name.str()), "each thread stores its own values there, which loops over all threads access", m.origin);
+      }
+      out.push_back(d);
+    }
+    return out;
+  }
+
+  void on(const For& n) override {
+    auto loop = as_thread_loop(Stmt(Ref<StmtNode>(&n)));
+    auto dimension = loop ? grid_.find(loop->tag) : std::nullopt;
+    if (!dimension) {
+      derive(n.var, n.min);
+      derive(n.var, n.extent);
+      under(n.extent, n.body, [&] { Visitor::on(n); });
+      return;
+    }
+    if (bound_[*dimension]) {
+      const auto& outer = depends_[*dimension];
+      if (uses_var(n.body, [&](const VarNode& v) { return outer.contains(&v); })) {
+        fail(fmt::format("a loop over `{}`", loop->tag.str()), "it uses the index of another loop over the same dimension around it", n.origin);
+      }
+    }
+    auto before = depends_[*dimension];
+    depends_[*dimension] = {n.var.get()};
+    ScopedValue inside(bound_[*dimension], ++runs_);
+    Visitor::on(n);
+    depends_[*dimension] = std::move(before);
+  }
+  void on(const LetStmt& n) override {
+    derive(n.var, n.value);
+    Visitor::on(n);
+  }
+  void on(const IfThenElse& n) override {
+    visit(n.condition);
+    under(n.condition, n.then_case, [&] { visit(n.then_case); });
+    if (n.else_case) { under(n.condition, n.else_case, [&] { visit(n.else_case); }); }
+  }
+  void on(const Allocate& n) override {
+    const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size())};
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    access(n.buffer->data.get(), true, n.origin);
+    Visitor::on(n);
+  }
+  void on(const BufferLoad& n) override {
+    access(n.buffer->data.get(), false, n.origin);
+    Visitor::on(n);
+  }
+  void on(const VarNode& n) override {
+    if (n.dtype.is_handle()) { access(&n, false, n.origin); }
+  }
+
+ private:
+  /// The variable depends on the dimensions that the value depends on.
+  void derive(const Var& v, const Expr& value) {
+    for (auto& variables : depends_) {
+      if (uses_var(value, [&](const VarNode& used) { return variables.contains(&used); })) { variables.insert(v.get()); }
+    }
+  }
+  /// A body under a condition or in a loop: loops over a dimension in it run for the whole block, so no thread may decide about them.
+  template <class F>
+  void under(const Expr& condition, const Stmt& body, F&& walk) {
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (bound_[d] && uses_var(condition, [&](const VarNode& v) { return depends_[d].contains(&v); }) && binds(body, grid_.dimensions[d].tag)) {
+        fail(fmt::format("a loop over `{}`", grid_.dimensions[d].tag.str()), "a condition around it depends on the index of another loop over the same dimension", body.origin());
+      }
+    }
+    walk();
+  }
+  void access(const VarNode* data, bool is_store, Origin origin) {
+    auto found = memory.find(data);
+    if (found == memory.end()) { return across_blocks(data, is_store, origin); }
+    Memory& m = found->second;
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      const Dimension& dimension = grid_.dimensions[d];
+      if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
+      const bool is_own = bound_[d] == m.bound[d];
+      if (!is_own) { m.is_shared = true; }
+      if (m.bound[d] == 0) { continue; }
+      Memory::Use& use = m.uses[d];
+      (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
+    }
+  }
+  /// Blocks cannot wait for each other: all accesses of global memory that is stored must belong to the same loops over blocks.
+  void across_blocks(const VarNode* data, bool is_store, Origin origin) {
+    std::vector<uint64_t> blocks;
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (!grid_.dimensions[d].is_thread() && grid_.dimensions[d].is_wide()) { blocks.push_back(bound_[d]); }
+    }
+    auto [known, is_new] = global_.emplace(data, Global{blocks, is_store});
+    if (is_new) { return; }
+    known->second.is_stored = known->second.is_stored || is_store;
+    known->second.differs = known->second.differs || known->second.blocks != blocks;
+    if (known->second.is_stored && known->second.differs) {
+      fail(fmt::format("the buffer `{}`", data->name.str()), "blocks of one kernel store it for other blocks, for which they cannot wait: bind the loops in kernels of their own", origin);
+    }
+  }
+  struct Global { std::vector<uint64_t> blocks; bool is_stored = false; bool differs = false; };
+
+  void fail(std::string what, std::string why, Origin origin) {
+    if (!problem) { problem = Problem{std::move(what), std::move(why), origin}; }
+  }
+  const Grid& grid_;
+  uint64_t runs_ = 0;
+  std::vector<uint64_t> bound_;                                          // the run of the loop over each dimension; 0: none
+  std::vector<std::unordered_set<const VarNode*>> depends_;              // variables that depend on the index of each dimension
+  std::unordered_map<const VarNode*, Global> global_;
+};
+
+/// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
+class Share : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  Share(const Grid& grid, Survey& survey) : grid_(grid) {
+    for (const auto& [data, m] : survey.memory) {
+      if (!m.is_shared) { continue; }
+      std::vector<size_t> own = survey.own_dimensions(m);
+      shared_.emplace(data, std::move(own));
+    }
+  }
+  std::optional<Problem> problem;
+
+  auto on(const VarNode& n) -> Expr override {
+    auto found = shared_.find(&n);
+    if (found == shared_.end()) { return Mutator::on(n); }
+    if (!found->second.empty()) { problem = Problem{fmt::format("the pointer `{}`", n.name.str()), "each thread has a part of this memory", n.origin}; }
+    return Expr(renamed(Var(Ref<VarNode>(&n))));
+  }
+  auto on(const For& n) -> Stmt override {
+    auto loop = as_thread_loop(self(n));
+    auto dimension = loop ? grid_.find(loop->tag) : std::nullopt;
+    if (!dimension) { return Mutator::on(n); }
+    auto before = std::exchange(around_[*dimension], n.var);
+    Stmt out = Mutator::on(n);
+    around_[*dimension] = std::move(before);
+    return out;
+  }
+  auto on(const Allocate& n) -> Stmt override {
+    auto found = shared_.find(n.data.get());
+    if (found == shared_.end()) { return Mutator::on(n); }
+    Expr extent = int_imm(1);
+    for (const Expr& e : n.extents) { extent = mul(std::move(extent), e); }
+    sizes_[n.data.get()] = extent;
+    for (size_t d : found->second) { extent = mul(std::move(extent), grid_.dimensions[d].extent); }
+    return make<Allocate>(renamed(n.data), n.dtype, Array<Expr>{extent}, n.condition, mutate(n.body), n.annotations, n.origin);
+  }
+  auto on(const BufferLoad& n) -> Expr override {
+    if (!shared_.contains(n.buffer->data.get())) { return Mutator::on(n); }
+    return make<BufferLoad>(use(n.buffer), place(n.buffer, n.indices), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    if (!shared_.contains(n.buffer->data.get())) { return Mutator::on(n); }
+    return make<BufferStore>(use(n.buffer), mutate(n.value), place(n.buffer, n.indices), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
+
+ protected:
+  auto use(const Buffer& b) -> Buffer override {
+    auto found = shared_.find(b->data.get());
+    if (found == shared_.end()) { return b; }
+    Buffer& made = buffers_[b.get()];
+    if (!made) {
+      BufferNode fields = *b;
+      fields.data = renamed(b->data);
+      if (fields.shape.size() == 1) {
+        Expr extent = fields.shape[0];
+        for (size_t d : found->second) { extent = mul(std::move(extent), grid_.dimensions[d].extent); }
+        fields.shape = Array<Expr>{extent};
+      }
+      made = make_buffer(std::move(fields));
+    }
+    return made;
+  }
+
+ private:
+  auto place(const Buffer& buffer, const Array<Expr>& indices) -> Array<Expr> {
+    const std::vector<size_t>& own = shared_.at(buffer->data.get());
+    Array<Expr> out = mutate(indices);
+    if (own.empty() || out.size() != 1) { return out; }
+    Expr number = int_imm(0);
+    for (size_t d : own) {
+      if (!around_.contains(d)) { return out; }
+      number = add(mul(std::move(number), grid_.dimensions[d].extent), cast(DataType::int_(32), Expr(around_.at(d))));
+    }
+    Expr offset = cast(out[0].dtype().element(), mul(std::move(number), sizes_.at(buffer->data.get())));
+    return Array<Expr>{add(out[0], std::move(offset))};
+  }
+  auto renamed(const Var& v) -> Var {
+    if (v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
+    Var& made = variables_[v.get()];
+    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name("shared")}); }
+    return made;
+  }
+  const Grid& grid_;
+  std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have parts of their own
+  std::unordered_map<const VarNode*, Expr> sizes_;                       // the elements of a part
+  std::unordered_map<size_t, Var> around_;                               // the index of the loop around over each dimension
+  std::unordered_map<const VarNode*, Var> variables_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
+};
+
+/// The kernel's code with one index per dimension and barriers.
+class Build {
+ public:
+  Build(const Grid& grid, const BarrierPlan& plan) : grid_(grid), plan_(plan), bound_(grid.dimensions.size(), 0) {}
+
+  auto run(const Stmt& nest) -> Stmt {
+    Stmt out = build(nest);
+    for (size_t d = grid_.dimensions.size(); d-- > 0;) {
+      const Dimension& n = grid_.dimensions[d];
+      out = make<AttrStmt>(IterVar{n.index, from_zero(n.extent), IterKind::ThreadIndex, n.tag, nest.origin()}, Name("thread_extent"), n.extent, std::move(out), nest.origin());
+    }
+    return out;
+  }
+
+ private:
+  auto build(const Stmt& stmt) -> Stmt {
+    Stmt out = without_barrier(stmt);
+    return plan_.before.contains(stmt.get()) ? seq({barrier(), std::move(out)}) : out;
+  }
+  auto without_barrier(const Stmt& stmt) -> Stmt {
+    if (auto found = plan_.distributed.find(stmt.get()); found != plan_.distributed.end()) { return build(found->second); }
+    if (auto loop = as_thread_loop(stmt)) {
+      auto dimension = grid_.find(loop->tag);
+      if (!dimension) { return build(loop->body); }
+      map_[loop->var.get()] = cast(loop->var->dtype, Expr(grid_.dimensions[*dimension].index));
+      ScopedValue inside(bound_[*dimension], 1);
+      return build(loop->body);
+    }
+    Expr first = is_alone_ ? Expr() : first_thread(stmt);
+    if (!first) { return plain(stmt); }
+    ScopedValue inside(is_alone_, true);
+    return make<IfThenElse>(std::move(first), plain(stmt), Stmt(), stmt.origin());
+  }
+  auto plain(const Stmt& stmt) -> Stmt {
+    switch (stmt.kind()) {
+      case NodeKind::SeqStmt: {
+        std::vector<Stmt> out;
+        for (const Stmt& s : stmt.as<SeqStmt>()->seq) { out.push_back(build(s)); }
+        return seq(std::move(out), stmt.origin());
+      }
+      case NodeKind::For: {
+        const auto& n = *stmt.as<For>();
+        return make<For>(n.var, at(n.min), at(n.extent), n.for_kind, build(n.body), std::nullopt, n.annotations, n.origin, n.id);
+      }
+      case NodeKind::While: return make<While>(at(stmt.as<While>()->condition), build(stmt.as<While>()->body), stmt.origin());
+      case NodeKind::IfThenElse: {
+        const auto& n = *stmt.as<IfThenElse>();
+        return make<IfThenElse>(at(n.condition), build(n.then_case), n.else_case ? build(n.else_case) : Stmt(), n.origin);
+      }
+      case NodeKind::LetStmt: {
+        const auto& n = *stmt.as<LetStmt>();
+        return make<LetStmt>(n.var, at(n.value), build(n.body), n.origin);
+      }
+      case NodeKind::AttrStmt: {
+        const auto& n = *stmt.as<AttrStmt>();
+        return make<AttrStmt>(n.node, n.key, n.value ? at(n.value) : Expr(), build(n.body), n.origin);
+      }
+      case NodeKind::AssertStmt: {
+        const auto& n = *stmt.as<AssertStmt>();
+        return make<AssertStmt>(at(n.condition), n.message, build(n.body), n.origin);
+      }
+      case NodeKind::Allocate: {
+        const auto& n = *stmt.as<Allocate>();
+        if (!is_shared(n.data)) { own_.insert(n.data.get()); }
+        std::vector<Expr> extents;
+        for (const Expr& e : n.extents) { extents.push_back(at(e)); }
+        return make<Allocate>(n.data, n.dtype, Array<Expr>(std::move(extents)), at(n.condition), build(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::AllocateConst: {
+        const auto& n = *stmt.as<AllocateConst>();
+        return make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, build(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::DeclBuffer: return make<DeclBuffer>(stmt.as<DeclBuffer>()->buffer, build(stmt.as<DeclBuffer>()->body), stmt.origin());
+      default: return substitute(stmt, map_);
+    }
+  }
+  /// The condition of a statement that one thread does for all; none where each thread does it.
+  auto first_thread(const Stmt& stmt) -> Expr {
+    if (is_barrier(stmt)) { return {}; }
+    bool stores_global = false;
+    bool stores_shared = false;
+    bool is_closed = true;         // nothing in it concerns all threads
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          is_closed = is_closed && !as_thread_loop(s) && !is_barrier(s) && (s == stmt || !plan_.before.contains(s.get())) && !plan_.distributed.contains(s.get());
+          if (const auto* store = s.as<BufferStore>()) {
+            const VarNode* data = store->buffer->data.get();
+            if (own_.contains(data)) { is_closed = false; } else if (is_shared(store->buffer->data)) { stores_shared = true; } else { stores_global = true; }
+          }
+          if (s.as<Allocate>()) { is_closed = false; }
+        },
+        [&](const Expr& e) {
+          const auto* call = e.as<Call>();
+          if (call && has_effect(*call)) { stores_global = true; }
+        });
+    if (!is_closed || (!stores_global && !stores_shared)) { return {}; }
+    Expr out;
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      const Dimension& n = grid_.dimensions[d];
+      if (bound_[d] || !n.is_wide() || (!n.is_thread() && !stores_global)) { continue; }
+      Expr is_first = equal(Expr(n.index), int_imm(0));
+      out = out ? logical_and(std::move(out), std::move(is_first)) : std::move(is_first);
+    }
+    return out;
+  }
+  static auto has_effect(const Call& call) -> bool {
+    static constexpr std::array effects{"call_extern", "call_packed", "ptx_mma", "tvm_mma_sync", "tvm_load_matrix_sync", "tvm_store_matrix_sync", "tvm_fill_fragment", "ptx_cp_async", "atomic_add"};
+    return std::any_of(effects.begin(), effects.end(), [&](const char* name) { return call.op == name; });
+  }
+  static auto is_shared(const Var& data) -> bool { return data->pointer && is_shared_memory(data->pointer->scope.view()); }
+  auto at(const Expr& e) -> Expr { return substitute(e, map_); }
+
+  const Grid& grid_;
+  const BarrierPlan& plan_;
+  std::vector<uint8_t> bound_;                   // by dimension: inside a loop over it
+  bool is_alone_ = false;                                    // inside of a statement that the first thread does
+  VarMap map_;
+  std::unordered_set<const VarNode*> own_;      // memory of a single thread
+};
+
+class Bind : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  std::optional<Problem> problem;
+
+  auto on(const For& n) -> Stmt override { return n.for_kind == ForKind::ThreadBinding ? kernel(self(n)) : Mutator::on(n); }
+  auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? kernel(self(n)) : Mutator::on(n); }
+
+ private:
+  auto kernel(const Stmt& nest) -> Stmt {
+    Grid grid(nest);
+    if (keep(grid.problem)) { return nest; }
+    Stmt level = Level(grid).mutate(nest);
+    Survey survey(grid);
+    survey.visit(level);
+    Share share(grid, survey);
+    if (keep(survey.problem)) { return nest; }
+    level = share.mutate(level);
+    if (keep(share.problem)) { return nest; }
+    ThreadBlock block(level);
+    for (ThreadBlock::Dimension& d : block.dimensions) { d.extent = grid.dimensions[*grid.find(d.tag)].extent; }
+    BarrierPlan plan = plan_barriers(level, block);
+    if (keep(plan.problem)) { return nest; }
+    return Build(grid, plan).run(level);
+  }
+  auto keep(const std::optional<Problem>& found) -> bool {
+    if (found && !problem) { problem = found; }
+    return found.has_value();
+  }
+};
+
+}  // namespace
+
+auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> {
+    Bind bind;
+    Stmt body = bind.mutate(func->body);
+    if (bind.problem) {
+      std::string function;
+      for (const auto& [name, f] : module->functions) { if (f == func) { function = called(name, f); } }
+      return error(Code::CannotEmit, bind.problem->origin).arg("what", bind.problem->what).arg("function", function).arg("target", "a GPU").arg("why", bind.problem->why);
+    }
+    return with_body(func, std::move(body));
+  });
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,382 @@
+// Conflicts between the threads of a block: see plan_barriers.h.
+#include "transform/device/plan_barriers.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "arith/iter_map.h"
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+#include "support/scoped_value.h"
+
+namespace loopsmith::transform {
+namespace {
+
+/// The run of a loop that binds a dimension.
+using Run = uint64_t;
+constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread does it
+constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads do it
+constexpr Run past = 2;            // a run of an earlier iteration of a loop around
+
+struct Access {
+  const VarNode* data = nullptr;
+  bool is_write = false;
+  Expr index;                      // in the canonical thread indices; none: any element
+  std::vector<Run> runs;           // one for every dimension of the block
+  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since
+};
+
+class Planner {
+ public:
+  explicit Planner(const ThreadBlock& block) : block_(block), runs_(block.dimensions.size(), unbound_first) {
+    for (const ThreadBlock::Dimension& d : block_.dimensions) { indices_.push_back(var(d.tag)); }
+  }
+  BarrierPlan plan;
+
+  void walk(const Stmt& stmt) {
+    if (plan.problem) { return; }
+    if (auto loop = as_thread_loop(stmt); loop && is_thread_index(loop->tag)) {
+      enter(stmt, *loop, [&] { walk(loop->body); });
+      return;
+    }
+    // Blocks have a memory of their own each; they do not repeat one another.
+    if (auto blocks = as_thread_loop(stmt); blocks && is_block_axis(blocks->tag.view())) { return walk(blocks->body); }
+    switch (stmt.kind()) {
+      case NodeKind::SeqStmt:
+        for (const Stmt& s : stmt.as<SeqStmt>()->seq) { walk(s); }
+        return;
+      case NodeKind::For: return loop(stmt, *stmt.as<For>());
+      case NodeKind::While: {
+        const auto& n = *stmt.as<While>();
+        if (!is_uniform(n.condition)) { return unit(stmt); }
+        return repeat([&] { reads(n.condition); walk(n.body); }, {});
+      }
+      case NodeKind::IfThenElse: return branch(stmt, *stmt.as<IfThenElse>());
+      case NodeKind::LetStmt: {
+        const auto& n = *stmt.as<LetStmt>();
+        // The barrier would stand before the whole scope of the variable.
+        take(stmt, [&] { reads(n.value); });
+        if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
+        return walk(n.body);
+      }
+      case NodeKind::AttrStmt: return walk(stmt.as<AttrStmt>()->body);
+      case NodeKind::AssertStmt: return walk(stmt.as<AssertStmt>()->body);
+      case NodeKind::Allocate: {
+        const auto& n = *stmt.as<Allocate>();
+        if (!n.data->pointer || !is_shared_memory(n.data->pointer->scope.view())) { own_.insert(n.data.get()); }
+        return walk(n.body);
+      }
+      case NodeKind::AllocateConst: return walk(stmt.as<AllocateConst>()->body);
+      case NodeKind::DeclBuffer: return walk(stmt.as<DeclBuffer>()->body);
+      case NodeKind::Evaluate:
+        if (is_barrier(stmt)) { pending_.clear(); return; }
+        return unit(stmt);
+      default: return unit(stmt);
+    }
+  }
+
+ private:
+  template <class F>
+  void enter(const Stmt& stmt, const ThreadLoop& loop, F&& inside) {
+    auto dimension = block_.find(loop.tag);
+    if (!dimension) { return inside(); }
+    for (const VarNode* v : {loop.var.get(), loop.alias.get()}) {
+      if (v) { canonical_[v] = cast(v->dtype, Expr(indices_[*dimension])); different_.insert(v); }
+    }
+    Run& id = run_of_[stmt.get()];
+    if (id == 0) { id = next_run_++; }
+    ScopedValue bound(runs_[*dimension], Run(id));
+    inside();
+  }
+
+  void loop(const Stmt& stmt, const For& n) {
+    if (!is_uniform(n.min) || !is_uniform(n.extent) || n.for_kind == ForKind::Vectorized) { return unit(stmt); }
+    reads(n.min);
+    reads(n.extent);
+    // A loop without barriers inside waits once, before its first iteration.
+    std::vector<Access> before = std::exchange(pending_, {});
+    const size_t barriers = plan.before.size();
+    domains_[n.var.get()] = Range{n.min, n.extent};
+    repeat([&] { walk(n.body); }, n.var);
+    pending_ = std::move(before);
+    if (plan.before.size() == barriers && !contains_barrier(n.body)) { return take(stmt, [&] { gather(stmt); }); }
+    repeat([&] { walk(n.body); }, n.var);
+  }
+  auto contains_barrier(const Stmt& stmt) const -> bool {
+    bool found = false;
+    post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()); }, [](const Expr&) {});
+    return found;
+  }
+  /// A body that runs several times: what its end leaves open meets its beginning.
+  template <class F>
+  void repeat(F&& body, const Var& counter) {
+    std::vector<Access> before = pending_;
+    if (counter) { open_.insert(counter.get()); }
+    body();
+    std::vector<Access> end = pending_;
+    for (Access& access : end) { in_the_past(access, counter); }
+    pending_.clear();
+    for (Access& access : end) { remember(std::move(access)); }
+    for (Access& access : before) { remember(std::move(access)); }
+    body();
+    if (counter) { open_.erase(counter.get()); }
+  }
+  /// An access of an earlier iteration: loops inside of the repeated body have begun anew since, and their variables have other values.
+  void in_the_past(Access& access, const Var& counter) {
+    for (size_t d = 0; d < runs_.size(); ++d) {
+      if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
+    }
+    if (!access.index) { return; }
+    post_order(access.index, [&](const Expr& e) {
+      const auto* v = e.as<VarNode>();
+      const bool moves = v && (v == counter.get() || (domains_.contains(v) && !open_.contains(v)));
+      if (moves && std::find(access.moved.begin(), access.moved.end(), v) == access.moved.end()) { access.moved.push_back(v); }
+    });
+  }
+
+  void branch(const Stmt& stmt, const IfThenElse& n) {
+    if (is_uniform(n.condition)) {
+      take(stmt, [&] { reads(n.condition); });
+      std::vector<Access> before = pending_;
+      walk(n.then_case);
+      std::vector<Access> then_end = std::exchange(pending_, before);
+      if (n.else_case) { walk(n.else_case); }
+      for (Access& access : then_end) { remember(std::move(access)); }
+      return;
+    }
+    auto known = plan.distributed.find(stmt.get());
+    if (known == plan.distributed.end()) {
+      if (!conflicts_inside(stmt)) { return unit(stmt); }
+      Stmt spread = distribute(n.condition, n.then_case);
+      if (spread && n.else_case) {
+        Stmt other = distribute(logical_not(n.condition), n.else_case);
+        spread = other ? seq({spread, other}) : Stmt();
+      }
+      if (!spread || spread.as<IfThenElse>()) {
+        fail("a branch that only some threads of a block take", "its statements exchange values between threads, which needs a barrier that all threads reach", stmt.origin());
+        return;
+      }
+      known = plan.distributed.emplace(stmt.get(), std::move(spread)).first;
+    }
+    walk(Stmt(known->second));
+  }
+  /// The condition around each statement of a body in place of the whole body; none where a statement may change the condition.
+  auto distribute(const Expr& condition, const Stmt& body) -> Stmt {
+    bool loads = false;
+    post_order(condition, [&](const Expr& e) { loads = loads || e.as<BufferLoad>() || (e.as<Call>() && !e.as<Call>()->args.empty() && e.as<Call>()->op != "likely"); });
+    if (loads) { return {}; }
+    switch (body.kind()) {
+      case NodeKind::SeqStmt: {
+        std::vector<Stmt> out;
+        for (const Stmt& s : body.as<SeqStmt>()->seq) {
+          out.push_back(distribute(condition, s));
+          if (!out.back()) { return {}; }
+        }
+        return seq(std::move(out), body.origin());
+      }
+      case NodeKind::For: {
+        const auto& n = *body.as<For>();
+        if (n.for_kind == ForKind::Vectorized || !is_uniform(n.extent)) { break; }
+        Stmt inner = distribute(condition, n.body);
+        return inner ? make<For>(n.var, n.min, n.extent, n.for_kind, inner, n.thread, n.annotations, n.origin, n.id) : Stmt();
+      }
+      case NodeKind::Allocate: {
+        const auto& n = *body.as<Allocate>();
+        Stmt inner = distribute(condition, n.body);
+        return inner ? make<Allocate>(n.data, n.dtype, n.extents, n.condition, inner, n.annotations, n.origin) : Stmt();
+      }
+      case NodeKind::DeclBuffer: {
+        const auto& n = *body.as<DeclBuffer>();
+        Stmt inner = distribute(condition, n.body);
+        return inner ? make<DeclBuffer>(n.buffer, inner, n.origin) : Stmt();
+      }
+      default: break;
+    }
+    return make<IfThenElse>(condition, body, Stmt(), body.origin());
+  }
+
+  // ---- statements that are done without a barrier inside
+
+  void unit(const Stmt& stmt) {
+    if (conflicts_inside(stmt)) {
+      fail("a statement that some threads of a block repeat more often than others", "it exchanges values between threads, which needs a barrier that all threads reach", stmt.origin());
+      return;
+    }
+    take(stmt, [&] { gather(stmt); });
+  }
+  /// Puts a barrier before a statement whose accesses conflict with those before, and adds its accesses.
+  template <class F>
+  void take(const Stmt& stmt, F&& accesses) {
+    std::vector<Access> before = std::exchange(pending_, {});
+    ScopedValue alone(is_alone_, is_alone_ || is_done_by_one(stmt));
+    accesses();
+    std::vector<Access> here = std::exchange(pending_, {});
+    const bool known = plan.before.contains(stmt.get());
+    if (known || conflict(before, here)) {
+      plan.before.insert(stmt.get());
+      before.clear();
+    }
+    pending_ = std::move(before);
+    for (Access& access : here) { remember(std::move(access)); }
+  }
+  /// True where the first thread of unbound dimensions does all of a statement: it concerns no loop over threads and no thread's own memory.
+  auto is_done_by_one(const Stmt& stmt) const -> bool {
+    bool out = true;
+    post_order(
+        stmt,
+        [&](const Stmt& s) {
+          const auto* store = s.as<BufferStore>();
+          out = out && !as_thread_loop(s) && !is_barrier(s) && !s.as<Allocate>() && !(store && own_.contains(store->buffer->data.get()));
+        },
+        [](const Expr&) {});
+    return out;
+  }
+  auto conflicts_inside(const Stmt& stmt) -> bool {
+    std::vector<Access> before = std::exchange(pending_, {});
+    ScopedValue alone(is_alone_, is_alone_ || is_done_by_one(stmt));
+    gather(stmt);
+    std::vector<Access> here = std::exchange(pending_, std::move(before));
+    return conflict(here, here);
+  }
+  void gather(const Stmt& stmt) {
+    if (auto loop = as_thread_loop(stmt); loop && is_thread_index(loop->tag)) {
+      enter(stmt, *loop, [&] { gather(loop->body); });
+      return;
+    }
+    if (const auto* store = stmt.as<BufferStore>()) { add(store->buffer, store->indices, true); }
+    if (const auto* allocate = stmt.as<Allocate>(); allocate && (!allocate->data->pointer || !is_shared_memory(allocate->data->pointer->scope.view()))) { own_.insert(allocate->data.get()); }
+    if (const auto* n = stmt.as<For>()) {
+      domains_[n->var.get()] = Range{n->min, n->extent};
+      reads(n->min);
+      reads(n->extent);
+      gather(n->body);
+      // What earlier iterations access meets the accesses of later ones.
+      std::vector<Access> earlier = pending_;
+      for (Access& access : earlier) {
+        in_the_past(access, n->var);
+        remember(std::move(access));
+      }
+      return;
+    }
+    visit_children(stmt, [&](const Expr& e) { reads(e); }, [&](const Stmt& s) { gather(s); });
+  }
+  void reads(const Expr& expr) {
+    if (!expr) { return; }
+    post_order(expr, [&](const Expr& e) {
+      if (const auto* load = e.as<BufferLoad>()) { add(load->buffer, load->indices, false); }
+      const auto* call = e.as<Call>();
+      if (!call) { return; }
+      for (const Expr& arg : call->args) {
+        if (const auto* v = arg.as<VarNode>(); v && v->dtype.is_handle()) { add(v, {}, call->op != "tvm_access_ptr" || call->args.size() < 5 || !is_one(call->args[4])); }
+        if (call->op == "address_of") { if (const auto* load = arg.as<BufferLoad>()) { add(load->buffer->data.get(), {}, true); } }
+      }
+    });
+  }
+  void add(const Buffer& buffer, const Array<Expr>& indices, bool is_write) {
+    Expr index = indices.size() == 1 ? indices[0] : Expr();
+    if (index && (index.dtype().lanes != 1 || index.dtype().scalable)) {
+      const auto* ramp = index.as<Ramp>();
+      index = ramp && is_one(ramp->stride) ? ramp->base : Expr();
+      // Vectors of different length begin at the same place and end elsewhere.
+      if (index) { index = mul(index, int_imm(ramp->dtype.lanes, index.dtype())); }
+    }
+    add(buffer->data.get(), index ? substitute(index, canonical_) : Expr(), is_write);
+  }
+  void add(const VarNode* data, Expr index, bool is_write) {
+    if (own_.contains(data)) { return; }
+    Access access{data, is_write, std::move(index), runs_, {}};
+    // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
+    if (!is_write && !is_alone_) { std::replace(access.runs.begin(), access.runs.end(), unbound_first, unbound_all); }
+    remember(std::move(access));
+  }
+
+  void remember(Access access) {
+    for (const Access& other : pending_) {
+      const bool same_index = other.index ? access.index && structural_equal(other.index, access.index) : !access.index;
+      if (other.data == access.data && other.is_write == access.is_write && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
+    }
+    pending_.push_back(std::move(access));
+  }
+
+  // ---- conflicts
+
+  auto conflict(const std::vector<Access>& before, const std::vector<Access>& here) -> bool {
+    for (const Access& a : before) {
+      for (const Access& b : here) {
+        if (&a != &b && a.data == b.data && (a.is_write || b.is_write) && conflict(a, b)) { return true; }
+      }
+    }
+    return false;
+  }
+  auto conflict(const Access& a, const Access& b) -> bool {
+    bool meets = false;
+    for (size_t d = 0; d < block_.dimensions.size(); ++d) {
+      if (is_one(block_.dimensions[d].extent)) { continue; }
+      meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
+    }
+    if (!meets) { return false; }
+    return !(a.index && b.index && structural_equal(a.index, b.index) && is_own(a, b));
+  }
+  /// True where two accesses by one index meet in an element only if the same thread makes both: the index tells threads and iterations apart.
+  auto is_own(const Access& a, const Access& b) -> bool {
+    const Expr& index = a.index;
+    arith::IterDomains domains;
+    for (size_t d = 0; d < block_.dimensions.size(); ++d) {
+      const Expr& extent = block_.dimensions[d].extent;
+      if (is_one(extent)) { continue; }
+      if (!uses_var(index, [&](const VarNode& v) { return &v == indices_[d].get(); })) { return false; }
+      domains.emplace_back(indices_[d], from_zero(cast(DataType::int_(32), extent)));
+    }
+    std::vector<const VarNode*> moved = a.moved;
+    for (const VarNode* v : b.moved) { if (std::find(moved.begin(), moved.end(), v) == moved.end()) { moved.push_back(v); } }
+    for (const VarNode* v : moved) {
+      auto domain = domains_.find(v);
+      if (domain == domains_.end()) { return false; }
+      domains.emplace_back(Var(Ref<VarNode>(v)), domain->second);
+    }
+    if (domains.empty()) { return true; }
+    arith::Analyzer analyzer;
+    return !arith::detect_iter_map({index}, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer).indices.empty();
+  }
+
+  /// True for values that are the same for all threads of a block.
+  auto is_uniform(const Expr& e) -> bool {
+    if (!e) { return true; }
+    bool out = true;
+    post_order(e, [&](const Expr& sub) {
+      if (const auto* v = sub.as<VarNode>()) { out = out && !different_.contains(v); }
+      out = out && !sub.as<BufferLoad>() && !is_exchange(sub);
+    });
+    return out;
+  }
+  void fail(std::string what, std::string why, Origin origin) {
+    if (!plan.problem) { plan.problem = BarrierPlan::Problem{std::move(what), std::move(why), origin}; }
+  }
+
+  const ThreadBlock& block_;
+  std::vector<Var> indices_;                                 // a canonical index for every dimension
+  std::vector<Run> runs_;                                    // of the statement at hand
+  bool is_alone_ = false;                                    // one thread of the unbound dimensions does the statement at hand
+  Run next_run_ = past + 1;
+  std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
+  std::vector<Access> pending_;                              // accesses since the last barrier
+  VarMap canonical_;
+  std::unordered_map<const VarNode*, Range> domains_;        // of loop variables
+  std::unordered_set<const VarNode*> open_;                  // the variables of the loops around
+  std::unordered_set<const VarNode*> different_;             // variables that differ between threads
+  std::unordered_set<const VarNode*> own_;                   // memory of a single thread
+};
+
+}  // namespace
+
+auto plan_barriers(const Stmt& kernel, const ThreadBlock& block) -> BarrierPlan {
+  Planner planner(block);
+  planner.walk(kernel);
+  return std::move(planner.plan);
+}
+
+}  // namespace loopsmith::transform

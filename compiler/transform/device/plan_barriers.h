@@ -1,0 +1,40 @@
+// plan_barriers: the places in a kernel where the threads of a block have to wait for each other.
+//
+// The iterations of a thread-bound loop are independent: a schedule proved that, or a person promised it. So two accesses in one run of
+// a loop over `threadIdx.x` never conflict between threads of that dimension. Conflicts arise where one dimension is bound by several loops
+//
+//     for tx in threadIdx.x:                        each iteration of `tx` runs the whole inner loop, so
+//         for ax in threadIdx.x:                    threads that share the inner loop have to wait before they read
+//             S[ax] = A[ax]
+//         B[tx] = S[0] + S[15]
+//
+// and where a serial loop repeats such loops. Accesses of a buffer conflict unless both are loads, every dimension is bound by the same run of
+// the same loop, or both have the same index, which differs from thread to thread.
+//
+// A barrier must be reached by all threads. Where a conflict lies inside a branch that only some threads take, the branch is distributed over
+// its statements. Where that is impossible, the plan has a problem.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/ir.h"
+#include "transform/thread_block.h"
+
+namespace loopsmith::transform {
+
+struct BarrierPlan {
+  /// Statements of the kernel that need a barrier before them.
+  std::unordered_set<const StmtNode*> before;
+  /// Branches in their distributed form; `before` speaks of the statements in it.
+  std::unordered_map<const StmtNode*, Stmt> distributed;
+  struct Problem { std::string what, why; Origin origin; };
+  std::optional<Problem> problem;
+};
+
+/// `kernel`: flat code whose loops over a dimension all have the extent of that dimension in `block`.
+[[nodiscard]] auto plan_barriers(const Stmt& kernel, const ThreadBlock& block) -> BarrierPlan;
+
+}  // namespace loopsmith::transform

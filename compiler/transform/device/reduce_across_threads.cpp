@@ -1,0 +1,237 @@
+// Reductions in parts: see reduce_across_threads.h.
+#include "transform/device/reduce_across_threads.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+#include "support/scoped_value.h"
+#include "transform/thread_block.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto put(const Buffer& buffer, Expr value, Expr index) -> Stmt { return make<BufferStore>(buffer, std::move(value), Array<Expr>{std::move(index)}); }
+auto element(const Buffer& buffer, Expr index) -> Expr { return make<BufferLoad>(buffer, Array<Expr>{std::move(index)}); }
+
+/// x op y for the operators that are taken apart.
+auto combine(NodeKind op, Expr x, Expr y) -> Expr {
+  switch (op) {
+    case NodeKind::Add: return add(std::move(x), std::move(y));
+    case NodeKind::Mul: return mul(std::move(x), std::move(y));
+    case NodeKind::Min: return loopsmith::min(std::move(x), std::move(y));
+    default: return loopsmith::max(std::move(x), std::move(y));
+  }
+}
+auto identity(NodeKind op, DataType t) -> Expr {
+  switch (op) {
+    case NodeKind::Add: return zero(t);
+    case NodeKind::Mul: return one(t);
+    case NodeKind::Min: return t.is_real() ? float_imm(std::numeric_limits<double>::infinity(), t) : max_value(t);
+    default: return t.is_real() ? float_imm(-std::numeric_limits<double>::infinity(), t) : min_value(t);
+  }
+}
+
+/// `element = element op value`.
+struct Update {
+  const BufferStore* store = nullptr;
+  NodeKind op = NodeKind::Add;
+  Expr value;
+};
+
+/// The updates of elements in the body of a loop over threads that are the same for all its threads.
+class FindUpdates : public Visitor {
+ public:
+  using Visitor::on;
+  explicit FindUpdates(const ThreadLoop& loop) : loop_(loop) {
+    depends_.insert(loop.var.get());
+    if (loop.alias) { depends_.insert(loop.alias.get()); }
+  }
+  std::vector<Update> updates;
+  bool is_taken_apart = true;      // all of them can be
+
+  void on(const For& n) override {
+    if (auto inner = as_thread_loop(Stmt(Ref<StmtNode>(&n))); inner && inner->tag == loop_.tag) { return; }
+    derive(n.var, n.min);
+    derive(n.var, n.extent);
+    inside_.insert(n.var.get());
+    Visitor::on(n);
+  }
+  void on(const LetStmt& n) override {
+    derive(n.var, n.value);
+    inside_.insert(n.var.get());
+    Visitor::on(n);
+  }
+  void on(const Allocate& n) override {
+    own_.insert(n.data.get());
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    Visitor::on(n);
+    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !loads(n.value, n.buffer->data.get())) { return; }
+    if (uses(n.indices[0], depends_) && !n.predicate) { return; }
+    Update update{&n, NodeKind::Add, {}};
+    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_);
+    is_taken_apart = is_taken_apart && matches;
+    updates.push_back(std::move(update));
+  }
+
+ private:
+  using Variables = std::unordered_set<const VarNode*>;
+  static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
+  void derive(const Var& v, const Expr& from) {
+    if (uses(from, depends_)) { depends_.insert(v.get()); }
+  }
+  static auto loads(const Expr& e, const VarNode* data) -> bool {
+    bool found = false;
+    post_order(e, [&](const Expr& sub) {
+      const auto* load = sub.as<BufferLoad>();
+      found = found || (load && load->buffer->data.get() == data);
+    });
+    return found;
+  }
+  static auto match(const BufferStore& n, Update& out) -> bool {
+    NodeKind kind = n.value.kind();
+    if (kind != NodeKind::Add && kind != NodeKind::Mul && kind != NodeKind::Min && kind != NodeKind::Max) { return false; }
+    const auto& value = *static_cast<const BinaryNode*>(n.value.get());
+    for (const auto& [accumulator, other] : {std::pair(&value.a, &value.b), std::pair(&value.b, &value.a)}) {
+      const auto* load = accumulator->as<BufferLoad>();
+      if (!load || load->buffer->data != n.buffer->data || load->indices.size() != 1 || !structural_equal(load->indices[0], n.indices[0])) { continue; }
+      if (loads(*other, n.buffer->data.get())) { continue; }
+      out.op = kind;
+      out.value = *other;
+      return true;
+    }
+    return false;
+  }
+
+  const ThreadLoop& loop_;
+  Variables depends_, inside_, own_;
+};
+
+class Reduce : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+
+  auto on(const For& n) -> Stmt override { return at(self(n), [&] { return Mutator::on(n); }); }
+  auto on(const AttrStmt& n) -> Stmt override { return at(self(n), [&] { return Mutator::on(n); }); }
+
+ private:
+  template <class F>
+  auto at(const Stmt& stmt, F&& walk) -> Stmt {
+    const bool is_bound = as_thread_loop(stmt).has_value();
+    Stmt out;
+    {
+      ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
+      out = walk();
+    }
+    auto loop = as_thread_loop(out);
+    if (!loop || !is_thread_index(loop->tag)) { return out; }
+    Stmt reduced = thread_loop(out, *loop);
+    if (in_kernel_ || reduced.same_as(out) || as_thread_loop(reduced)) { return reduced; }
+    // All parts of the reduction belong to one kernel.
+    Var block = var("block");
+    IterVar iter{block, from_zero(int_imm(1)), IterKind::ThreadIndex, Name("blockIdx.x"), stmt.origin()};
+    return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(reduced), iter, AttrMap(), stmt.origin());
+  }
+  static auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
+    // Code with barriers of its own is the code of threads already.
+    if (is_one(loop.extent) || waits(loop.body)) { return stmt; }
+    FindUpdates found(loop);
+    found.visit(loop.body);
+    if (found.updates.empty()) { return stmt; }
+    // The loop over the other dimension comes outside, where its index may choose the element.
+    if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
+      Stmt swapped = with_body(stmt, loop, inner->body);
+      return with_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
+    }
+    auto count = as_int(loop.extent);
+    if (!count || !found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates)) { return serial(stmt, loop); }
+    Stmt body = loop.body;
+    std::vector<Stmt> after;
+    std::vector<Buffer> buffers;
+    for (const Update& update : found.updates) { body = apart(body, update, loop, *count, buffers, after); }
+    std::vector<Stmt> all{with_body(stmt, loop, std::move(body))};
+    all.insert(all.end(), after.begin(), after.end());
+    Stmt out = seq(std::move(all), stmt.origin());
+    for (const Buffer& b : buffers) { out = make<Allocate>(b->data, b->dtype, b->shape, bool_imm(true), make<DeclBuffer>(b, std::move(out))); }
+    return out;
+  }
+  /// The body with one update made to a part of this thread; `after` gets the loops that combine the parts.
+  static auto apart(const Stmt& body, const Update& update, const ThreadLoop& loop, int64_t count, std::vector<Buffer>& buffers, std::vector<Stmt>& after) -> Stmt {
+    const BufferStore& store = *update.store;
+    const DataType t = store.buffer->dtype;
+    Buffer part = make_buffer(Name("part"), t, Array<Expr>{int_imm(1)}, "local");
+    Buffer parts = make_buffer(Name("parts"), t, Array<Expr>{int_imm(count)}, "local");
+    buffers.push_back(parts);
+    struct Replace : Mutator {
+      const BufferStore* from = nullptr;
+      Stmt to;
+      using Mutator::on;
+      auto on(const BufferStore& n) -> Stmt override { return &n == from ? to : Mutator::on(n); }
+    } replace;
+    replace.from = &store;
+    replace.to = put(part, combine(update.op, element(part, int_imm(0)), update.value), int_imm(0));
+    Expr index = cast(DataType::int_(32), Expr(loop.var));
+    Stmt inside = seq({put(part, identity(update.op, t), int_imm(0)), replace.mutate(body), put(parts, element(part, int_imm(0)), index)});
+    inside = make<Allocate>(part->data, part->dtype, part->shape, bool_imm(true), make<DeclBuffer>(part, std::move(inside)));
+    for (int64_t left = count; left > 1; left = (left + 1) / 2) {
+      const int64_t half = (left + 1) / 2;
+      Var lane = var(loop.var->name);
+      Stmt step = put(parts, combine(update.op, element(parts, lane), element(parts, add(Expr(lane), int_imm(half)))), lane);
+      step = make<IfThenElse>(less(add(Expr(lane), int_imm(half)), int_imm(left)), std::move(step));
+      IterVar iter{lane, from_zero(int_imm(count)), IterKind::ThreadIndex, loop.tag, store.origin};
+      after.push_back(make<For>(lane, int_imm(0), int_imm(count), ForKind::ThreadBinding, std::move(step), iter, AttrMap(), store.origin));
+    }
+    Expr old = make<BufferLoad>(store.buffer, store.indices, store.origin);
+    after.push_back(make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(parts, int_imm(0))), store.indices, store.origin));
+    return inside;
+  }
+  static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
+    for (size_t i = 0; i < updates.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (updates[i].store->buffer->data == updates[j].store->buffer->data) { return true; }
+      }
+    }
+    return false;
+  }
+  /// The element is loaded besides its update.
+  static auto is_read_elsewhere(const Stmt& body, const std::vector<Update>& updates) -> bool {
+    bool found = false;
+    for (const Update& update : updates) {
+      int loads = 0;
+      post_order(
+          body, [](const Stmt&) {},
+          [&](const Expr& e) {
+            const auto* load = e.as<BufferLoad>();
+            loads += load && load->buffer->data == update.store->buffer->data;
+          });
+      found = found || loads > 1;
+    }
+    return found;
+  }
+  static auto with_body(const Stmt& stmt, const ThreadLoop& loop, Stmt body) -> Stmt {
+    if (const auto* n = stmt.as<For>()) { return make<For>(n->var, n->min, n->extent, n->for_kind, std::move(body), n->thread, n->annotations, n->origin, n->id); }
+    const auto& n = *stmt.as<AttrStmt>();
+    return make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
+  }
+  static auto serial(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
+    Stmt body = loop.alias ? substitute(loop.body, {{loop.alias.get(), Expr(loop.var)}}) : loop.body;
+    const auto* n = stmt.as<For>();
+    return make<For>(loop.var, n ? n->min : int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Serial, std::move(body), std::nullopt, AttrMap(), stmt.origin());
+  }
+  bool in_kernel_ = false;
+};
+
+}  // namespace
+
+auto reduce_across_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce().mutate(func->body)); });
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,28 @@
+// reduce_across_threads: reductions whose loop is bound to threads, in parts that do not depend on one another.
+//
+//     for tx in T.thread_binding(8, "threadIdx.x"):                    for tx in T.thread_binding(8, "threadIdx.x"):
+//         C[0] = C[0] + A[tx]                                              part[0] = 0
+//                                                                          part[0] = part[0] + A[tx]
+//                                                                          parts[tx] = part[0]
+//                                                             ==>      for tx in T.thread_binding(8, "threadIdx.x"):
+//                                                                          if tx + 4 < 8:
+//                                                                              parts[tx] = parts[tx] + parts[tx + 4]
+//                                                                      ...                             # 2, 1
+//                                                                      C[0] = C[0] + parts[0]
+//
+// Sums, products, minima and maxima are taken apart. A loop with another update of an element that does not depend on the thread (an argmax
+// in two buffers) becomes serial.
+//
+// Needs   flat accesses.
+// Gives   loops over threads whose iterations do not depend on one another; plan_barriers adds barriers to them.
+// Keeps   integer results; sums of reals are added in another order, as the schedule asked for.
+// Place   before bind_threads.
+#pragma once
+
+#include "transform/context.h"
+
+namespace loopsmith::transform {
+
+[[nodiscard]] auto reduce_across_threads(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
+
+}  // namespace loopsmith::transform

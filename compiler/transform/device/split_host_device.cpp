@@ -1,0 +1,248 @@
+// Kernels as functions: see split_host_device.h.
+#include "transform/device/split_host_device.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+#include "transform/thread_block.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto is_kernel(const Stmt& stmt) -> bool {
+  const auto* attr = stmt.as<AttrStmt>();
+  return attr && attr->key == "thread_extent";
+}
+auto contains_kernel(const Stmt& stmt) -> bool {
+  bool found = false;
+  post_order(stmt, [&](const Stmt& s) { found = found || is_kernel(s); }, [](const Expr&) {});
+  return found;
+}
+
+/// The variables that a statement uses and does not define, in the order of their first use.
+class FreeVariables : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  std::vector<const VarNode*> found;
+  std::vector<Buffer> undeclared;      // buffers that are used without a declaration inside
+
+  void on(const VarNode& n) override { use(&n); }
+  void on(const For& n) override { define(n.var); Visitor::on(n); }
+  void on(const LetStmt& n) override { define(n.var); Visitor::on(n); }
+  void on(const Let& n) override { define(n.var); Visitor::on(n); }
+  void on(const Allocate& n) override { define(n.data); Visitor::on(n); }
+  void on(const AllocateConst& n) override { define(n.data); Visitor::on(n); }
+  void on(const DeclBuffer& n) override {
+    declared_.insert(n.buffer.get());
+    use(n.buffer->data.get());
+    Visitor::on(n);
+  }
+  void on(const AttrStmt& n) override {
+    if (const auto* iter = std::get_if<IterVar>(&n.node)) { define(iter->var); }
+    Visitor::on(n);
+  }
+  void on(const BufferLoad& n) override { access(n.buffer); Visitor::on(n); }
+  void on(const BufferStore& n) override { access(n.buffer); Visitor::on(n); }
+
+ private:
+  void define(const Var& v) { defined_.insert(v.get()); }
+  void use(const VarNode* v) {
+    if (!defined_.contains(v) && seen_.insert(v).second) { found.push_back(v); }
+  }
+  void access(const Buffer& buffer) {
+    use(buffer->data.get());
+    if (!declared_.contains(buffer.get()) && used_.insert(buffer.get()).second) { undeclared.push_back(buffer); }
+  }
+  std::unordered_set<const VarNode*> defined_, seen_;
+  std::unordered_set<const BufferNode*> declared_, used_;
+};
+
+class Split {
+ public:
+  Split(const PrimFunc& func, std::string name, const IRModuleNode& module) : func_(func), name_(std::move(name)), module_(module) {
+    // The data variables of parameters, in their order.
+    for (const Var& param : func_->params) {
+      order_.emplace(param.get(), order_.size());
+      for (const auto& [var, buffer] : func_->buffer_map) {
+        if (var == param) { order_.emplace(buffer->data.get(), order_.size()); }
+      }
+    }
+  }
+  std::vector<std::pair<Name, PrimFunc>> kernels;
+
+  auto host(const Stmt& stmt) -> Stmt {
+    if (is_kernel(stmt)) { return launch(stmt); }
+    switch (stmt.kind()) {
+      case NodeKind::SeqStmt: {
+        std::vector<Stmt> out;
+        std::vector<Stmt> plain;   // neighbours without kernels share one
+        auto close = [&] { if (!plain.empty()) { out.push_back(alone(seq(std::exchange(plain, {})))); } };
+        for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
+          if (contains_kernel(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
+        }
+        close();
+        return seq(std::move(out), stmt.origin());
+      }
+      // A kernel declares its views itself: host code has no use for them.
+      case NodeKind::DeclBuffer: return contains_kernel(stmt) ? host(stmt.as<DeclBuffer>()->body) : alone(stmt);
+      case NodeKind::Allocate: {
+        const auto& n = *stmt.as<Allocate>();
+        if (!contains_kernel(stmt)) { return alone(stmt); }
+        order_.emplace(n.data.get(), order_.size());
+        return make<Allocate>(n.data, n.dtype, n.extents, n.condition, host(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::For: {
+        const auto& n = *stmt.as<For>();
+        if (!contains_kernel(stmt) || reads_memory(n.min) || reads_memory(n.extent)) { return alone(stmt); }
+        return make<For>(n.var, n.min, n.extent, ForKind::Serial, host(n.body), std::nullopt, n.annotations, n.origin, n.id);
+      }
+      case NodeKind::LetStmt: {
+        const auto& n = *stmt.as<LetStmt>();
+        if (!contains_kernel(stmt)) { return alone(stmt); }
+        return make<LetStmt>(n.var, n.value, host(n.body), n.origin);
+      }
+      case NodeKind::AttrStmt: {
+        const auto& n = *stmt.as<AttrStmt>();
+        return contains_kernel(stmt) ? make<AttrStmt>(n.node, n.key, n.value, host(n.body), n.origin) : alone(stmt);
+      }
+      case NodeKind::AssertStmt: {
+        const auto& n = *stmt.as<AssertStmt>();
+        return make<AssertStmt>(n.condition, n.message, host(n.body), n.origin);
+      }
+      case NodeKind::IfThenElse: {
+        const auto& n = *stmt.as<IfThenElse>();
+        if (!contains_kernel(stmt)) { return alone(stmt); }
+        return make<IfThenElse>(n.condition, host(n.then_case), n.else_case ? host(n.else_case) : Stmt(), n.origin);
+      }
+      default: return alone(stmt);
+    }
+  }
+
+ private:
+  static auto reads_memory(const Expr& e) -> bool {
+    bool found = false;
+    post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
+    return found;
+  }
+  /// Host code that accesses memory, as a kernel of one thread; nothing where it has no effect.
+  auto alone(const Stmt& stmt) -> Stmt {
+    if (is_no_op(stmt)) { return stmt; }
+    Stmt body = stmt;
+    for (const char* tag : {"threadIdx.x", "blockIdx.x"}) {
+      std::string name(tag);
+      std::replace(name.begin(), name.end(), '.', '_');
+      Var index = var(Name(name));
+      body = make<AttrStmt>(IterVar{index, from_zero(int_imm(1)), IterKind::ThreadIndex, Name(tag), stmt.origin()}, Name("thread_extent"), int_imm(1), std::move(body), stmt.origin());
+    }
+    return launch(body);
+  }
+  auto launch(const Stmt& kernel) -> Stmt {
+    FreeVariables used;
+    used.visit(kernel);
+    Stmt body = kernel;
+    for (const Buffer& view : used.undeclared) { body = make<DeclBuffer>(view, std::move(body)); }
+    FreeVariables free;   // those of the views' shapes too
+    free.visit(body);
+    std::vector<const VarNode*> pointers, numbers;
+    for (const VarNode* v : free.found) { (v->dtype.is_handle() ? pointers : numbers).push_back(v); }
+    for (const VarNode* v : pointers) { order_.emplace(v, order_.size()); }
+    std::sort(pointers.begin(), pointers.end(), [&](const VarNode* a, const VarNode* b) { return order_.at(a) < order_.at(b); });
+
+    std::vector<Expr> args;
+    std::vector<Var> params;
+    for (const auto* list : {&pointers, &numbers}) {
+      for (const VarNode* v : *list) {
+        params.emplace_back(Ref<VarNode>(v));
+        args.emplace_back(Ref<VarNode>(v));
+      }
+    }
+    std::vector<Attr> tags;
+    Stmt inner = kernel;
+    while (is_kernel(inner)) {
+      ThreadLoop loop = *as_thread_loop(inner);
+      tags.emplace_back(std::string(loop.tag.view()));
+      args.push_back(loop.extent);
+      inner = loop.body;
+    }
+    PrimFuncNode made;
+    made.params = Array<Var>(params);
+    made.body = with_fresh_variables(body, made.params);
+    made.is_private = true;
+    made.origin = func_->origin;
+    Name name = fresh_name();
+    made.attrs = with_attr(made.attrs, Name("calling_conv"), Attr(int_imm(2)));
+    made.attrs = with_attr(made.attrs, Name("global_symbol"), Attr(name.str()));
+    made.attrs = with_attr(made.attrs, Name("tir.kernel_launch_params"), Attr(Array<Attr>(tags)));
+    if (const Attr* no_alias = find_attr(func_->attrs, Name("tir.noalias"))) { made.attrs = with_attr(made.attrs, Name("tir.noalias"), *no_alias); }
+    kernels.emplace_back(name, make_func(std::move(made)));
+    args.insert(args.begin(), Expr(make<StringImm>(name.str())));
+    return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_call_packed"), Array<Expr>(std::move(args))), kernel.origin());
+  }
+  /// The kernel's parameters are variables of their own, not those of the host.
+  static auto with_fresh_variables(const Stmt& body, Array<Var>& params) -> Stmt {
+    struct Rename : Mutator {
+      std::unordered_map<const VarNode*, Var> variables;
+      std::unordered_map<const BufferNode*, Buffer> buffers;
+      using Mutator::on;
+      auto on(const VarNode& n) -> Expr override {
+        auto found = variables.find(&n);
+        return found == variables.end() ? Mutator::on(n) : Expr(found->second);
+      }
+      auto use(const Buffer& b) -> Buffer override {
+        auto found = variables.find(b->data.get());
+        if (found == variables.end()) { return b; }
+        Buffer& made = buffers[b.get()];
+        if (!made) {
+          BufferNode fields = *b;
+          fields.data = found->second;
+          made = make_buffer(std::move(fields));
+        }
+        return made;
+      }
+    } rename;
+    std::vector<Var> fresh;
+    for (const Var& p : params) {
+      Var made = make<VarNode>(p->name, p->dtype, p->origin, p->pointer);
+      rename.variables.emplace(p.get(), made);
+      fresh.push_back(made);
+    }
+    params = Array<Var>(fresh);
+    return rename.mutate(body);
+  }
+  auto fresh_name() -> Name {
+    for (;; ++number_) {
+      Name name(number_ == 0 ? name_ + "_kernel" : fmt::format("{}_kernel_{}", name_, number_));
+      bool taken = std::any_of(module_.functions.begin(), module_.functions.end(), [&](const auto& f) { return f.first == name; }) ||
+                   std::any_of(kernels.begin(), kernels.end(), [&](const auto& k) { return k.first == name; });
+      if (!taken) { return name; }
+    }
+  }
+
+  const PrimFunc& func_;
+  std::string name_;
+  const IRModuleNode& module_;
+  int number_ = 0;
+  std::unordered_map<const VarNode*, size_t> order_;
+};
+
+}  // namespace
+
+auto split_host_device(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  IRModule out = module;
+  for (const auto& [name, func] : module->functions) {
+    Split split(func, called(name, func), *module);
+    Stmt body = split.host(func->body);
+    out = with_function(out, name, with_body(func, std::move(body)));
+    for (const auto& [kernel, made] : split.kernels) { out = with_function(out, kernel, made); }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::transform
