@@ -499,6 +499,7 @@ void ModuleBuilder::release_workspaces(size_t keep) {
 
 void ModuleBuilder::emit_allocate(const Allocate& node) {
   uint64_t element = static_cast<uint64_t>(node.dtype.element_bytes()) * node.dtype.lanes;
+  sizes_[node.data.get()] = {{node.extents.begin(), node.extents.end()}, element};
   bool constant = true;
   uint64_t count = 1;
   for (const Expr& extent : node.extents) {
@@ -575,6 +576,7 @@ void ModuleBuilder::emit_allocate_const(const AllocateConst& node) {
   auto* data = llvm::ConstantDataArray::getString(context_, node.bytes, false);
   auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, node.data->name.str());
   global->setAlignment(llvm::Align(64));
+  sizes_[node.data.get()] = {{}, node.bytes.size()};
   frame_.vars[node.data.get()] = Binding{global, nullptr};
   frame_.disjoint.insert(node.data.get());
   emit(node.body);
