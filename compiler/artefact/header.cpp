@@ -69,7 +69,7 @@ auto describe(const codegen::Interface& interface, size_t index) -> std::string 
   auto sizes = std::find_if(buffers.begin(), buffers.end(), [&](const BufferSizes& b) { return b.parameter == index; });
   std::string out = fmt::format("{}: {} {}", parameter.name, parameter.dtype.str(), codegen::shape_text(interface, index));
   if (!sizes->strides.empty()) { out += ", strides " + text_of(interface.sizes, sizes->strides); }
-  if (sizes->offset) { out += ", at an offset of " + text_of(interface.sizes, {*sizes->offset}) + " elements"; }
+  if (sizes->offset) { out += ", at an offset of " + text_of(interface.sizes, *sizes->offset) + " elements"; }
   return out + (parameter.is_written ? ", written" : "");
 }
 

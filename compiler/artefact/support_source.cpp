@@ -222,7 +222,7 @@ static int ls_extent_of_memory(const ls_parameter* p, const DLTensor* t, int64_t
   return ls_multiply(compact, p->element_bytes, &span) && ls_multiply(*low, p->element_bytes, low) && ls_multiply(*high, p->element_bytes, high);
 }
 
-/* What can be said of a tensor by itself. */
+/* The checks of a tensor that no other argument changes. */
 static int32_t ls_check_tensor(const char* function, const ls_parameter* p, const DLTensor* t) {
   int64_t low, high;
   if (t == NULL) { return ls_refuse(function, p->name, "there is no tensor (null)", 0, 0, 0); }
@@ -330,7 +330,7 @@ LS_WEAK int32_t loopsmith_bind_sizes(const char* function, const ls_parameter* p
     if ((uintptr_t)data % (uintptr_t)p->alignment != 0) { return ls_refuse(function, p->name, "the memory is not aligned; bytes", p->alignment, (int64_t)((uintptr_t)data % (uintptr_t)p->alignment), 1); }
     out[i].data = data;
   }
-  /* What is written overlaps nothing else. */
+  /* A written tensor overlaps no other. */
   for (i = 0; i < count; ++i) {
     if (parameters[i].is_scalar || !parameters[i].is_written) { continue; }
     for (int k = 0; k < count; ++k) {
@@ -359,7 +359,7 @@ typedef struct {
   pthread_cond_t work, done;
   pthread_mutex_t caller;       /* one parallel loop at a time; others run alone */
   int threads, started;
-  int next, left;               /* the next part of the loop that nobody has taken, and how many are not done */
+  int next, left;               /* the next part of the loop that is free, and the number of parts that are not done */
   loopsmith_share share;
   void* captured;
   int64_t begin, end;
@@ -369,8 +369,8 @@ typedef struct {
 static ls_pool ls_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, {0}};
 static LS_THREAD int ls_inside;
 
-/* Does parts of the loop while there are any. Whoever comes first takes the next one: the caller of a short loop has done all of it
-   before a sleeping thread is awake. With the lock held, but not during the work. */
+/* Does parts of the loop until none is free. The first thread to come takes the next part: the caller of a short loop does all of it before a sleeping
+   thread is awake. The lock is held, but not during the work. */
 static void ls_work(ls_pool* pool) {
   while (pool->next < pool->threads) {
     int64_t size = pool->end - pool->begin;

@@ -234,7 +234,7 @@ class CallMaker {
     if (misfit->variable != SIZE_MAX) { return size_unknown(misfit->variable); }
     size_t i = sizes.buffers[misfit->buffer].parameter;
     Diagnostic d = error(Code::ArgumentMismatch).arg("argument", parameters()[i].name).arg("function", function_)
-                       .arg("expected", parameters()[i].dtype.str() + " " + misfit->expected).arg("found", misfit->found);
+                       .arg("expected", misfit->expected).arg("found", misfit->found);
     return misfit->note.empty() ? std::move(d) : std::move(d).note({}, misfit->note);
   }
 

@@ -182,7 +182,7 @@ auto misfit_of(const Sizes& sizes, const Equation& equation, const std::vector<s
       out.found = shape_text(strides_of(tensor));
       break;
     case Equation::Of::Offset:
-      out.expected = "an offset of " + text_of(sizes, {*buffer.offset}) + " elements";
+      out.expected = "an offset of " + text_of(sizes, *buffer.offset) + " elements";
       out.found = std::to_string(tensor.offset);
       break;
   }
@@ -302,31 +302,34 @@ auto solve(const Sizes& sizes, std::vector<std::optional<int64_t>>& slots, const
   return {};
 }
 
-auto text_of(const Sizes& sizes, const std::vector<Formula>& formulas) -> std::string {
+auto text_of(const Sizes& sizes, const Formula& formula) -> std::string {
   static constexpr std::string_view signs[] = {"", "", " + ", " - ", " * ", " // ", " % "};
-  std::vector<std::string> texts;
-  for (const Formula& formula : formulas) {
-    std::vector<std::pair<std::string, bool>> stack;   // whether it is a sum or a product
-    for (const Formula::Step& step : formula.steps) {
-      if (step.op == Op::Constant) { stack.emplace_back(std::to_string(step.value), false); continue; }
-      if (step.op == Op::Slot) {
-        auto slot = static_cast<size_t>(step.value);
-        std::string name = slot >= sizes.parameters ? sizes.variables[slot - sizes.parameters].name : sizes.names[slot];
-        stack.emplace_back(std::move(name), false);
-        continue;
-      }
-      auto right = std::move(stack.back());
-      stack.pop_back();
-      auto left = std::move(stack.back());
-      if (step.op == Op::Min || step.op == Op::Max) {
-        stack.back() = {fmt::format("{}({}, {})", step.op == Op::Min ? "min" : "max", left.first, right.first), false};
-        continue;
-      }
-      auto part = [](const std::pair<std::string, bool>& one) { return one.second ? "(" + one.first + ")" : one.first; };
-      stack.back() = {part(left) + std::string(signs[static_cast<size_t>(step.op)]) + part(right), true};
+  struct Part {
+    std::string text;
+    bool is_compound = false;   // a sum or a product, which needs brackets inside of another one
+    [[nodiscard]] auto inside() const -> std::string { return is_compound ? "(" + text + ")" : text; }
+  };
+  std::vector<Part> stack;
+  for (const Formula::Step& step : formula.steps) {
+    if (step.op == Op::Constant) { stack.push_back({std::to_string(step.value)}); continue; }
+    if (step.op == Op::Slot) {
+      auto slot = static_cast<size_t>(step.value);
+      stack.push_back({slot >= sizes.parameters ? sizes.variables[slot - sizes.parameters].name : sizes.names[slot]});
+      continue;
     }
-    texts.push_back(stack.empty() ? "?" : stack.back().first);
+    Part right = std::move(stack.back());
+    stack.pop_back();
+    Part left = std::move(stack.back());
+    bool is_call = step.op == Op::Min || step.op == Op::Max;
+    stack.back() = is_call ? Part{fmt::format("{}({}, {})", step.op == Op::Min ? "min" : "max", left.text, right.text)}
+                           : Part{left.inside() + std::string(signs[static_cast<size_t>(step.op)]) + right.inside(), true};
   }
+  return stack.empty() ? "?" : stack.back().text;
+}
+
+auto text_of(const Sizes& sizes, const std::vector<Formula>& formulas) -> std::string {
+  std::vector<std::string> texts;
+  for (const Formula& formula : formulas) { texts.push_back(text_of(sizes, formula)); }
   return fmt::format("({}{})", fmt::join(texts, ", "), texts.size() == 1 ? "," : "");
 }
 

@@ -85,7 +85,8 @@ struct Misfit {
 [[nodiscard]] auto solve(const Sizes& sizes, std::vector<std::optional<int64_t>>& slots, const std::vector<const GivenTensor*>& given, bool is_complete = true)
     -> std::optional<Misfit>;
 
-/// "(n * 2, 4)", as the program has it.
+/// "n * 2", as the program has it; and "(n * 2, 4)".
+[[nodiscard]] auto text_of(const Sizes& sizes, const Formula& formula) -> std::string;
 [[nodiscard]] auto text_of(const Sizes& sizes, const std::vector<Formula>& formulas) -> std::string;
 
 }  // namespace loopsmith

@@ -456,21 +456,21 @@ void ModuleBuilder::fence_streams(llvm::Function& function) {
 
 /// Sets the error text of the function before it stops. In programs without the support code the weak symbol is null, and the text is dropped.
 void ModuleBuilder::emit_error_text(const std::string& text) {
-  llvm::FunctionCallee tell = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
+  llvm::FunctionCallee set_error = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
   llvm::Value* message = constant_string(text);
   if (options_.hosted) {
-    ir_.CreateCall(tell, {message});
+    ir_.CreateCall(set_error, {message});
     return;
   }
-  auto* callee = llvm::cast<llvm::Function>(tell.getCallee());
+  auto* callee = llvm::cast<llvm::Function>(set_error.getCallee());
   callee->setLinkage(llvm::Function::ExternalWeakLinkage);
-  auto* can = llvm::BasicBlock::Create(context_, "tell", frame_.function);
-  auto* told = llvm::BasicBlock::Create(context_, "told", frame_.function);
-  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), can, told);
-  ir_.SetInsertPoint(can);
-  ir_.CreateCall(tell, {message});
-  ir_.CreateBr(told);
-  ir_.SetInsertPoint(told);
+  auto* has_support = llvm::BasicBlock::Create(context_, "set.error", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, "error.set", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), has_support, after);
+  ir_.SetInsertPoint(has_support);
+  ir_.CreateCall(set_error, {message});
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
 }
 
 /// Releases all workspaces and returns; the builder then has no insertion point.
