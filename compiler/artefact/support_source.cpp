@@ -239,11 +239,6 @@ static int32_t ls_check_tensor(const char* function, const ls_parameter* p, cons
     if (t->shape[d] < 0) { return ls_refuse(function, p->name, "a dimension is negative", 0, t->shape[d], 1); }
   }
   if (!ls_extent_of_memory(p, t, &low, &high)) { return ls_refuse(function, p->name, "its size is beyond all memory", 0, 0, 0); }
-  int64_t compact = 1;
-  for (int d = p->ndim - 1; d >= 0 && p->strides == NULL && t->strides != NULL && high != 0; --d) {
-    if (t->shape[d] != 1 && t->strides[d] != compact) { return ls_refuse(function, p->name, "the tensor is not compact and row-major; stride", compact, t->strides[d], 1); }
-    compact *= t->shape[d];
-  }
   if (p->offset != NULL && t->byte_offset % (uint64_t)p->element_bytes != 0) { return ls_refuse(function, p->name, "the byte offset is not a whole number of elements", 0, 0, 0); }
   return 0;
 }
@@ -324,6 +319,11 @@ LS_WEAK int32_t loopsmith_bind_sizes(const char* function, const ls_parameter* p
     const DLTensor* t = (const DLTensor*)given[i].data;
     int64_t low, high;
     (void)ls_extent_of_memory(p, t, &low, &high);
+    int64_t compact = 1;
+    for (int d = p->ndim - 1; d >= 0 && p->strides == NULL && t->strides != NULL && high != 0; --d) {
+      if (t->shape[d] != 1 && t->strides[d] != compact) { return ls_refuse(function, p->name, "the tensor is not compact and row-major; stride", compact, t->strides[d], 1); }
+      compact *= t->shape[d];
+    }
     /* The code adds the offset of the program itself. */
     char* data = (char*)t->data + (p->offset != NULL ? 0 : t->byte_offset);
     if (t->data == NULL && high != 0) { return ls_refuse(function, p->name, "the tensor has no memory (null)", 0, 0, 0); }

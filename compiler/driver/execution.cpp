@@ -304,7 +304,7 @@ void note_externals(const Selection& selection) {
     for (const ExternalCall& call : external_calls(func)) { names.insert("`" + std::string(call.name) + "`"); }
   }
   if (names.empty()) { return; }
-  fmt::print(stderr, "note: the program calls {} of C\n", fmt::join(names, ", "));
+  fmt::print(stderr, "note: the program calls {}\n", fmt::join(names, ", "));
 }
 
 auto write_results(const Call& call, const Arguments& arguments) -> Status {

@@ -73,7 +73,6 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     if (std::string name = similar(target.cpu, names); !name.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", name)); }
     return std::move(out).remedy("choose a name that `clang --print-supported-cpus` lists");
   }
-  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("why", why); }
   for (const std::string& feature : target.features) {
     std::string_view name = std::string_view(feature).substr(1);
     auto rows = info->getAllProcessorFeatures();
@@ -84,6 +83,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     if (std::string close = similar(name, names); !close.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", close)); }
     return out;
   }
+  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("why", why); }
   return ok();
 }
 
