@@ -45,7 +45,7 @@ assert np.array_equal(y, x * np.float32(2.5))
 refused("wrong shape", matmul.KernelError, matmul.matmul, a.T, b, c)
 refused("stride", matmul.KernelError, matmul.matmul, np.asfortranarray(a), b, c)
 refused("bits: 32 is wanted, 64 was given", matmul.KernelError, matmul.matmul, a.astype("float64"), b, c)
-refused("overlaps", matmul.KernelError, scale.scale, x, 1, x)
+refused("overlaps", scale.KernelError, scale.scale, x, 1, x)
 refused("is an array, not list", TypeError, matmul.matmul, [1], b, c)
 c.flags.writeable = False
 refused("read-only", matmul.KernelError, matmul.matmul, a, b, c)
