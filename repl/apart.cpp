@@ -16,9 +16,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "support/confinement.h"
 #include "support/process.h"
 
 namespace loopsmith::repl {
@@ -53,6 +55,8 @@ void put(int out, char kind, std::string_view text) {
   // Ctrl-C goes to the whole group; the session decides what it stops.
   ::signal(SIGINT, SIG_IGN);
   session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); }, [out](std::string_view text) { put(out, 'p', text); });
+  // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
+  if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
   std::vector<double> before;
   for (const SessionStep& step : session.steps()) { before.push_back(step.seconds); }
   bool done = work();

@@ -25,14 +25,18 @@ struct Kernel {
   std::string signature;           // the program's parameters as written, for the header's comment; may be empty
 };
 
-/// The symbol under which a kernel's code stands beside its entry.
-[[nodiscard]] auto inner_symbol(std::string_view name) -> std::string;
-
-/// True for names that a C function may have: no keywords, no names of the support code.
+/// True for names that a C function may have: no keywords.
 [[nodiscard]] auto is_c_name(std::string_view name) -> bool;
 
 /// `LIBRARY.h`: declarations for C, and for C++ overloads in `namespace loopsmith` that throw instead of returning a status.
 [[nodiscard]] auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
+
+/// `LIBRARY.py`: a module of Python that loads libLIBRARY.so from its own folder. It has a function for each kernel, which takes arrays of NumPy and objects
+/// with the DLPack protocol, and raises an exception where the C function returns a status.
+[[nodiscard]] auto python_module(std::string_view library, const std::vector<Kernel>& kernels) -> std::string;
+
+/// A line about a parameter: "A: float32 (n * 2, 4), written".
+[[nodiscard]] auto describe(const codegen::Interface& interface, size_t parameter) -> std::string;
 
 /// The C source of all entries. It includes `support()` as "loopsmith_support.h".
 /// `packed`: each kernel gets a second entry `NAME_packed` with the signature of TVM's packed functions in C (TVMBackendPackedCFunc

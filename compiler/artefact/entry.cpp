@@ -16,35 +16,54 @@ auto literal(std::string_view text) -> std::string {
   return out + "\"";
 }
 
+auto formula_text(const Formula& formula) -> std::string {
+  std::string steps;
+  for (const Formula::Step& step : formula.steps) {
+    // C has no literal for the smallest number.
+    std::string value = step.value == INT64_MIN ? "INT64_MIN" : std::to_string(step.value) + "LL";
+    steps += fmt::format("{}{{{}, {}}}", steps.empty() ? "" : ", ", static_cast<int>(step.op), value);
+  }
+  return fmt::format("{{(const ls_step[]){{{}}}, {}}}", steps, formula.steps.size());
+}
+auto formulas_text(const std::vector<Formula>& formulas) -> std::string {
+  if (formulas.empty()) { return "NULL"; }
+  std::string out;
+  for (const Formula& formula : formulas) { out += (out.empty() ? "" : ", ") + formula_text(formula); }
+  return fmt::format("(const ls_formula[]){{{}}}", out);
+}
+
+/// The least and the greatest value of an integer type, in C.
+auto range_text(DataType type) -> std::string {
+  if (!type.is_integral() || type.bits >= 64) { return "INT64_MIN, INT64_MAX"; }
+  if (type.is_bool()) { return "0, 1"; }
+  int64_t power = int64_t(1) << (type.bits - (type.is_uint() ? 0 : 1));
+  return fmt::format("{}LL, {}LL", type.is_uint() ? 0 : -power, power - 1);
+}
+
+auto buffer_row(const codegen::Parameter& parameter, const BufferSizes& sizes) -> std::string {
+  return fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0, 0}},\n", literal(parameter.name), codegen::dlpack_code(parameter.dtype),
+                     parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment, parameter.is_written ? 1 : 0,
+                     parameter.dtype.element_bytes() * parameter.dtype.lanes, formulas_text(sizes.shape), formulas_text(sizes.strides),
+                     sizes.offset ? formulas_text({*sizes.offset}) : "NULL");
+}
+
 void add_entry(std::string& out, const Kernel& kernel) {
   const auto& parameters = kernel.interface.parameters;
+  const Sizes& sizes = kernel.interface.sizes;
   std::string table;
   std::string signature;
   std::string given;
+  auto buffer = sizes.buffers.begin();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const codegen::Parameter& parameter = parameters[i];
-    bool is_buffer = parameter.kind == codegen::Parameter::Kind::Buffer;
-    if (is_buffer) {
-      out += fmt::format("static const ls_dimension {}_shape{}[] = {{", kernel.name, i);
-      for (const codegen::Dimension& dimension : parameter.shape) {
-        int kind = dimension.kind == codegen::Dimension::Kind::Constant ? 0 : dimension.kind == codegen::Dimension::Kind::Variable ? 1 : 2;
-        out += fmt::format("{{{}, {}, {}}}, ", kind, dimension.value, dimension.slot);
-      }
-      out += "{2, 0, -1}};\n";  // C has no empty arrays
-      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", literal(parameter.name), codegen::dlpack_code(parameter.dtype),
-                           parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment,
-                           parameter.is_written ? 1 : 0, parameter.dtype.element_bytes(), kernel.name, i);
-      signature += fmt::format("{}DLTensor* p{}", signature.empty() ? "" : ", ", i);
-      given += fmt::format("  given[{0}].data = p{0};\n", i);
-    } else if (parameter.kind == codegen::Parameter::Kind::Pointer) {
-      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", literal(parameter.name));
-      signature += fmt::format("{}void* p{}", signature.empty() ? "" : ", ", i);
-      given += fmt::format("  given[{0}].data = p{0};\n", i);
+    const bool is_scalar = parameter.kind == codegen::Parameter::Kind::Scalar, is_real = is_scalar && parameter.dtype.is_real();
+    const char* type = parameter.kind == codegen::Parameter::Kind::Buffer ? "DLTensor* " : !is_scalar ? "void* " : is_real ? "double " : "int64_t ";
+    signature += fmt::format("{}{}p{}", signature.empty() ? "" : ", ", type, i);
+    given += fmt::format("  given[{0}].{1} = p{0};\n", i, !is_scalar ? "data" : is_real ? "real" : "integer");
+    if (parameter.kind == codegen::Parameter::Kind::Buffer) {
+      table += buffer_row(parameter, *buffer++);
     } else {
-      bool is_real = parameter.dtype.is_real();
-      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", literal(parameter.name));
-      signature += fmt::format("{}{} p{}", signature.empty() ? "" : ", ", is_real ? "double" : "int64_t", i);
-      given += fmt::format("  given[{0}].{1} = p{0};\n", i, is_real ? "real" : "integer");
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL, NULL, NULL, {}}},\n", literal(parameter.name), is_scalar ? range_text(parameter.dtype) : "INT64_MIN, INT64_MAX");
     }
   }
   size_t slots = kernel.interface.slots();
@@ -52,11 +71,11 @@ void add_entry(std::string& out, const Kernel& kernel) {
   out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.symbol);
   if (!parameters.empty()) { out += fmt::format("static const ls_parameter {}_parameters[] = {{\n{}}};\n", kernel.name, table); }
   std::string variables;
-  for (const std::string& variable : kernel.interface.shape_variables) { variables += literal(variable) + ", "; }
-  out += fmt::format("static const char* const {}_variables[] = {{{}NULL}};\n", kernel.name, variables);
-  out += fmt::format("LS_API int32_t {}({}) {{\n  ls_argument given[{}];\n  ls_argument slots[{}];\n{}", kernel.name,
-                     signature.empty() ? "void" : signature, parameters.empty() ? 1 : parameters.size(), size, given);
-  out += fmt::format("  int32_t status = loopsmith_bind({}, {}, {}, {}_variables, {}, given, slots);\n", literal(kernel.name),
+  for (const Sizes::Variable& variable : sizes.variables) { variables += fmt::format("{{{}, {}}}, ", literal(variable.name), range_text(variable.type)); }
+  out += fmt::format("static const ls_variable {}_variables[] = {{{}{{NULL, 0, 0}}}};\n", kernel.name, variables);
+  out += fmt::format("LS_API int32_t {}({}) {{\n  ls_argument given[{}];\n  ls_argument slots[{}];\n  char is_known[{}];\n{}", kernel.name,
+                     signature.empty() ? "void" : signature, parameters.empty() ? 1 : parameters.size(), size, size, given);
+  out += fmt::format("  int32_t status = loopsmith_bind_sizes({}, {}, {}, {}_variables, {}, given, slots, is_known);\n", literal(kernel.name),
                      parameters.empty() ? "NULL" : kernel.name + "_parameters", parameters.size(), kernel.name, slots);
   out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
 }

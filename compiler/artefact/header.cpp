@@ -35,19 +35,6 @@ auto parameters(const Kernel& kernel, bool is_cpp) -> std::string {
   return out.empty() && !is_cpp ? "void" : out;
 }
 
-auto describe(const codegen::Parameter& parameter, const std::vector<std::string>& variables, size_t parameters) -> std::string {
-  if (parameter.kind != codegen::Parameter::Kind::Buffer) { return fmt::format("{}: {}", parameter.name, parameter.dtype.str()); }
-  std::string shape;
-  for (const codegen::Dimension& dimension : parameter.shape) {
-    std::string text = dimension.kind == codegen::Dimension::Kind::Constant ? std::to_string(dimension.value) : "?";
-    if (dimension.kind == codegen::Dimension::Kind::Variable && dimension.slot >= static_cast<int>(parameters)) {
-      text = variables[static_cast<size_t>(dimension.slot) - parameters];
-    }
-    shape += (shape.empty() ? "" : ", ") + text;
-  }
-  return fmt::format("{}: {} ({}){}", parameter.name, parameter.dtype.str(), shape, parameter.is_written ? ", written" : "");
-}
-
 constexpr std::string_view dlpack = R"(#ifndef DLPACK_VERSION
 #if defined(__has_include)
 #if __has_include(<dlpack/dlpack.h>) && !defined(LOOPSMITH_OWN_DLPACK)
@@ -75,7 +62,16 @@ typedef struct {
 
 }  // namespace
 
-auto inner_symbol(std::string_view name) -> std::string { return fmt::format("loopsmith_kernel_{}", name); }
+auto describe(const codegen::Interface& interface, size_t index) -> std::string {
+  const codegen::Parameter& parameter = interface.parameters[index];
+  if (parameter.kind != codegen::Parameter::Kind::Buffer) { return fmt::format("{}: {}", parameter.name, parameter.dtype.str()); }
+  const auto& buffers = interface.sizes.buffers;
+  auto sizes = std::find_if(buffers.begin(), buffers.end(), [&](const BufferSizes& b) { return b.parameter == index; });
+  std::string out = fmt::format("{}: {} {}", parameter.name, parameter.dtype.str(), codegen::shape_text(interface, index));
+  if (!sizes->strides.empty()) { out += ", strides " + text_of(interface.sizes, sizes->strides); }
+  if (sizes->offset) { out += ", at an offset of " + text_of(interface.sizes, *sizes->offset) + " elements"; }
+  return out + (parameter.is_written ? ", written" : "");
+}
 
 auto is_c_name(std::string_view name) -> bool {
   static constexpr std::string_view taken[] = {
@@ -86,23 +82,21 @@ auto is_c_name(std::string_view name) -> bool {
       "volatile", "while", "xor"};
   if (name.empty() || !is_letter(name.front())) { return false; }
   if (!std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); })) { return false; }
-  return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !name.starts_with("loopsmith_") && !name.starts_with("__");
+  return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !name.starts_with("__");
 }
 
 auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed) -> std::string {
-  std::string out = fmt::format("/* {}: kernels made by Loopsmith. Every function gives 0 when it is done; else loopsmith_last_error() says why. */\n", library);
+  std::string out = fmt::format("/* {}: kernels made by Loopsmith. A function returns 0 when it is done; else loopsmith_last_error() returns the reason. */\n", library);
   out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n{1}\n", guard(library), dlpack);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  out += "/* What the last failing call of this thread had to say. */\nconst char* loopsmith_last_error(void);\n";
+  out += "/* The reason of the last failure in this thread. */\nconst char* loopsmith_last_error(void);\n";
   for (const Kernel& kernel : kernels) {
     out += "\n/*";
-    for (const codegen::Parameter& parameter : kernel.interface.parameters) {
-      out += fmt::format(" {}\n  ", describe(parameter, kernel.interface.shape_variables, kernel.interface.parameters.size()));
-    }
+    for (size_t i = 0; i < kernel.interface.parameters.size(); ++i) { out += fmt::format(" {}\n  ", describe(kernel.interface, i)); }
     while (out.back() == ' ' || out.back() == '\n') { out.pop_back(); }
     out += fmt::format(" */\nint32_t {}({});\n", kernel.name, parameters(kernel, false));
     if (packed) {
-      out += fmt::format("/* The same for TVM's runtime: values, their type codes, how many. */\n"
+      out += fmt::format("/* The same for TVM's runtime: values, their type codes, their number. */\n"
                          "int32_t {}_packed(const void* args, const int32_t* codes, int32_t count, void* result, int32_t* result_code, void* resource);\n", kernel.name);
     }
   }

@@ -1,9 +1,13 @@
 // Finding parameters, shapes and written buffers: see interface.h.
 #include "codegen/interface.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/externals.h"
+#include "ir/index_uses.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 
@@ -36,24 +40,50 @@ struct Writes : Visitor {
   }
 };
 
+auto sizes_of_parameter(const Interface& interface, size_t parameter) -> const BufferSizes* {
+  for (const BufferSizes& sizes : interface.sizes.buffers) {
+    if (sizes.parameter == parameter) { return &sizes; }
+  }
+  return nullptr;
+}
+
+/// The limits of elements that are indices.
+void add_index_limits(const PrimFunc& func, Interface& interface) {
+  IndexUses uses = index_uses(func);
+  if (uses.empty()) { return; }
+  for (size_t parameter : uses.unknown) { interface.parameters[parameter].is_unknown_index = true; }
+  for (const IndexUse& use : uses.known) {
+    IndexLimit limit{.extent = formula_of(func, use.extent), .scale = use.scale, .low = use.low, .high = use.high};
+    Parameter& parameter = interface.parameters[use.parameter];
+    if (limit.extent.is_known()) { parameter.limits.push_back(std::move(limit)); } else { parameter.is_unknown_index = true; }
+  }
+}
+
 }  // namespace
 
-auto shape_variables(const PrimFunc& func) -> std::vector<Var> {
-  std::vector<Var> out;
-  auto is_known = [&](const Var& v) {
-    return std::any_of(func->params.begin(), func->params.end(), [&](const Var& p) { return p == v; }) ||
-           std::find(out.begin(), out.end(), v) != out.end();
-  };
-  auto look = [&](const Expr& e) {
-    if (!e) { return; }
-    post_order(e, [&](const Expr& sub) {
-      if (auto v = sub.ref<VarNode>(); v && !is_known(v)) { out.push_back(v); }
-    });
-  };
-  for (const auto& [param, buffer] : func->buffer_map) {
-    for (const Expr& dim : buffer->shape) { look(dim); }
-    for (const Expr& stride : buffer->strides) { look(stride); }
-    look(buffer->elem_offset);
+auto shape_text(const Interface& interface, size_t parameter) -> std::string {
+  const BufferSizes* sizes = sizes_of_parameter(interface, parameter);
+  if (sizes == nullptr) { return {}; }
+  return text_of(interface.sizes, sizes->shape);
+}
+
+auto shape_of(const Interface& interface, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<std::vector<int64_t>> {
+  const BufferSizes* sizes = sizes_of_parameter(interface, parameter);
+  std::vector<int64_t> out;
+  for (size_t d = 0; sizes != nullptr && d < sizes->shape.size(); ++d) {
+    auto extent = evaluate(sizes->shape[d], slots);
+    if (!extent || *extent < 0) { return {}; }
+    out.push_back(*extent);
+  }
+  return out;
+}
+
+auto index_range(const Interface& interface, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<IndexRange> {
+  const Parameter& p = interface.parameters[parameter];
+  if (p.limits.empty()) { return {}; }
+  IndexRange out;
+  for (const IndexLimit& limit : p.limits) {
+    if (auto extent = evaluate(limit.extent, slots)) { out.narrow({.parameter = parameter, .extent = {}, .scale = limit.scale, .low = limit.low, .high = limit.high}, *extent); }
   }
   return out;
 }
@@ -64,16 +94,7 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
   Writes writes;
   writes.visit(func->body);
   out.may_fork = writes.may_fork;
-  std::vector<Var> shapes = shape_variables(func);
-  auto slot = [&](const VarNode* v) -> int {
-    for (size_t i = 0; i < func->params.size(); ++i) {
-      if (func->params[i].get() == v) { return static_cast<int>(i); }
-    }
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      if (shapes[i].get() == v) { return static_cast<int>(func->params.size() + i); }
-    }
-    return -1;
-  };
+  out.sizes = sizes_of(func);
   for (const Var& param : func->params) {
     Parameter p{.name = param->name.str(), .dtype = param->dtype};
     if (Buffer buffer = func->buffer_of(param)) {
@@ -82,12 +103,14 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
       p.dtype = buffer->dtype;
       p.alignment = std::max(1, buffer->dtype.element_bytes());
       p.is_written = writes.data.contains(buffer->data.get());
-      for (const Expr& dim : buffer->shape) {
+      // A larger alignment than the usual one is the caller's promise, which the entry checks.
+      if (buffer->data_alignment != BufferNode().data_alignment) { p.alignment = std::max(p.alignment, buffer->data_alignment); }
+      for (const Formula& f : sizes_of_parameter(out, out.parameters.size())->shape) {
         Dimension d;
-        if (auto value = as_int(dim)) {
+        if (auto value = f.constant()) {
           d = {.kind = Dimension::Kind::Constant, .value = *value};
-        } else if (const auto* v = dim.as<VarNode>()) {
-          d = {.kind = Dimension::Kind::Variable, .slot = slot(v)};
+        } else if (auto slot = f.slot()) {
+          d = {.kind = Dimension::Kind::Variable, .slot = static_cast<int>(*slot)};
         }
         p.shape.push_back(d);
       }
@@ -97,7 +120,8 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
     }
     out.parameters.push_back(std::move(p));
   }
-  for (const Var& v : shapes) { out.shape_variables.push_back(v->name.str()); }
+  for (const Sizes::Variable& v : out.sizes.variables) { out.shape_variables.push_back(v.name); }
+  add_index_limits(func, out);
   return out;
 }
 
@@ -130,6 +154,18 @@ auto symbol_of(Name name, const PrimFunc& func) -> std::string {
     if (const std::string* text = attr->string(); text != nullptr && !text->empty()) { return *text; }
   }
   return name.str();
+}
+
+auto inner_symbol(std::string_view name) -> std::string { return "loopsmith_kernel_" + std::string(name); }
+
+auto is_c_library_name(const std::string& name) -> bool {
+  if (name.starts_with("loopsmith_") || external(name).kind != ExternalKind::Unknown) { return true; }
+  // The maths library and, as it uses that one, the C library. Without them as shared libraries, everything in this process.
+  static void* const library = [] {
+    void* maths = ::dlopen("libm.so.6", RTLD_LAZY | RTLD_LOCAL);
+    return maths != nullptr ? maths : RTLD_DEFAULT;
+  }();
+  return ::dlsym(library, name.c_str()) != nullptr;
 }
 
 }  // namespace loopsmith::codegen

@@ -9,9 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ir/bindings.h"
+#include "ir/index_uses.h"
 #include "ir/ir.h"
 #include "support/diagnostic.h"
 
@@ -24,11 +28,17 @@ union Argument {
 };
 using Entry = int32_t (*)(const Argument* arguments);
 
-/// A dimension of a buffer for the caller: a constant, a shape variable, or an expression, which is not checked.
+/// A dimension of a buffer for the caller: a constant, a shape variable or a scalar parameter, or an expression of them (`Interface::sizes`).
 struct Dimension {
   enum class Kind : uint8_t { Constant, Variable, Computed } kind = Kind::Computed;
   int64_t value = 0;          // of a constant
   int slot = -1;              // of a variable: its argument slot
+};
+
+/// The elements of a parameter are indices: an access at `scale` x + [low, high] must stay inside of the extent (ir/index_uses.h).
+struct IndexLimit {
+  Formula extent;
+  int64_t scale = 1, low = 0, high = 0;
 };
 
 struct Parameter {
@@ -38,6 +48,8 @@ struct Parameter {
   std::vector<Dimension> shape = {};
   int alignment = 1;          // bytes, for buffers
   bool is_written = false;
+  std::vector<IndexLimit> limits = {};    // of elements that are indices
+  bool is_unknown_index = false;          // elements are indices, and the range that keeps them inside is not known
 };
 
 /// Plain data: it may outlive the IR, and any thread may read it.
@@ -46,6 +58,7 @@ struct Interface {
   std::vector<Parameter> parameters;
   std::vector<std::string> shape_variables;   // their slots follow the parameters'
   bool may_fork = false;                      // it has parallel loops, or calls another function of its module
+  Sizes sizes;                                // what the buffers say about the tensors of a call
   [[nodiscard]] auto slots() const -> size_t { return parameters.size() + shape_variables.size(); }
 };
 
@@ -53,8 +66,14 @@ struct Interface {
 /// checked, take the interface before lowering.
 [[nodiscard]] auto interface_of(const PrimFunc& func, const std::string& name) -> Interface;
 
-/// The variables behind `shape_variables`.
-[[nodiscard]] auto shape_variables(const PrimFunc& func) -> std::vector<Var>;
+using loopsmith::shape_variables;
+
+/// The shape of a parameter as the program has it: "(n * 2, 4)".
+[[nodiscard]] auto shape_text(const Interface& interface, size_t parameter) -> std::string;
+/// The extents of a parameter's tensor, where the values of the slots give them.
+[[nodiscard]] auto shape_of(const Interface& interface, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<std::vector<int64_t>>;
+/// The range of a parameter's elements where they are indices; none where they are not.
+[[nodiscard]] auto index_range(const Interface& interface, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<IndexRange>;
 
 /// DLPack's code of a type (1.1: https://dmlc.github.io/dlpack): 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 17 the kinds of
 /// float8, float6 and float4; -1 for types without a code.
@@ -62,5 +81,11 @@ struct Interface {
 
 /// The symbol of a compiled function: its "global_symbol", else its name in the module.
 [[nodiscard]] auto symbol_of(Name name, const PrimFunc& func) -> std::string;
+
+/// True for names of the C library of this machine, and of Loopsmith's support code: a function with such a name would take its place in a program.
+[[nodiscard]] auto is_c_library_name(const std::string& name) -> bool;
+
+/// The symbol under which a kernel's code stands beside its entry.
+[[nodiscard]] auto inner_symbol(std::string_view name) -> std::string;
 
 }  // namespace loopsmith::codegen

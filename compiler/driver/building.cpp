@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
 #include "driver/lowering.h"
+#include "ir/externals.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
@@ -41,6 +43,17 @@ auto cannot_write(const std::string& path) -> Diagnostic {
 /// True for a GPU. A driver that reads the object's metadata launches its kernels; no C code calls them.
 auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
 
+/// The reason why no entry in C can check the arguments of a function; empty: one can.
+auto why_no_entry(const codegen::Interface& interface) -> std::string {
+  for (const BufferSizes& buffer : interface.sizes.buffers) {
+    bool is_known = std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Formula& f) { return f.is_known(); }) &&
+                    std::all_of(buffer.strides.begin(), buffer.strides.end(), [](const Formula& f) { return f.is_known(); }) && (!buffer.offset || buffer.offset->is_known());
+    if (!is_known) { return fmt::format("the shape of `{}` is no sum, product or quotient of sizes, so its entry in C cannot check it", buffer.name); }
+  }
+  auto missing = undetermined_variable(interface.sizes);
+  return missing ? fmt::format("no argument determines the size `{}`: add it as a parameter, or as an extent of a buffer", interface.sizes.variables[*missing].name) : std::string();
+}
+
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
 auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
   Diagnostics problems;
@@ -53,13 +66,23 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
     std::string kernel_name = program.is_function ? program.name.str() : codegen::symbol_of(name, func);
     // C has a `main` of its own.
     if (kernel_name == "main" && !program.is_function) { kernel_name = program.name.str(); }
-    std::string symbol = is_private || !has_entries ? kernel_name : artefact::inner_symbol(kernel_name);
+    // Several modules of a file may have private functions of one name.
+    std::string symbol = is_private ? program.name.str() + "." + kernel_name : has_entries ? codegen::inner_symbol(kernel_name) : kernel_name;
     if (!is_private && !artefact::is_c_name(kernel_name)) {
       problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).remedy("rename the function, or give it a `global_symbol`"));
       continue;
     }
+    if (!is_private && codegen::is_c_library_name(kernel_name)) {
+      problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).note({}, "the C library has a function of that name").remedy("rename the function, or give it a `global_symbol`"));
+      continue;
+    }
     if (std::any_of(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& other) { return other.name == kernel_name; })) {
       problems.push_back(error(Code::KernelTwice, func->origin).arg("name", kernel_name).remedy("give one of them another name, or put them into files of their own"));
+      continue;
+    }
+    codegen::Interface interface = codegen::interface_of(func, kernel_name);
+    if (std::string why = is_private || !has_entries ? "" : why_no_entry(interface); !why.empty()) {
+      problems.push_back(error(Code::CannotEmit, func->origin).arg("what", "the entry").arg("function", kernel_name).arg("target", "C").arg("why", why));
       continue;
     }
     PrimFuncNode renamed = *func;
@@ -68,7 +91,7 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
     PrimFunc made = make_func(std::move(renamed));
     unit.module = with_function(unit.module, key, made);
     if (is_private) { continue; }
-    unit.kernels.push_back({kernel_name, symbol, codegen::interface_of(func, kernel_name), {}});
+    unit.kernels.push_back({kernel_name, symbol, std::move(interface), {}});
     unit.built.push_back({kernel_name, schedule});
   }
   return problems;
@@ -351,6 +374,17 @@ class Linking {
   const std::string prefix_map_;
 };
 
+/// The external functions that neither C's maths library nor the support code has.
+auto foreign_functions(const IRModule& module) -> std::string {
+  std::set<std::string> names;
+  for (const auto& [name, func] : module->functions) {
+    for (const ExternalCall& call : external_calls(func)) {
+      if (external(call.name).kind == ExternalKind::Unknown) { names.insert("`" + std::string(call.name) + "`"); }
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// Writes an artefact into the staging folder.
 auto stage(const BuildJob& job, const std::string& library, const std::string& path, const char* kind, std::string_view content, BuildResult& result) -> Status {
   std::string staged = fmt::format("{}/{}-{}.{}", job.staging, library, ::getpid(), result.artefacts.size());
@@ -384,6 +418,12 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   LOOPSMITH_CHECK(put(job.stem + ".o", "object", linked.object));
   LOOPSMITH_CHECK(put(lib + ".a", "static", linked.archive));
   if (has_shared) { LOOPSMITH_CHECK(put(lib + ".so", "shared", linked.shared)); }
+  std::error_code unknown;
+  if (job.python && fs::equivalent(job.stem + ".py", job.file, unknown)) {
+    return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("why", "the programs are in that file: name another folder with `-o`");
+  }
+  if (job.python && has_shared) { LOOPSMITH_CHECK(put(job.stem + ".py", "python", artefact::python_module(library, unit.kernels))); }
+  if (job.python && !has_shared) { result.notes.push_back("there is no module of Python: this target has no shared libraries"); }
   return put(job.stem + ".h", "header", header);
 }
 
@@ -412,6 +452,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     return result;
   }
   result.kernels = unit->built;
+  if (std::string names = foreign_functions(unit->module); !names.empty()) { result.notes.push_back(fmt::format("the program calls {}: link a library with it", names)); }
   const std::vector<std::string> compiler = c_compiler(*target);
   auto object = make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
   if (!object) { return fail(object.diagnostics()); }

@@ -15,7 +15,7 @@ namespace loopsmith::driver {
 struct Artefact {
   std::string path;
   std::string staged;        // its place in `BuildJob::staging` until it is published
-  std::string kind;          // "object", "static", "shared", "header"
+  std::string kind;          // "object", "static", "shared", "header", "python"
   uint64_t bytes = 0;
   uint64_t hash = 0;         // of the contents (support/hash.h)
 };
@@ -42,6 +42,7 @@ struct BuildJob {
   /// Finds a schedule for each program; where it finds none, the file's own schedule is applied. Null: only the file's schedules are used.
   std::function<std::optional<TunedSchedule>(const IRModule& program, const target::Target& target)> tuned = {};
   bool packed = false;       // a second entry for TVM's runtime
+  bool python = false;       // a module of Python beside the library
   bool debug_info = false;   // the code carries the lines of the file
   bool may_be_empty = false; // a file without programs is not an error
 };

@@ -12,12 +12,17 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <thread>
 
 #include "driver/command.h"
 #include "driver/lowering.h"
+#include "ir/externals.h"
 #include "ir/reals.h"
 #include "runtime/npy.h"
 #include "support/codes.h"
+#include "support/confinement.h"
 #include "support/process.h"
 #include "support/spelling.h"
 #include "support/text.h"
@@ -101,23 +106,27 @@ class CallMaker {
   CallMaker(const Selection& selection, const Arguments& arguments)
       : arguments_(arguments), function_(selection.program.str()) {
     call_.interface = codegen::interface_of(selection.before->find(selection.function), symbol_of(selection));
-    sizes_.assign(call_.interface.shape_variables.size(), -1);
-    scalar_sizes_.assign(parameters().size(), -1);
+    slots_.resize(call_.interface.slots());
+    given_tensors_.resize(parameters().size());
     call_.tensors.resize(parameters().size());
     call_.values.resize(parameters().size());
+    call_.is_from_file.resize(parameters().size());
   }
 
   auto make() -> Result<Call> {
     LOOPSMITH_CHECK(read_given());
     LOOPSMITH_CHECK(take_sizes());
     for (size_t i = 0; i < parameters().size(); ++i) { LOOPSMITH_CHECK(take_argument(i)); }
+    LOOPSMITH_CHECK(solve_sizes(false));
     LOOPSMITH_CHECK(check_sizes());
-    call_.sizes = sizes_;
     LOOPSMITH_TRY(seed, read_seed());
     for (size_t i = 0; i < parameters().size(); ++i) {
       if (parameters()[i].kind != codegen::Parameter::Kind::Buffer) { continue; }
       if (!call_.tensors[i].data()) { LOOPSMITH_CHECK(fill_randomly(i, seed)); }
     }
+    // Strides and offsets, too, which tensors of files and random ones do not choose.
+    LOOPSMITH_CHECK(solve_sizes(true));
+    for (size_t i = parameters().size(); i < slots_.size(); ++i) { call_.sizes.push_back(slots_[i].value_or(0)); }
     for (size_t i = 0; i < parameters().size(); ++i) {
       if (parameters()[i].kind == codegen::Parameter::Kind::Buffer) { call_.values[i] = &call_.tensors[i]; }
     }
@@ -126,12 +135,6 @@ class CallMaker {
 
  private:
   [[nodiscard]] auto parameters() const -> const std::vector<codegen::Parameter>& { return call_.interface.parameters; }
-  /// Slots of dimensions number the parameters first, then the shape variables.
-  [[nodiscard]] auto is_size(const codegen::Dimension& d) const -> bool {
-    return d.kind == codegen::Dimension::Kind::Variable && static_cast<size_t>(d.slot) >= parameters().size();
-  }
-  auto size_of(const codegen::Dimension& d) -> int64_t& { return sizes_[static_cast<size_t>(d.slot) - parameters().size()]; }
-
   auto read_seed() const -> Result<uint64_t> {
     auto text = arguments_.get("--random");
     if (!text) { return uint64_t{0}; }
@@ -177,12 +180,12 @@ class CallMaker {
   }
 
   auto take_sizes() -> Status {
-    for (size_t i = 0; i < sizes_.size(); ++i) {
+    for (size_t i = 0; i < call_.interface.shape_variables.size(); ++i) {
       auto found = given_.find(call_.interface.shape_variables[i]);
       if (found == given_.end()) { continue; }
       auto number = parse_number(found->second.text, 0, INT32_MAX);
       if (!number) { return wrong_argument("--arg " + found->first + "=" + found->second.text, "a size is a whole number"); }
-      sizes_[i] = *number;
+      slots_[parameters().size() + i] = *number;
     }
     return ok();
   }
@@ -197,7 +200,7 @@ class CallMaker {
       return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
     }
     if (p.dtype.is_real()) { call_.values[i] = number; } else { call_.values[i] = static_cast<int64_t>(number); }
-    scalar_sizes_[i] = static_cast<int64_t>(number);
+    if (!p.dtype.is_real()) { slots_[i] = static_cast<int64_t>(number); }
     return ok();
   }
 
@@ -206,52 +209,69 @@ class CallMaker {
     const codegen::Parameter& p = parameters()[i];
     LOOPSMITH_TRY(tensor, given.archive ? given.archive->read(p.name, p.dtype) : runtime::read_npy(given.text, p.dtype));
     bool fits = tensor.dtype() == p.dtype && tensor.shape().size() == p.shape.size();
-    for (size_t d = 0; fits && d < p.shape.size(); ++d) {
-      const codegen::Dimension& dimension = p.shape[d];
-      if (dimension.kind == codegen::Dimension::Kind::Constant) { fits = tensor.shape()[d] == dimension.value; }
-      if (is_size(dimension)) {
-        int64_t& size = size_of(dimension);
-        fits = size < 0 || size == tensor.shape()[d];
-        size = tensor.shape()[d];
-      }
-    }
-    if (!fits) { return mismatch(p, tensor); }
+    if (!fits) { return mismatch(i, tensor); }
+    given_tensors_[i].shape = tensor.shape();
     call_.tensors[i] = std::move(tensor);
+    call_.is_from_file[i] = true;
     return ok();
   }
 
-  auto mismatch(const codegen::Parameter& p, const runtime::Tensor& tensor) const -> Diagnostic {
-    std::string wanted = p.dtype.str() + " (";
-    for (size_t d = 0; d < p.shape.size(); ++d) {
-      const codegen::Dimension& dimension = p.shape[d];
-      wanted += d ? ", " : "";
-      wanted += dimension.kind == codegen::Dimension::Kind::Constant ? std::to_string(dimension.value)
-                : is_size(dimension) ? call_.interface.shape_variables[static_cast<size_t>(dimension.slot) - parameters().size()] : "...";
-    }
-    Diagnostic d = error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function_).arg("expected", wanted + ")").arg("found", tensor.describe());
+  auto mismatch(size_t i, const runtime::Tensor& tensor) const -> Diagnostic {
+    const codegen::Parameter& p = parameters()[i];
+    Diagnostic d = error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function_)
+                       .arg("expected", p.dtype.str() + " " + codegen::shape_text(call_.interface, i)).arg("found", tensor.describe());
     if (!is_short_real(p.dtype) || tensor.dtype() == p.dtype) { return d; }
     return std::move(d).remedy(fmt::format("NumPy has no `{}`: save its bits as bytes, `numpy.save(FILE, bits.view(\"V{}\"))`", p.dtype.str(), p.dtype.element_bytes()));
   }
 
+  /// The sizes that the shapes of files give, and whether all files fit.
+  auto solve_sizes(bool is_complete) -> Status {
+    const Sizes& sizes = call_.interface.sizes;
+    std::vector<const GivenTensor*> given;
+    for (const BufferSizes& buffer : sizes.buffers) { given.push_back(call_.tensors[buffer.parameter].data() ? &given_tensors_[buffer.parameter] : nullptr); }
+    auto misfit = solve(sizes, slots_, given, is_complete);
+    if (!misfit) { return ok(); }
+    if (misfit->variable != SIZE_MAX) { return size_unknown(misfit->variable); }
+    size_t i = sizes.buffers[misfit->buffer].parameter;
+    Diagnostic d = error(Code::ArgumentMismatch).arg("argument", parameters()[i].name).arg("function", function_)
+                       .arg("expected", misfit->expected).arg("found", misfit->found);
+    return misfit->note.empty() ? std::move(d) : std::move(d).note({}, misfit->note);
+  }
+
   auto check_sizes() const -> Status {
-    for (size_t i = 0; i < sizes_.size(); ++i) {
-      if (sizes_[i] >= 0) { continue; }
-      const std::string& name = call_.interface.shape_variables[i];
-      return wrong_argument(name, "this size of `" + function_ + "` is not known").remedy(fmt::format("say it: `--arg {}=128`, or give a file for a buffer with it", name));
+    for (size_t i = 0; i < call_.interface.shape_variables.size(); ++i) {
+      if (!slots_[parameters().size() + i] && is_extent(parameters().size() + i)) { return size_unknown(i); }
     }
     return ok();
   }
 
+  /// True when the shapes of buffers name a slot; compact strides follow from shapes.
+  auto is_extent(size_t slot) const -> bool {
+    const auto& buffers = call_.interface.sizes.buffers;
+    return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSizes& buffer) {
+      return std::any_of(buffer.shape.begin(), buffer.shape.end(), [&](const Formula& formula) {
+        return std::any_of(formula.steps.begin(), formula.steps.end(), [&](const Formula::Step& step) { return step.op == Formula::Op::Slot && step.value == static_cast<int64_t>(slot); });
+      });
+    });
+  }
+
+  auto size_unknown(size_t variable) const -> Diagnostic {
+    const std::string& name = call_.interface.shape_variables[variable];
+    return wrong_argument(name, "this size of `" + function_ + "` is not known").remedy(fmt::format("give it: `--arg {}=128`, or a file for a buffer with it", name));
+  }
+
   auto fill_randomly(size_t i, uint64_t seed) -> Status {
     const codegen::Parameter& p = parameters()[i];
-    std::vector<int64_t> shape;
-    for (const codegen::Dimension& d : p.shape) {
-      if (d.kind == codegen::Dimension::Kind::Computed) {
-        return wrong_argument(p.name, "its shape is not known").remedy(fmt::format("its shape is computed: give a file, `--arg {}=FILE.npy`", p.name));
-      }
-      shape.push_back(d.kind == codegen::Dimension::Kind::Constant ? d.value : is_size(d) ? size_of(d) : scalar_sizes_[static_cast<size_t>(d.slot)]);
+    auto shape = codegen::shape_of(call_.interface, i, slots_);
+    if (!shape) {
+      return wrong_argument(p.name, fmt::format("its shape {} has no value for these sizes", codegen::shape_text(call_.interface, i))).remedy(fmt::format("give a file: `--arg {}=FILE.npy`", p.name));
     }
-    LOOPSMITH_TRY(tensor, runtime::Tensor::random(p.dtype, std::move(shape), seed * 1000003 + i));
+    if (p.is_unknown_index) {
+      return wrong_argument(p.name, "its elements are indices, and their range is not known").remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
+    }
+    LOOPSMITH_TRY(tensor, runtime::Tensor::random(p.dtype, std::move(*shape), seed * 1000003 + i));
+    if (auto range = codegen::index_range(call_.interface, i, slots_)) { tensor.fill_range(range->first, range->last, seed * 1000003 + i); }
+    given_tensors_[i].shape = tensor.shape();
     call_.tensors[i] = std::move(tensor);
     return ok();
   }
@@ -260,8 +280,8 @@ class CallMaker {
   const std::string function_;
   Call call_;
   std::map<std::string, Given> given_;
-  std::vector<int64_t> sizes_;          // of the shape variables; -1: not known yet
-  std::vector<int64_t> scalar_sizes_;   // of scalar parameters, which shapes may use
+  std::vector<std::optional<int64_t>> slots_;   // scalar parameters and sizes, as far as they are known
+  std::vector<GivenTensor> given_tensors_;      // of the files
 };
 
 }  // namespace
@@ -276,6 +296,15 @@ auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument> {
     else { out.emplace_back(std::get<double>(value)); }
   }
   return out;
+}
+
+void note_externals(const Selection& selection) {
+  std::set<std::string> names;
+  for (const auto& [name, func] : selection.module->functions) {
+    for (const ExternalCall& call : external_calls(func)) { names.insert("`" + std::string(call.name) + "`"); }
+  }
+  if (names.empty()) { return; }
+  fmt::print(stderr, "note: the program calls {}\n", fmt::join(names, ", "));
 }
 
 auto write_results(const Call& call, const Arguments& arguments) -> Status {
@@ -311,26 +340,100 @@ auto write_results(const Call& call, const Arguments& arguments) -> Status {
   return ok();
 }
 
-auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args) -> int {
+namespace {
+
+constexpr int finished_offset = 64;
+
+/// The bytes of "512M", "16G" or a plain number; none for other texts.
+auto parse_bytes(std::string_view text) -> std::optional<uint64_t> {
+  uint64_t unit = 1;
+  if (!text.empty()) {
+    char last = text.back();
+    unit = last == 'K' ? 1ULL << 10U : last == 'M' ? 1ULL << 20U : last == 'G' ? 1ULL << 30U : last == 'T' ? 1ULL << 40U : 1;
+  }
+  if (unit > 1) { text.remove_suffix(1); }
+  auto number = parse_number(text, 1, 1LL << 40U);
+  if (!number || static_cast<uint64_t>(*number) > (1ULL << 60U) / unit) { return {}; }
+  return static_cast<uint64_t>(*number) * unit;
+}
+
+auto size_text(uint64_t bytes) -> std::string {
+  for (auto [shift, letter] : {std::pair(30U, 'G'), std::pair(20U, 'M')}) {
+    if (bytes % (1ULL << shift) == 0) { return fmt::format("{}{}", bytes >> shift, letter); }
+  }
+  return fmt::format("{} bytes", bytes);
+}
+
+/// A sentence about a process that did not finish the command.
+auto why_unfinished(const ExitStatus& status) -> std::string {
+  if (status.signal == 0) { return fmt::format("the program ended its process, with status {}, before the command was done", status.code); }
+  bool is_memory = status.signal == SIGSEGV || status.signal == SIGBUS;
+  return fmt::format("the program {}{}", status.describe(), is_memory ? ": it reads or writes outside of its buffers" : "");
+}
+
+}  // namespace
+
+auto read_limits(const std::string& command, const Arguments& arguments, const ExecutionLimits& defaults) -> std::variant<ExecutionLimits, int> {
+  ExecutionLimits limits = defaults;
+  if (auto text = arguments.get("--time")) {
+    auto seconds = parse_seconds(*text);
+    if (!seconds) { return usage_error(command, "`--time` takes a time such as 30, 90s or 2min, not `" + *text + "`"); }
+    limits.seconds = *seconds;
+  }
+  if (auto text = arguments.get("--memory")) {
+    auto bytes = parse_bytes(*text);
+    if (!bytes) { return usage_error(command, "`--memory` takes a size such as 512M or 16G, not `" + *text + "`"); }
+    limits.bytes = *bytes;
+  }
+  return limits;
+}
+
+auto finished(int status) -> int { return finished_offset + status; }
+
+auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args, const ExecutionLimits& limits) -> int {
   ProcessOptions options;
   options.argv = {current_program(), "worker", kind};
   options.argv.insert(options.argv.end(), args.begin(), args.end());
   options.standard_input = options.standard_output = Stream::Inherit;
+  options.limits.address_space = address_space_for(limits.bytes);
+  options.hides_environment = true;
+  options.sweeps = true;
   std::fflush(stdout);
   auto process = Process::start(options);
   if (!process) {
     fmt::print(stderr, "loopsmith {}: {}\n", command, process.diagnostics()[0].message());
     return exit_internal;
   }
-  auto status = process->wait(never());
-  if (!status) { return exit_internal; }
-  if (status->signal == 0) { return status->code; }
-  fmt::print(stderr, "loopsmith {}: the program {}{}\n", command, status->describe(),
-             status->signal == SIGSEGV || status->signal == SIGBUS ? ": it reads or writes outside of its buffers" : "");
+  auto status = process->wait(in(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.seconds))));
+  if (!status) {
+    (void)process->kill();
+    fmt::print(stderr, "loopsmith {}: the program was stopped at the time limit of {:g} s\nhelp: `--time` sets another limit\n", command, limits.seconds);
+    return exit_input;
+  }
+  if (status->signal == 0 && status->code >= finished_offset) { return status->code - finished_offset; }
+  fmt::print(stderr, "loopsmith {}: {}\n", command, why_unfinished(*status));
   if (status->signal == SIGSEGV || status->signal == SIGBUS) {
     fmt::print(stderr, "help: `--check-bounds` tests every access and names the first bad one; so does `loopsmith interpret`, slowly\n");
   }
+  if (status->signal == SIGABRT) { fmt::print(stderr, "help: the memory limit is {}; `--memory` sets another\n", size_text(limits.bytes)); }
   return exit_input;
+}
+
+void confined(const std::function<void()>& work) {
+  auto within = [&] {
+    // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
+    if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
+    work();
+  };
+  std::optional<std::thread> thread;
+  try {
+    thread.emplace(within);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: the process's own limits hold.
+    work();
+    return;
+  }
+  thread->join();
 }
 
 }  // namespace loopsmith::driver

@@ -2,7 +2,9 @@
 // results, and a separate process to execute compiled code in.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "codegen/interface.h"
@@ -22,6 +24,7 @@ struct Call {
   std::vector<runtime::Tensor> tensors;  // one per parameter; empty for scalars
   std::vector<runtime::Value> values;    // one per parameter
   std::vector<int64_t> sizes;            // of the shape variables
+  std::vector<bool> is_from_file;        // one per parameter
 };
 /// Random contents depend only on the seed and the place of the parameter, so two commands get the same. `--arg` takes precedence over `--inputs`.
 [[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call>;
@@ -29,11 +32,30 @@ struct Call {
 /// The call's values for the interpreter, as views of the call's tensors.
 [[nodiscard]] auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument>;
 
+/// Prints the external functions that a program calls, where it calls any.
+void note_externals(const Selection& selection);
+
 /// Writes the results of the call: summaries on standard output, or files in the folder that `--out` names.
 [[nodiscard]] auto write_results(const Call& call, const Arguments& arguments) -> Status;
 
-/// Runs `loopsmith worker KIND ARGS...` as a process and returns its status; reports a crash.
-[[nodiscard]] auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args) -> int;
+/// Limits of a process that executes a program.
+struct ExecutionLimits {
+  double seconds = 600;
+  uint64_t bytes = 4ULL << 30U;   // of data
+};
+inline const Option execution_time_option{.name = "--time", .value = "S", .help = "the time limit; the default is 10min"};
+inline const Option memory_option{.name = "--memory", .value = "SIZE", .help = "the memory limit, as 512M or 16G; the default is 4G"};
+/// `--time` and `--memory`; the exit status where one of them is wrong, which was reported.
+[[nodiscard]] auto read_limits(const std::string& command, const Arguments& arguments, const ExecutionLimits& defaults = {}) -> std::variant<ExecutionLimits, int>;
+
+/// Runs `loopsmith worker KIND ARGS...` as a process within the limits and returns its status. Reports a crash, a limit, and a program that ended the
+/// process in place of the command.
+[[nodiscard]] auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args, const ExecutionLimits& limits) -> int;
+/// The exit status of a worker of `run_apart` that came to its end; a program that calls `exit` gives another one.
+[[nodiscard]] auto finished(int status) -> int;
+
+/// Does work that executes compiled code, on a thread of its own that may ask little of the system (support/confinement.h).
+void confined(const std::function<void()>& work);
 
 inline const Option check_bounds_option{.name = "--check-bounds", .help = "checks every access; an access out of bounds stops the program, with buffer, index, extent and line"};
 /// Finds the places of accesses, for the messages of bounds checks. None without `--check-bounds`.

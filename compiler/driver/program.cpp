@@ -164,6 +164,9 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
   }
   Selection out;
   static_cast<workspace::Selection&>(out) = std::move(std::get<workspace::Selection>(selected));
+  if (request.needs_function && !out.module->find(out.function)) {
+    return fail({error(Code::NoProgram).arg("file", file.name()).remedy(fmt::format("`{}` has no function of the tensor language: add one with `@T.prim_func`", out.program.view()))});
+  }
   if (request.needs_target) {
     auto target = target::parse(arguments.get("--target", out.schedule_target.empty() ? "llvm" : out.schedule_target));
     if (!target) { return fail(target.diagnostics()); }

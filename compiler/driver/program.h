@@ -85,6 +85,7 @@ struct PickRequest {
   bool only_schedule = false;  // without --with, the only schedule function is meant
   bool ill_formed = false;     // take programs with errors too, where there is a module
   bool needs_target = false;   // resolve the target even where none is named
+  bool needs_function = false; // refuse a module without functions
   bool until_hole = false;     // with a schedule: up to its first `sch.tune()`, in spite of errors behind it
 };
 [[nodiscard]] auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int>;

@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "interp/widen.h"
+#include "ir/bindings.h"
+#include "ir/index_uses.h"
 #include "ir/ops.h"
 #include "ir/reals.h"
 #include "ir/visitor.h"
@@ -95,6 +97,29 @@ auto fill_with_different(TensorView& view, Random& random) -> bool {
   return true;
 }
 
+/// Integers of a range.
+void fill_range(TensorView& view, Random& random, const IndexRange& range) {
+  DataType t = view.dtype.element();
+  const int bytes = t.element_bytes();
+  int64_t last = t.bits < 64 ? std::min(range.last, (int64_t{1} << (t.bits - (t.is_int() ? 1 : 0))) - 1) : range.last;
+  const uint64_t choices = last >= range.first ? static_cast<uint64_t>(last - range.first) + 1 : 1;
+  for (int64_t i = 0, n = view.count(); i < n; ++i) {
+    int64_t value = range.first + static_cast<int64_t>((random.next() >> 1U) % choices);
+    std::memcpy(static_cast<char*>(view.data) + i * bytes, &value, static_cast<size_t>(bytes));
+  }
+}
+
+/// The range of a parameter's elements where they are indices; none where they are not.
+auto range_of(const PrimFunc& func, const IndexUses& uses, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<IndexRange> {
+  std::optional<IndexRange> out;
+  for (const IndexUse& use : uses.known) {
+    if (use.parameter != parameter) { continue; }
+    if (!out) { out.emplace(); }
+    if (auto extent = evaluate(formula_of(func, use.extent), slots)) { out->narrow(use, *extent); }
+  }
+  return out;
+}
+
 auto element(const TensorView& view, int64_t index) -> double {
   DataType t = view.dtype.element();
   int bytes = t.element_bytes();
@@ -127,37 +152,24 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
   out.storage.resize(func->params.size());
   Random random{hash_combine(seed, 0x1234567)};
   const Compared compared = find_compared(func);
-  VarMap sizes;
-  for (const auto& [param, buffer] : func->buffer_map) {
-    for (const Expr& e : buffer->shape) {
-      if (const auto* v = e.as<VarNode>()) {
-        bool is_param = std::any_of(func->params.begin(), func->params.end(), [&](const Var& p) { return p.get() == v; });
-        if (!sizes.contains(v)) { sizes.emplace(v, int_imm(size + (is_param ? 0 : static_cast<int64_t>(sizes.size() % 3)), v->dtype)); }
+  Sizes sizes = sizes_of(func);
+  std::vector<std::optional<int64_t>> slots(sizes.slots());
+  int64_t named = 0;
+  // Sizes that are shapes by themselves come first; different ones get different values, so that exchanged dimensions show.
+  for (bool is_plain : {true, false}) {
+    for (const BufferSizes& buffer : sizes.buffers) {
+      for (const Formula& formula : buffer.shape) {
+        for (const Formula::Step& step : formula.steps) {
+          if (step.op != Formula::Op::Slot || formula.slot().has_value() != is_plain) { continue; }
+          auto slot = static_cast<size_t>(step.value);
+          if (slots[slot]) { continue; }
+          slots[slot] = size + (slot < sizes.parameters ? 0 : named % 3);
+          ++named;
+        }
       }
     }
   }
-  // Shapes may be sums and products of shape variables.
-  std::function<std::optional<int64_t>(const Expr&)> value = [&](const Expr& e) -> std::optional<int64_t> {
-    if (auto v = as_int(e)) { return v; }
-    if (const auto* v = e.as<VarNode>()) {
-      auto found = sizes.find(v);
-      return found == sizes.end() ? std::nullopt : as_int(found->second);
-    }
-    auto both = [&](const BinaryNode& n) -> std::optional<std::pair<int64_t, int64_t>> {
-      auto a = value(n.a);
-      auto b = value(n.b);
-      if (!a || !b) { return {}; }
-      return std::pair(*a, *b);
-    };
-    if (const auto* n = e.as<Add>()) { if (auto p = both(*n)) { return p->first + p->second; } }
-    if (const auto* n = e.as<Sub>()) { if (auto p = both(*n)) { return p->first - p->second; } }
-    if (const auto* n = e.as<Mul>()) { if (auto p = both(*n)) { return p->first * p->second; } }
-    if (const auto* n = e.as<FloorDiv>()) { if (auto p = both(*n); p && p->second > 0) { return p->first / p->second; } }
-    if (const auto* n = e.as<Min>()) { if (auto p = both(*n)) { return std::min(p->first, p->second); } }
-    if (const auto* n = e.as<Max>()) { if (auto p = both(*n)) { return std::max(p->first, p->second); } }
-    if (const auto* n = e.as<Cast>()) { return value(n->value); }
-    return {};
-  };
+  IndexUses uses = index_uses(func);
   for (size_t i = 0; i < func->params.size(); ++i) {
     const Var& param = func->params[i];
     Buffer buffer = func->buffer_of(param);
@@ -166,8 +178,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
         return error(loopsmith::Code::InterpArgument, param->origin).arg("name", param->name.view()).arg("why", "a pointer without a buffer cannot be filled");
       }
       if (param->dtype.is_real()) { out.arguments.emplace_back(1.5); continue; }
-      auto known = sizes.find(param.get());
-      out.arguments.emplace_back(known == sizes.end() ? size : as_int(known->second).value_or(size));
+      out.arguments.emplace_back(slots[i].value_or(size));
       continue;
     }
     if (buffer->dtype.element_bytes() > static_cast<int>(sizeof(uint64_t))) {
@@ -176,8 +187,9 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     TensorView view;
     view.dtype = buffer->dtype;
     int64_t bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
-    for (const Expr& e : buffer->shape) {
-      auto extent = value(e);
+    const BufferSizes& shape = *std::find_if(sizes.buffers.begin(), sizes.buffers.end(), [&](const BufferSizes& b) { return b.parameter == i; });
+    for (const Formula& formula : shape.shape) {
+      auto extent = evaluate(formula, slots);
       if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, *extent, &bytes) || bytes > largest_input) {
         return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape is unknown or too large");
       }
@@ -185,9 +197,15 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     }
     out.storage[i].resize(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     view.data = out.storage[i].data();
+    if (std::find(uses.unknown.begin(), uses.unknown.end(), i) != uses.unknown.end()) {
+      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its elements are indices, and their range is not known");
+    }
     // Of equal elements a schedule may find another one.
-    bool is_filled = compared.has(buffer.get()) && fill_with_different(view, random);
-    if (!is_filled) { fill(view, random, compared.keeps_position && buffer->dtype.element().is_real() ? Contents::Reals : contents); }
+    if (auto range = range_of(func, uses, i, slots)) {
+      fill_range(view, random, *range);
+    } else if (!compared.has(buffer.get()) || !fill_with_different(view, random)) {
+      fill(view, random, compared.keeps_position && buffer->dtype.element().is_real() ? Contents::Reals : contents);
+    }
     out.arguments.emplace_back(view);
   }
   return out;

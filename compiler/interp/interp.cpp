@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "interp/compiler.h"
+#include "ir/bindings.h"
 #include "ir/ops.h"
 #include "ir/plain.h"
 #include "ir/reals.h"
-#include "ir/strides.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::interp {
@@ -69,40 +69,41 @@ auto misfit(const PrimFunc& func, size_t i, const std::string& why) -> Diagnosti
   return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("why", why);
 }
 
-/// The parameters of a compiled function: bindings of buffers, values of shape variables, and sizes that must agree with the arguments.
+/// The parameters of a compiled function: bindings of buffers, and values of shape variables.
 struct Parameters {
   struct SetVar { uint32_t slot; int64_t value; };
-  struct Expectation { std::string buffer; const IntExpr* declared; int64_t given; };
   std::vector<BindBuffer> binds;
   std::vector<SetVar> sets;
-  std::vector<Expectation> expectations;
 };
 
-/// Matches a buffer's shape, strides and offset with a tensor's: the first use of a variable defines it, later ones must agree.
-auto match_buffer(Compiler& compiler, const PrimFunc& func, size_t i, const Buffer& buffer, const Argument& argument, Parameters& out) -> Status {
+/// Checks the kind, the type and the rank of the argument for a buffer.
+auto check_buffer(const PrimFunc& func, size_t i, const Buffer& buffer, const Argument& argument) -> Status {
   const auto* view = std::get_if<TensorView>(&argument);
   if (!view) { return misfit(func, i, "it is a buffer and got a number"); }
   if (!(view->dtype == buffer->dtype)) { return misfit(func, i, "its elements are " + buffer->dtype.str() + " and it got " + view->dtype.str()); }
   if (view->shape.size() != buffer->shape.size()) {
     return misfit(func, i, "it has " + std::to_string(buffer->shape.size()) + " dimensions and got shape " + shape_text(view->shape));
   }
-  std::vector<int64_t> strides(view->shape.size());
-  int64_t stride = 1;
-  for (size_t d = view->shape.size(); d-- > 0;) { strides[d] = stride; stride *= view->shape[d]; }
-  auto match = [&](const Expr& e, int64_t value) {
-    if (const auto* v = e.as<VarNode>(); v && !compiler.is_defined(v)) {
-      compiler.define(v);
-      out.sets.push_back({compiler.slot(v), value});
-      return;
-    }
-    out.expectations.push_back({buffer->name.str(), compiler.int_expr(e), value});
-  };
-  for (size_t d = 0; d < view->shape.size(); ++d) { match(buffer->shape[d], view->shape[d]); }
-  for (size_t d = 0; is_strided(buffer) && d < buffer->strides.size(); ++d) {
-    if (view->shape[d] != 1 || buffer->strides[d].as<VarNode>()) { match(buffer->strides[d], strides[d]); }
-  }
-  if (buffer->elem_offset) { match(buffer->elem_offset, 0); }
   return ok();
+}
+
+/// The values of the shape variables, from the shapes of the tensors; an error where a tensor does not fit its buffer.
+auto solve_sizes(const PrimFunc& func, std::span<const Argument> arguments) -> Result<std::vector<std::optional<int64_t>>> {
+  Sizes sizes = sizes_of(func);
+  std::vector<std::optional<int64_t>> slots(sizes.slots());
+  std::vector<GivenTensor> tensors(arguments.size());
+  std::vector<const GivenTensor*> given;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (const auto* integer = std::get_if<int64_t>(&arguments[i]); integer && func->params[i]->dtype.is_integral()) { slots[i] = wrap_to(func->params[i]->dtype, *integer); }
+    if (const auto* view = std::get_if<TensorView>(&arguments[i])) { tensors[i].shape = view->shape; }
+  }
+  for (const BufferSizes& buffer : sizes.buffers) { given.push_back(&tensors[buffer.parameter]); }
+  auto wrong = solve(sizes, slots, given);
+  if (!wrong) { return slots; }
+  std::string why = wrong->variable != SIZE_MAX ? "no tensor's shape gives this size" : "it must have " + wrong->expected + ", but has " + wrong->found;
+  if (!wrong->note.empty()) { why += " (" + wrong->note + ")"; }
+  return error(loopsmith::Code::InterpArgument, func->origin)
+      .arg("name", wrong->variable != SIZE_MAX ? sizes.variables[wrong->variable].name : sizes.buffers[wrong->buffer].name).arg("why", why);
 }
 
 auto match_parameters(Compiler& compiler, const PrimFunc& func, std::span<const Argument> arguments) -> Result<Parameters> {
@@ -113,9 +114,13 @@ auto match_parameters(Compiler& compiler, const PrimFunc& func, std::span<const 
     compiler.define(func->params[i].get());
     if (Buffer b = func->buffer_of(func->params[i])) { buffers.emplace_back(b, i); }
   }
+  for (const auto& [buffer, i] : buffers) { LOOPSMITH_CHECK(check_buffer(func, i, buffer, arguments[i])); }
+  LOOPSMITH_TRY(slots, solve_sizes(func, arguments));
   Parameters out;
-  for (const auto& [buffer, i] : buffers) {
-    LOOPSMITH_CHECK(match_buffer(compiler, func, i, buffer, arguments[i], out));
+  std::vector<Var> variables = shape_variables(func);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    compiler.define(variables[i].get());
+    out.sets.push_back({compiler.slot(variables[i].get()), slots[func->params.size() + i].value_or(0)});
   }
   for (const auto& [buffer, i] : buffers) {
     out.binds.push_back(compiler.bind_buffer(buffer));
@@ -195,13 +200,6 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
   std::deque<Memory> memories;
   LOOPSMITH_CHECK(set_arguments(frame, compiler, func, arguments, memories));
   for (const Parameters::SetVar& s : parameters.sets) { frame.slots[s.slot].i = s.value; }
-  for (const Parameters::Expectation& e : parameters.expectations) {
-    int64_t declared = e.declared->eval(frame);
-    if (declared != e.given) {
-      return error(loopsmith::Code::InterpArgument, func->origin).arg("name", e.buffer)
-          .arg("why", "an extent or stride is " + std::to_string(e.given) + " where " + std::to_string(declared) + " is declared");
-    }
-  }
   for (const BindBuffer& b : parameters.binds) { b.run(frame); }
   body->run(frame);
   if (frame.failed) { return std::move(frame.errors); }

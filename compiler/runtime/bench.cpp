@@ -226,12 +226,12 @@ auto make_sets(const codegen::Interface& interface, std::span<const int64_t> siz
   uint64_t held = 0;
   constexpr size_t max_sets = 256;
   do {
-    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * out.arguments.size()));
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * out.arguments.size(), Fill::Normal, options.contents));
     for (const Tensor& t : arguments.tensors) { held += t.bytes(); }
     out.arguments.push_back(std::move(arguments));
   } while (held < wanted && out.arguments.size() < max_sets);
   if (options.cache == CacheState::Rotate && out.arguments.size() == 1) {
-    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000));
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000, Fill::Normal, options.contents));
     out.arguments.push_back(std::move(arguments));
   }
   for (const Arguments& a : out.arguments) {

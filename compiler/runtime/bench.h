@@ -33,6 +33,7 @@ struct BenchOptions {
   /// Stop when the first timed call takes longer than this many seconds: then `gave_up` is set and `seconds` is the
   /// time of that call. 0: never.
   double give_up_above = 0;
+  std::vector<const Tensor*> contents = {};   // for each parameter, in place of random contents; null or empty: random
   bool pin = true;                   // keep the calling thread on one processor, away from the pool's threads
 };
 

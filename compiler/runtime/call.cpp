@@ -1,6 +1,7 @@
 // Checking and making arguments, and calling: see jit.h. Knows no LLVM.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/jit.h"
@@ -11,20 +12,8 @@ namespace loopsmith::runtime {
 namespace {
 
 using codegen::Argument;
-using codegen::Dimension;
 using codegen::Interface;
 using codegen::Parameter;
-
-auto shape_text(const Interface& interface, const Parameter& parameter) -> std::string {
-  std::vector<std::string> dims;
-  for (const Dimension& d : parameter.shape) {
-    if (d.kind == Dimension::Kind::Constant) { dims.push_back(fmt::format("{}", d.value)); }
-    else if (d.kind == Dimension::Kind::Computed || d.slot < 0) { dims.emplace_back("?"); }
-    else if (static_cast<size_t>(d.slot) < interface.parameters.size()) { dims.push_back(interface.parameters[static_cast<size_t>(d.slot)].name); }
-    else { dims.push_back(interface.shape_variables[static_cast<size_t>(d.slot) - interface.parameters.size()]); }
-  }
-  return fmt::format("shape ({}{})", fmt::join(dims, ", "), dims.size() == 1 ? "," : "");
-}
 
 auto view_of(const Value& value) -> std::optional<TensorView> {
   if (const auto* tensor = std::get_if<const Tensor*>(&value)) { return *tensor != nullptr ? std::optional((*tensor)->view()) : std::nullopt; }
@@ -48,7 +37,7 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
     return error(Code::ArgumentMismatch).arg("argument", name).arg("function", interface.name).arg("expected", expected).arg("found", found);
   };
   std::vector<Argument> slots(interface.slots(), Argument{.integer = 0});
-  std::vector<bool> known(interface.slots(), false);
+  std::vector<std::optional<int64_t>> known(interface.slots());
   // Scalars come first: shapes may use them.
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
@@ -65,46 +54,39 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
         int64_t high = p.dtype.is_uint() ? (int64_t(1) << p.dtype.bits) - 1 : (int64_t(1) << (p.dtype.bits - 1)) - 1;
         if (*integer < low || *integer > high) { return mismatch(p.name, fmt::format("a value of `{}`", p.dtype.str()), fmt::format("{}", *integer)); }
       }
-      slots[i].integer = *integer;
+      known[i] = slots[i].integer = *integer;
     }
-    known[i] = true;
   }
+  std::vector<GivenTensor> given(count);
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
     if (p.kind == Parameter::Kind::Scalar) { continue; }
-    auto given = view_of(arguments[i]);
-    if (!given) { return mismatch(p.name, "a tensor", kind_text(arguments[i])); }
-    const TensorView& tensor = *given;
+    auto view = view_of(arguments[i]);
+    if (!view) { return mismatch(p.name, "a tensor", kind_text(arguments[i])); }
+    const TensorView& tensor = *view;
     slots[i].data = tensor.data;
     if (p.kind == Parameter::Kind::Pointer) { continue; }
     if (tensor.dtype != p.dtype) {
       return mismatch(p.name, fmt::format("elements of `{}`", p.dtype.str()), fmt::format("`{}`", tensor.dtype.str()));
     }
-    if (tensor.shape.size() != p.shape.size()) { return mismatch(p.name, shape_text(interface, p), fmt::format("({})", fmt::join(tensor.shape, ", "))); }
-    for (size_t d = 0; d < p.shape.size(); ++d) {
-      const Dimension& dim = p.shape[d];
-      int64_t size = tensor.shape[d];
-      auto wrong = [&]() -> Diagnostic {
-        return mismatch(p.name, shape_text(interface, p), fmt::format("({}{})", fmt::join(tensor.shape, ", "), tensor.shape.size() == 1 ? "," : ""));
-      };
-      if (dim.kind == Dimension::Kind::Constant && dim.value != size) { return wrong(); }
-      if (dim.kind != Dimension::Kind::Variable || dim.slot < 0) { continue; }
-      auto slot = static_cast<size_t>(dim.slot);
-      if (known[slot] && slots[slot].integer != size) {
-        return std::move(wrong()).note({}, fmt::format("elsewhere that size is {}", slots[slot].integer));
-      }
-      slots[slot].integer = size;
-      known[slot] = true;
-    }
+    if (tensor.shape.size() != p.shape.size()) { return mismatch(p.name, "shape " + codegen::shape_text(interface, i), fmt::format("({})", fmt::join(tensor.shape, ", "))); }
+    given[i].shape = tensor.shape;
     if (reinterpret_cast<uintptr_t>(tensor.data) % static_cast<uintptr_t>(p.alignment) != 0) {
       return mismatch(p.name, fmt::format("memory aligned to {} bytes", p.alignment), "other");
     }
   }
-  for (size_t i = 0; i < interface.shape_variables.size(); ++i) {
-    if (!known[count + i]) {
-      return mismatch(interface.shape_variables[i], "a value that some tensor's shape gives", "none");
-    }
+  std::vector<const GivenTensor*> tensors;
+  for (const BufferSizes& buffer : interface.sizes.buffers) {
+    // The form of a shape is not known where it has calls.
+    if (std::any_of(buffer.shape.begin(), buffer.shape.end(), [](const Formula& f) { return !f.is_known(); })) { return mismatch(buffer.name, "a shape that can be checked", codegen::shape_text(interface, buffer.parameter)); }
   }
+  for (const BufferSizes& buffer : interface.sizes.buffers) { tensors.push_back(&given[buffer.parameter]); }
+  if (auto misfit = solve(interface.sizes, known, tensors)) {
+    std::string name = misfit->buffer < interface.sizes.buffers.size() ? interface.sizes.buffers[misfit->buffer].name : interface.shape_variables[misfit->variable];
+    Diagnostic d = mismatch(name, misfit->expected, misfit->found);
+    return misfit->note.empty() ? std::move(d) : std::move(d).note({}, misfit->note);
+  }
+  for (size_t i = count; i < slots.size(); ++i) { slots[i].integer = known[i].value_or(0); }
   for (size_t i = 0; i < count; ++i) {
     for (size_t j = 0; j < count; ++j) {
       const Parameter& p = interface.parameters[i];
@@ -137,27 +119,38 @@ auto call(const JitFunction& function, std::span<const Value> arguments) -> Stat
   return invoke(function, slots);
 }
 
-auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill) -> Result<Arguments> {
+auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill, std::span<const Tensor* const> contents)
+    -> Result<Arguments> {
   Arguments out;
   const size_t count = interface.parameters.size();
   if (sizes.size() != interface.shape_variables.size()) {
     return error(Code::ArgumentCount).arg("function", fmt::format("{}'s shape variables", interface.name))
         .arg("expected", static_cast<int64_t>(interface.shape_variables.size())).arg("found", static_cast<int64_t>(sizes.size()));
   }
+  std::vector<std::optional<int64_t>> slots(interface.slots());
+  for (size_t i = 0; i < count; ++i) { slots[i] = 1; }   // scalar parameters
+  for (size_t i = 0; i < sizes.size(); ++i) { slots[count + i] = sizes[i]; }
   std::vector<size_t> place(count, 0);
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
     if (p.kind == Parameter::Kind::Scalar) { continue; }
-    std::vector<int64_t> shape;
-    for (const Dimension& d : p.shape) {
-      if (d.kind == Dimension::Kind::Constant) { shape.push_back(d.value); continue; }
-      if (d.kind == Dimension::Kind::Variable && d.slot >= static_cast<int>(count)) { shape.push_back(sizes[static_cast<size_t>(d.slot) - count]); continue; }
-      if (d.kind == Dimension::Kind::Variable && d.slot >= 0) { shape.push_back(1); continue; }   // a scalar parameter, which is 1
+    auto shape = p.kind == Parameter::Kind::Buffer ? codegen::shape_of(interface, i, slots) : std::vector<int64_t>();
+    if (!shape) {
       return error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", interface.name)
-          .arg("expected", "a shape of constants and variables").arg("found", "a computed one; give the tensors yourself");
+          .arg("expected", "shape " + codegen::shape_text(interface, i)).arg("found", "a negative or unknown extent for these sizes");
     }
     place[i] = out.tensors.size();
-    LOOPSMITH_TRY(tensor, Tensor::random(p.kind == Parameter::Kind::Pointer ? DataType::uint(8) : p.dtype, shape, seed + i, fill));
+    if (i < contents.size() && contents[i] != nullptr) {
+      LOOPSMITH_TRY(copied, contents[i]->copy());
+      out.tensors.push_back(std::move(copied));
+      continue;
+    }
+    LOOPSMITH_TRY(tensor, Tensor::random(p.kind == Parameter::Kind::Pointer ? DataType::uint(8) : p.dtype, std::move(*shape), seed + i, fill));
+    if (p.is_unknown_index) {
+      return error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", interface.name)
+          .arg("expected", "elements that are valid indices").arg("found", "no known range for them").remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
+    }
+    if (auto range = codegen::index_range(interface, i, slots)) { tensor.fill_range(range->first, range->last, seed + i); }
     out.tensors.push_back(std::move(tensor));
   }
   for (size_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 // Linking objects into this process with ORC: see jit.h. Codegen makes the object; here it gets memory and
 // addresses. An object may use only the symbols on a list: the runtime's entries, libc's memory functions, libm.
-// It cannot reach anything else of this process by name.
+// It cannot reach anything else of this process by name; in particular no function that makes system calls.
 #include "runtime/jit.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,8 +41,12 @@ auto symbols() -> const std::vector<Symbol>& {
   using F2 = float (*)(float, float);
   using D1 = double (*)(double);
   using D2 = double (*)(double, double);
-#define ONE(name) {#name, reinterpret_cast<void*>(static_cast<D1>(&::name))}, {#name "f", reinterpret_cast<void*>(static_cast<F1>(&::name##f))}
-#define TWO(name) {#name, reinterpret_cast<void*>(static_cast<D2>(&::name))}, {#name "f", reinterpret_cast<void*>(static_cast<F2>(&::name##f))}
+  using F3 = float (*)(float, float, float);
+  using D3 = double (*)(double, double, double);
+#define MATHS(name, D, F) {#name, reinterpret_cast<void*>(static_cast<D>(&::name))}, {#name "f", reinterpret_cast<void*>(static_cast<F>(&::name##f))}
+#define MATHS_1(name) MATHS(name, D1, F1)
+#define MATHS_2(name) MATHS(name, D2, F2)
+#define MATHS_3(name) MATHS(name, D3, F3)
   static const std::vector<Symbol> table = {
       {"loopsmith_parallel", reinterpret_cast<void*>(&loopsmith_parallel)},
       {"loopsmith_workspace", reinterpret_cast<void*>(&loopsmith_workspace)},
@@ -52,26 +55,22 @@ auto symbols() -> const std::vector<Symbol>& {
       {"loopsmith_out_of_bounds", reinterpret_cast<void*>(&loopsmith_out_of_bounds)},
       {"loopsmith_profile_start", reinterpret_cast<void*>(&loopsmith_profile_start)},
       {"loopsmith_profile_end", reinterpret_cast<void*>(&loopsmith_profile_end)},
-      {"syscall", reinterpret_cast<void*>(&::syscall)},
-      {"aligned_alloc", reinterpret_cast<void*>(&::aligned_alloc)},
-      {"free", reinterpret_cast<void*>(&::free)},
+      {"loopsmith_request_tiles", reinterpret_cast<void*>(&loopsmith_request_tiles)},
       {"memcpy", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},
       {"memmove", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memmove))},
       {"memset", reinterpret_cast<void*>(static_cast<void* (*)(void*, int, size_t)>(&::memset))},
-      ONE(exp), ONE(exp2), ONE(exp10), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(sin), ONE(cos), ONE(tan), ONE(asin),
-      ONE(acos), ONE(atan), ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(erf), ONE(erfc), ONE(cbrt),
-      ONE(tgamma), ONE(lgamma), ONE(floor), ONE(ceil), ONE(trunc), ONE(round), ONE(nearbyint), ONE(rint), ONE(roundeven), ONE(sqrt),
-      TWO(pow), TWO(atan2), TWO(fmod), TWO(hypot), TWO(nextafter), TWO(fmin), TWO(fmax),
+#define EXTERNAL_MATHS(name, arguments) MATHS_##arguments(name),
+#include "ir/externals.def"
       {"__truncdfhf2", reinterpret_cast<void*>(&__truncdfhf2)},
       {"__truncsfhf2", reinterpret_cast<void*>(&__truncsfhf2)},
       {"__extendhfsf2", reinterpret_cast<void*>(&__extendhfsf2)},
       {"ldexp", reinterpret_cast<void*>(static_cast<double (*)(double, int)>(&::ldexp))},
       {"ldexpf", reinterpret_cast<void*>(static_cast<float (*)(float, int)>(&::ldexpf))},
-      {"fma", reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(&::fma))},
-      {"fmaf", reinterpret_cast<void*>(static_cast<float (*)(float, float, float)>(&::fmaf))},
   };
-#undef ONE
-#undef TWO
+#undef MATHS
+#undef MATHS_1
+#undef MATHS_2
+#undef MATHS_3
   return table;
 }
 
@@ -129,7 +128,7 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
     return cannot_load(std::move(failure));
   }
   for (codegen::Interface& interface : interfaces) {
-    auto found = session.lookup({&library}, interface.name);
+    auto found = session.lookup({&library}, codegen::entry_symbol(interface.name, {}));
     if (!found) {
       std::string why = llvm::toString(found.takeError());
       return error(Code::CannotLoadCode).arg("why", code->report.empty() ? why : code->report);

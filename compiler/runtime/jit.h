@@ -63,12 +63,13 @@ class JitModule {
 [[nodiscard]] auto call(const JitFunction& function, std::span<const Value> arguments) -> Status;
 
 /// Random tensors by `seed` for every buffer of an interface, outputs included, since a kernel may read them first.
-/// `sizes` has the values of the shape variables, in their order; scalars are 1.
+/// `sizes` has the values of the shape variables, in their order; scalars are 1. Elements that are indices get values within their range (ir/index_uses.h).
+/// `contents`: for each parameter the tensor to copy in place of random contents, or null; empty: none.
 struct Arguments {
   std::vector<Tensor> tensors;                 // for buffers, in order
   std::vector<Value> values;                   // for all parameters
 };
-[[nodiscard]] auto make_arguments(const codegen::Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill = Fill::Normal)
-    -> Result<Arguments>;
+[[nodiscard]] auto make_arguments(const codegen::Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill = Fill::Normal,
+                                  std::span<const Tensor* const> contents = {}) -> Result<Arguments>;
 
 }  // namespace loopsmith::runtime

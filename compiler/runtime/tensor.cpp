@@ -164,6 +164,13 @@ void Tensor::fill_random(uint64_t seed, Fill fill) {
   }
 }
 
+void Tensor::fill_range(int64_t first, int64_t last, uint64_t seed) {
+  Random random{seed * 0x2545f4914f6cdd1dULL + 0x9e3779b97f4a7c15ULL};
+  if (dtype_.bits < 64) { last = std::min(last, (int64_t(1) << (dtype_.bits - (dtype_.is_int() ? 1 : 0))) - 1); }
+  const uint64_t choices = last >= first ? static_cast<uint64_t>(last - first) + 1 : 1;
+  for (int64_t i = 0, n = count(); i < n; ++i) { set(i, static_cast<double>(first + static_cast<int64_t>((random.next() >> 1U) % choices))); }
+}
+
 auto Tensor::get(int64_t index) const -> double {
   auto at = [&]<class T>(T) { return static_cast<double>(static_cast<const T*>(data_)[index]); };
   if (dtype_.is_float() && dtype_.bits == 32) { return at(float{}); }

@@ -59,6 +59,8 @@ class Tensor {
   template <class T> [[nodiscard]] auto as() const -> std::span<T> { return {static_cast<T*>(data_), static_cast<size_t>(count())}; }
 
   void fill_random(uint64_t seed, Fill fill = Fill::Normal);
+  /// Integers from `first` to `last`, both included; all `first` where that is none.
+  void fill_range(int64_t first, int64_t last, uint64_t seed);
   void fill_zero();
   /// An element by its row-major index, as a double: exact for all types, except for 64-bit integers beyond 2^53.
   [[nodiscard]] auto get(int64_t index) const -> double;

@@ -281,6 +281,15 @@ void loopsmith_workspace_release(void* memory) {
   cache.free.push_back(block);
 }
 
+auto loopsmith_request_tiles() -> int64_t {
+#if defined(__linux__) && defined(__x86_64__)
+  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA): https://docs.kernel.org/arch/x86/xstate.html
+  return ::syscall(SYS_arch_prctl, 0x1023, 18);
+#else
+  return -1;
+#endif
+}
+
 void loopsmith_set_error(const char* text) { loopsmith::runtime::error_text = text; }
 auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t {
   std::string& out = loopsmith::runtime::error_text;

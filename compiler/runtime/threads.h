@@ -47,6 +47,8 @@ auto loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, in
 auto loopsmith_workspace(int64_t bytes) -> void*;
 void loopsmith_workspace_release(void* memory);
 void loopsmith_set_error(const char* text);
+/// Asks the system to let this process use tiles (AMX). 0: it does.
+auto loopsmith_request_tiles() -> int64_t;
 /// The same for texts with "{index}" and "{extent}", which are replaced; transform/check_bounds.h inserts the calls.
 auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t;
 }

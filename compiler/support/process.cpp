@@ -22,8 +22,12 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -174,16 +178,79 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   __builtin_unreachable();
 }
 
-auto child_environment(const std::vector<std::pair<std::string, std::string>>& changes) -> std::vector<std::string> {
+/// Variables of folders, of the terminal and the language, of sanitizers, and our own.
+auto is_harmless_variable(std::string_view name) -> bool {
+  static constexpr std::string_view names[] = {"HOME", "PATH", "TMPDIR", "LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "TZ", "LD_LIBRARY_PATH"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names) || name.starts_with("LOOPSMITH_") || name.starts_with("XDG_") || name.starts_with("LC_") ||
+         name.ends_with("SAN_OPTIONS");
+}
+
+auto child_environment(const ProcessOptions& options) -> std::vector<std::string> {
+  const auto& changes = options.environment;
   std::vector<std::string> texts;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
+    if (options.hides_environment && !is_harmless_variable(name)) { continue; }
     bool replaced = std::any_of(changes.begin(), changes.end(), [&](const auto& change) { return change.first == name; });
     if (!replaced) { texts.emplace_back(text); }
   }
   for (const auto& [name, value] : changes) { texts.push_back(name + "=" + value); }
   return texts;
+}
+
+/// Children of this process that are alive, by their ids.
+class Children {
+ public:
+  static auto instance() -> Children& {
+    static Children* const all = new Children;   // threads may start programs until the process ends
+    return *all;
+  }
+  void add(pid_t pid) {
+    std::lock_guard guard(mutex_);
+    alive_.insert(pid);
+  }
+  void remove(pid_t pid) {
+    std::lock_guard guard(mutex_);
+    alive_.erase(pid);
+  }
+  /// Kills and reaps the children that `Process` did not start: the system gave them to this process when their parent ended.
+  void sweep() {
+    std::lock_guard guard(mutex_);
+    // The children of a killed orphan are orphans next. Programs that start others faster than they are killed end at the limit of rounds.
+    for (int round = 0; round < 100; ++round) {
+      std::vector<pid_t> orphans = adopted();
+      if (orphans.empty()) { return; }
+      for (pid_t orphan : orphans) { ::kill(orphan, SIGKILL); }
+      for (pid_t orphan : orphans) { (void)::waitpid(orphan, nullptr, 0); }
+    }
+  }
+
+ private:
+  /// The children of this process that are not in `alive_`.
+  auto adopted() const -> std::vector<pid_t> {
+    std::vector<pid_t> out;
+    std::error_code problem;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", problem)) {
+      pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid <= 0 || alive_.contains(pid)) { continue; }
+      // "PID (NAME) STATE PARENT ...", where the name may hold anything.
+      std::ifstream file(entry.path() / "stat");
+      std::string text(std::istreambuf_iterator<char>(file), {});
+      size_t end = text.rfind(')');
+      if (end != std::string::npos && end + 4 < text.size() && std::atoi(text.c_str() + end + 4) == ::getpid()) { out.push_back(pid); }
+    }
+    return out;
+  }
+  std::mutex mutex_;
+  std::set<pid_t> alive_;
+};
+
+/// Makes this process the parent of programs that its children leave behind.
+void adopt_orphans() {
+#ifdef __linux__
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+#endif
 }
 
 /// A descriptor out of the way of 0, 1 and 2, for programs that were started with one of those closed.
@@ -265,7 +332,7 @@ struct ProcessStarter {
     if (!options.directory.empty()) { plan.directory = options.directory.c_str(); }
     for (const std::string& argument : options.argv) { plan.argv.push_back(const_cast<char*>(argument.c_str())); }
     plan.argv.push_back(nullptr);
-    plan.environment_texts = child_environment(options.environment);
+    plan.environment_texts = child_environment(options);
     for (const std::string& text : plan.environment_texts) { plan.environment.push_back(const_cast<char*>(text.c_str())); }
     plan.environment.push_back(nullptr);
 
@@ -305,11 +372,14 @@ struct ProcessStarter {
     }
 
     int reason = 0;
+    process.sweeps_ = options.sweeps;
+    if (options.sweeps) { adopt_orphans(); }
     bool tried = StarterThread::run([&] {
       pid_t child = ::fork();
       if (child == 0) { become(plan); }
       reason = child < 0 ? errno : 0;
       process.pid_ = child;
+      if (child > 0) { Children::instance().add(child); }
     });
     if (!tried) { reason = EAGAIN; }
     close_childs_ends();
@@ -331,7 +401,7 @@ auto Process::start(const ProcessOptions& options) -> Result<Process> { return P
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), input_(std::exchange(other.input_, -1)),
-      output_(std::exchange(other.output_, -1)), error_(std::exchange(other.error_, -1)), exit_(other.exit_),
+      output_(std::exchange(other.output_, -1)), error_(std::exchange(other.error_, -1)), sweeps_(other.sweeps_), exit_(other.exit_),
       buffer_(std::move(other.buffer_)) {}
 
 auto Process::operator=(Process&& other) noexcept -> Process& {
@@ -439,6 +509,8 @@ auto Process::poll_exit() -> std::optional<ExitStatus> {
   pid_t got = 0;
   do { got = ::wait4(pid_, &status, 0, &usage); } while (got < 0 && errno == EINTR);
   exit_ = got == pid_ ? exit_status(status, usage) : ExitStatus{.code = 127};
+  Children::instance().remove(pid_);
+  if (sweeps_) { Children::instance().sweep(); }
   return exit_;
 }
 
@@ -580,8 +652,24 @@ auto signal_name(int signal) -> std::string {
   }
 }
 
+auto address_space_for(uint64_t bytes) -> std::optional<uint64_t> {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return std::nullopt;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return std::nullopt;
+#endif
+#endif
+  // A thread has a stack of 8 MiB, and glibc reserves 128 MiB for its allocations.
+  constexpr uint64_t own = 1ULL << 30U, of_thread = 136ULL << 20U;
+  return bytes + own + of_thread * std::max(1U, std::thread::hardware_concurrency());
+}
+
 auto ExitStatus::describe() const -> std::string {
   if (signal == 0) { return fmt::format("exited with status {}", code); }
+#ifdef SIGSYS
+  if (signal == SIGSYS) { return "was ended by the system: it asked for what programs may not do (a process, a connection, a signal to others)"; }
+#endif
   return fmt::format("was killed by signal {} ({})", signal, signal_name(signal));
 }
 

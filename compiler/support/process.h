@@ -37,6 +37,10 @@ struct ProcessLimits {
   std::optional<uint64_t> stack = {};          // bytes of the main thread's stack
 };
 
+/// The limit of address space for a copy of this program that may use `bytes` for data: its code, the stacks of its threads and the C library's
+/// reserves come on top. None for programs with sanitizers, which map terabytes.
+[[nodiscard]] auto address_space_for(uint64_t bytes) -> std::optional<uint64_t>;
+
 enum class Stream : uint8_t { Pipe, Null, Inherit };
 
 struct ProcessOptions {
@@ -44,6 +48,10 @@ struct ProcessOptions {
   std::vector<std::string> argv = {};
   /// Variables added to this process's environment; a variable of the same name is replaced.
   std::vector<std::pair<std::string, std::string>> environment = {};
+  /// Of this process's variables, a child that runs programs of others gets only those that say where folders are and how text looks. Secrets stay here.
+  bool hides_environment = false;
+  /// Programs that the child moved out of its group are killed, too, when its end is noticed. For processes that start children by this file alone.
+  bool sweeps = false;
   std::string directory = {};  // empty: this process's
   ProcessLimits limits = {};
   Stream standard_input = Stream::Pipe;
@@ -120,6 +128,7 @@ class Process {
   int input_ = -1;
   int output_ = -1;
   int error_ = -1;
+  bool sweeps_ = false;
   std::optional<ExitStatus> exit_;
   std::string buffer_;  // read from output_, not yet handed out
 };

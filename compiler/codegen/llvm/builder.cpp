@@ -112,6 +112,7 @@ void ModuleBuilder::close_entry(llvm::BasicBlock* first) {
 void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol) {
   function_name_ = symbol;
   threads_.clear();
+  sizes_.clear();
   noalias_ = true;
   if (const Attr* attr = find_attr(func->attrs, "tir.noalias"); attr != nullptr && attr->expr()) { noalias_ = !is_zero(attr->expr()); }
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
@@ -157,6 +158,10 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
       arg->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(llvm::PowerOf2Ceil(slots[i].alignment))));
     }
   }
+  for (const auto& [param, buffer] : func->buffer_map) {
+    std::vector<Expr> dims(buffer->shape.begin(), buffer->shape.end());
+    sizes_[buffer->data.get()] = sizes_[param.get()] = {std::move(dims), static_cast<uint64_t>(buffer->dtype.element_bytes()) * buffer->dtype.lanes};
+  }
   // The handle of a buffer parameter is also its data variable.
   for (const auto& [param, buffer] : func->buffer_map) {
     if (auto found = frame_.vars.find(buffer->data.get()); found != frame_.vars.end()) { frame_.vars.emplace(param.get(), Binding(found->second)); }
@@ -170,7 +175,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
     return;
   }
 
-  auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, symbol, module_);
+  auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, entry_symbol(symbol, options_), module_);
   set_attributes(*entry);
   enter_function(*entry, func->origin);
   if (options_.hidden) { entry->setVisibility(llvm::GlobalValue::HiddenVisibility); }

@@ -207,13 +207,19 @@ class ModuleBuilder {
   auto call(const Call& node) -> llvm::Value*;
   /// A function of libm, lane by lane.
   auto libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value*;
-  auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;
+  /// A function of C by its name (externals.cpp).
+  auto external(const std::string& name, const Call& node) -> llvm::Value*;
+  auto memory_function(const std::string& name, const Call& node) -> llvm::Value*;
+  auto memory_behind(const Expr& pointer) -> const VarNode*;
+  auto size_of_memory(const VarNode& memory) -> llvm::Value*;
+  auto is_inside(const Expr& pointer, llvm::Value* at, llvm::Value* bytes) -> llvm::Value*;
   /// An instruction of the target by its LLVM name (instructions.cpp).
   auto machine_instruction(const Call& node) -> llvm::Value*;
   // -- tile registers (tiles.cpp)
   auto tile_argument(const Expr& argument, const std::string& instruction, Origin where) -> llvm::Value*;
   void allocate_tiles(const Allocate& node, uint64_t bytes);
   auto prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock*;
+  auto request_tiles() -> llvm::Value*;
 
   // -- mathematics of our own (maths.cpp), on float and vectors of float
   auto polynomial(llvm::Value* x, std::initializer_list<double> highest_first) -> llvm::Value*;
@@ -241,6 +247,8 @@ class ModuleBuilder {
   Frame frame_;
   std::string function_name_;
   bool noalias_ = true;
+  struct Extents { std::vector<Expr> dims; uint64_t element; };
+  std::unordered_map<const VarNode*, Extents> sizes_;   // of the memory that parameters and allocations of this function have
   std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction
   int depth_ = 0;
   int bodies_ = 0;                         // the number of parallel bodies so far, for their names

@@ -49,7 +49,7 @@ class CallBuilder {
     if (op_ == "ret") { return apply({"ret", 0, 1, &CallBuilder::ret}); }
     if (is_short_real(type_) && !node_.args.empty() && is_short_real(node_.args[0].dtype())) { return through_wider_real(); }
     if (const Row* row = find(functions)) { return apply(*row); }
-    if (type_.is_integral() && !type_.is_bool() && (op_ == "abs" || op_ == "fabs")) { return apply({op_, 1, 1, &CallBuilder::integer_magnitude}); }
+    if (type_.is_integral() && !type_.is_bool() && (op_ == "abs" || op_ == "fabs")) { return apply({op_, 1, 1, &CallBuilder::integer_magnitude, llvm::Intrinsic::not_intrinsic, Takes::SameType}); }
     if (type_.is_bool() && (op_ == "isnan" || op_ == "isinf" || op_ == "isfinite")) { return apply({op_, 1, 1, &CallBuilder::classify}); }
     if (!type_.is_float()) { return no_code_for_type(); }
     if (const Row* row = find(real_functions)) { return apply(*row); }
@@ -62,12 +62,16 @@ class CallBuilder {
  private:
   using Value = llvm::Value*;
 
+  /// The types of the arguments of a row.
+  enum class Takes : uint8_t { Any, Integers, SameIntegers, SameType, FirstOfSameType };
+
   /// An intrinsic with the fewest and most arguments that it takes. `id` is LLVM's intrinsic where that is all there is to do.
   struct Row {
     std::string_view op;
     size_t fewest, most;
     Value (CallBuilder::*emit)();
     llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+    Takes takes = Takes::Any;
   };
   static constexpr size_t any = SIZE_MAX;
   static const Row forms[19];
@@ -89,8 +93,24 @@ class CallBuilder {
     if (given < row.fewest || given > row.most) {
       return wrong(fmt::format("it takes {}{}, {} are given", row.most == any ? "at least " : "", count_text(static_cast<int64_t>(row.fewest), "argument"), given));
     }
+    if (const char* why = takes_other_types(row.takes)) { return wrong(why); }
     id_ = row.id;
     return (this->*row.emit)();
+  }
+
+  /// The reason against arguments of these types; null: they fit. LLVM crashes at an instruction with operands of other types.
+  [[nodiscard]] auto takes_other_types(Takes takes) const -> const char* {
+    if (takes == Takes::Any) { return nullptr; }
+    for (const Expr& arg : node_.args) {
+      DataType t = arg.dtype();
+      if (takes == Takes::Integers && (!t.is_integral() || !type_.is_integral())) { return "it takes and returns integers"; }
+      if (takes == Takes::SameIntegers && (!t.is_integral() || t.element() != type_.element())) { return "it takes and returns integers of one type"; }
+      if (takes == Takes::SameType && t.element() != type_.element()) { return "its arguments must have the type of its result"; }
+      if (takes == Takes::FirstOfSameType && &arg == &node_.args[0] && t.element() != type_.element()) { return "its first argument must have the type of its result"; }
+      if (takes == Takes::FirstOfSameType && &arg != &node_.args[0] && !t.is_integral()) { return "its second argument must be an integer"; }
+      if (t.lanes != 1 && t.lanes != type_.lanes) { return "its arguments must have as many lanes as its result"; }
+    }
+    return nullptr;
   }
 
   [[nodiscard]] auto refusal() const -> const char* {
@@ -144,7 +164,7 @@ class CallBuilder {
 
   auto external() -> Value {
     const auto* name = node_.args[0].as<StringImm>();
-    return name != nullptr ? b_.external(name->value, node_, 1) : wrong("its first argument is not the name of a function");
+    return name != nullptr ? b_.external(name->value, node_) : wrong("its first argument is not the name of a function");
   }
 
   auto packed() -> Value {
@@ -198,11 +218,15 @@ class CallBuilder {
   auto reinterpret() -> Value {
     llvm::Type* type = b_.type_of(type_);
     if (has_failed()) { return nullptr; }
+    if (type_.is_handle() != node_.args[0].dtype().is_handle() || type_.is_void()) { return wrong("a pointer is no number"); }
     if (type->getPrimitiveSizeInBits() != args_[0]->getType()->getPrimitiveSizeInBits()) { return wrong("the types differ in size"); }
     return ir_.CreateBitCast(args_[0], type);
   }
 
   auto ret() -> Value {
+    if (!args_.empty() && (!node_.args[0].dtype().is_integral() || node_.args[0].dtype().is_vector())) {
+      return wrong(fmt::format("a compiled function returns a status, not a value of type `{}`: write the result into a buffer", node_.args[0].dtype().str()));
+    }
     b_.stop_with(args_.empty() ? nothing() : ir_.CreateIntCast(args_[0], ir_.getInt32Ty(), true));
     ir_.SetInsertPoint(llvm::BasicBlock::Create(b_.context_, "unreached", b_.frame_.function));
     return nothing();
@@ -259,7 +283,7 @@ class CallBuilder {
   }
 
   auto max_or_min() -> Value { return b_.arithmetic(op_ == "max" ? NodeKind::Max : NodeKind::Min, args_[0], args_[1], type_, false, false); }
-  auto popcount() -> Value { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, args_[0]); }
+  auto popcount() -> Value { return ir_.CreateZExtOrTrunc(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, args_[0]), b_.type_of(type_)); }
   auto leading_zeros() -> Value {
     Value zeros = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, args_[0], ir_.getInt1(false));
     return ir_.CreateZExtOrTrunc(zeros, b_.type_of(type_));
@@ -267,6 +291,12 @@ class CallBuilder {
 
   /// `type_.lanes` lanes of the arguments, in order, from the given one on.
   auto lanes_from(int first) -> Value {
+    int given = 0;
+    for (const Expr& arg : node_.args) {
+      if (arg.dtype().is_scalar() || arg.dtype().element() != type_.element() || arg.dtype() != node_.args[0].dtype()) { return wrong("its arguments are not vectors of the result's type"); }
+      given += arg.dtype().lanes;
+    }
+    if (type_.is_scalar() || first + type_.lanes > given) { return wrong(fmt::format("its result has {} lanes, and its arguments have {}", type_.lanes, given)); }
     std::vector<int> lanes;
     for (int i = 0; i < type_.lanes; ++i) { lanes.push_back(first + i); }
     return args_.size() == 2 ? ir_.CreateShuffleVector(args_[0], args_[1], lanes) : ir_.CreateShuffleVector(args_[0], lanes);
@@ -353,51 +383,51 @@ const CallBuilder::Row CallBuilder::forms[] = {
 };
 
 const CallBuilder::Row CallBuilder::functions[] = {
-    {"bitwise_and", 2, 2, &CallBuilder::bitwise_and},
-    {"bitwise_or", 2, 2, &CallBuilder::bitwise_or},
-    {"bitwise_xor", 2, 2, &CallBuilder::bitwise_xor},
-    {"bitwise_not", 1, 1, &CallBuilder::bitwise_not},
-    {"shift_left", 2, 2, &CallBuilder::shift},
-    {"shift_right", 2, 2, &CallBuilder::shift},
-    {"q_multiply_shift", 4, 4, &CallBuilder::multiply_shift},
-    {"q_multiply_shift_per_axis", 7, 7, &CallBuilder::multiply_shift_per_axis},
-    {"max", 2, 2, &CallBuilder::max_or_min},
-    {"min", 2, 2, &CallBuilder::max_or_min},
-    {"popcount", 1, 1, &CallBuilder::popcount},
-    {"clz", 1, 1, &CallBuilder::leading_zeros},
+    {"bitwise_and", 2, 2, &CallBuilder::bitwise_and, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"bitwise_or", 2, 2, &CallBuilder::bitwise_or, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"bitwise_xor", 2, 2, &CallBuilder::bitwise_xor, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"bitwise_not", 1, 1, &CallBuilder::bitwise_not, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"shift_left", 2, 2, &CallBuilder::shift, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"shift_right", 2, 2, &CallBuilder::shift, llvm::Intrinsic::not_intrinsic, Takes::SameIntegers},
+    {"q_multiply_shift", 4, 4, &CallBuilder::multiply_shift, llvm::Intrinsic::not_intrinsic, Takes::Integers},
+    {"q_multiply_shift_per_axis", 7, 7, &CallBuilder::multiply_shift_per_axis, llvm::Intrinsic::not_intrinsic, Takes::Integers},
+    {"max", 2, 2, &CallBuilder::max_or_min, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"min", 2, 2, &CallBuilder::max_or_min, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"popcount", 1, 1, &CallBuilder::popcount, llvm::Intrinsic::not_intrinsic, Takes::Integers},
+    {"clz", 1, 1, &CallBuilder::leading_zeros, llvm::Intrinsic::not_intrinsic, Takes::Integers},
     {"vectorlow", 1, 1, &CallBuilder::low_lanes},
     {"vectorhigh", 1, 1, &CallBuilder::high_lanes},
     {"vectorcombine", 2, 2, &CallBuilder::low_lanes},
 };
 
 const CallBuilder::Row CallBuilder::real_functions[] = {
-    {"sqrt", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::sqrt},
-    {"floor", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::floor},
-    {"ceil", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::ceil},
-    {"trunc", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::trunc},
-    {"round", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::round},
-    {"nearbyint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::nearbyint},
-    {"rint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::rint},
-    {"roundeven", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::roundeven},
-    {"abs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs},
-    {"fabs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs},
-    {"rsqrt", 1, 1, &CallBuilder::reciprocal_root},
-    {"copysign", 2, 2, &CallBuilder::copysign},
-    {"fma", 3, 3, &CallBuilder::fused_multiply_add},
-    {"ldexp", 2, 2, &CallBuilder::ldexp},
+    {"sqrt", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::sqrt, Takes::SameType},
+    {"floor", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::floor, Takes::SameType},
+    {"ceil", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::ceil, Takes::SameType},
+    {"trunc", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::trunc, Takes::SameType},
+    {"round", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::round, Takes::SameType},
+    {"nearbyint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::nearbyint, Takes::SameType},
+    {"rint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::rint, Takes::SameType},
+    {"roundeven", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::roundeven, Takes::SameType},
+    {"abs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs, Takes::SameType},
+    {"fabs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs, Takes::SameType},
+    {"rsqrt", 1, 1, &CallBuilder::reciprocal_root, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"copysign", 2, 2, &CallBuilder::copysign, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"fma", 3, 3, &CallBuilder::fused_multiply_add, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"ldexp", 2, 2, &CallBuilder::ldexp, llvm::Intrinsic::not_intrinsic, Takes::FirstOfSameType},
 };
 
 const CallBuilder::Row CallBuilder::float_functions[] = {
-    {"exp", 1, 1, &CallBuilder::own_exp},
-    {"log", 1, 1, &CallBuilder::own_log},
-    {"tanh", 1, 1, &CallBuilder::own_tanh},
-    {"sigmoid", 1, 1, &CallBuilder::own_sigmoid},
-    {"erf", 1, 1, &CallBuilder::own_erf},
+    {"exp", 1, 1, &CallBuilder::own_exp, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"log", 1, 1, &CallBuilder::own_log, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"tanh", 1, 1, &CallBuilder::own_tanh, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"sigmoid", 1, 1, &CallBuilder::own_sigmoid, llvm::Intrinsic::not_intrinsic, Takes::SameType},
+    {"erf", 1, 1, &CallBuilder::own_erf, llvm::Intrinsic::not_intrinsic, Takes::SameType},
 };
 
-#define LIBRARY(name, count) {name, count, count, &CallBuilder::library}
+#define LIBRARY(name, count) {name, count, count, &CallBuilder::library, llvm::Intrinsic::not_intrinsic, Takes::SameType}
 const CallBuilder::Row CallBuilder::library_functions[] = {
-    {"sigmoid", 1, 1, &CallBuilder::sigmoid},
+    {"sigmoid", 1, 1, &CallBuilder::sigmoid, llvm::Intrinsic::not_intrinsic, Takes::SameType},
     LIBRARY("exp", 1), LIBRARY("exp2", 1), LIBRARY("exp10", 1), LIBRARY("expm1", 1), LIBRARY("log", 1), LIBRARY("log2", 1), LIBRARY("log10", 1), LIBRARY("log1p", 1),
     LIBRARY("sin", 1), LIBRARY("cos", 1), LIBRARY("tan", 1), LIBRARY("asin", 1), LIBRARY("acos", 1), LIBRARY("atan", 1), LIBRARY("sinh", 1), LIBRARY("cosh", 1),
     LIBRARY("tanh", 1), LIBRARY("asinh", 1), LIBRARY("acosh", 1), LIBRARY("atanh", 1), LIBRARY("erf", 1), LIBRARY("erfc", 1), LIBRARY("cbrt", 1), LIBRARY("tgamma", 1),
@@ -424,20 +454,6 @@ auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vecto
     out = ir_.CreateInsertElement(out, ir_.CreateCall(callee, lane), i);
   }
   return out;
-}
-
-auto ModuleBuilder::external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value* {
-  std::vector<llvm::Value*> args;
-  std::vector<llvm::Type*> types;
-  for (size_t i = first_arg; i < node.args.size(); ++i) {
-    args.push_back(eval(node.args[i]));
-    if (failure_) { return nullptr; }
-    types.push_back(args.back()->getType());
-  }
-  llvm::Type* result = node.dtype.is_void() ? ir_.getVoidTy() : type_of(node.dtype);
-  if (failure_) { return nullptr; }
-  llvm::Value* out = ir_.CreateCall(module_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), args);
-  return node.dtype.is_void() ? ir_.getInt32(0) : out;
 }
 
 }  // namespace loopsmith::codegen

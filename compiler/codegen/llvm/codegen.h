@@ -53,6 +53,10 @@ struct CodegenOptions {
 [[nodiscard]] auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options = {})
     -> Result<std::string>;
 
+/// The symbol of a compiled function: in this process, and for names that C has, "loopsmith_kernel_NAME", so that the code's own calls of C functions
+/// do not reach a kernel.
+[[nodiscard]] auto entry_symbol(const std::string& name, const CodegenOptions& options) -> std::string;
+
 /// A member of a static library. `archive` makes the library (`ar`), with an index; the same members give the same bytes.
 struct ArchiveMember {
   std::string name;

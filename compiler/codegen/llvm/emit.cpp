@@ -1,5 +1,5 @@
-// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; otherwise LLVM
-// prints them and exits.
+// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; otherwise LLVM prints them and exits. Where LLVM aborts or
+// crashes all the same, its crash recovery brings the thread back here: memory of that attempt is lost, and the answer is a diagnostic.
 #include <fmt/format.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -9,10 +9,15 @@
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Support/CrashRecoveryContext.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
 
 #include "codegen/llvm/builder.h"
 #include "codegen/llvm/machine.h"
@@ -49,9 +54,7 @@ auto add_passes(llvm::LLVMTargetMachine& machine, llvm::legacy::PassManager& pas
   return !machine.addAsmPrinter(passes, out, nullptr, type, info->getMMI().getContext()) && (passes.add(llvm::createFreeMachineFunctionPass()), true);
 }
 
-}  // namespace
-
-auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options) -> Result<std::string> {
+auto emit_unguarded(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options) -> Result<std::string> {
   LOOPSMITH_TRY(machine, machine_for(target, options));
   llvm::LLVMContext context;
   context.setDiscardValueNames(kind != EmitKind::LlvmIR);
@@ -70,20 +73,21 @@ auto emit(const IRModule& module, const target::Target& target, EmitKind kind, c
   made.setDataLayout(machine->createDataLayout());
   made.setPICLevel(llvm::PICLevel::BigPIC);
   ModuleBuilder builder(context, made, *machine, target, options);
+  std::unordered_set<std::string> symbols;
   for (const auto& [function, func] : module->functions) {
-    builder.add_function(func, symbol_of(function, func));
+    std::string symbol = symbol_of(function, func);
+    if (!symbols.insert(entry_symbol(symbol, options)).second) { return error(Code::KernelTwice, func->origin).arg("name", symbol); }
+    builder.add_function(func, symbol);
     if (builder.failure()) { return *builder.failure(); }
   }
   builder.end_debug_info();
   machine->Options.MCOptions.AsmVerbose = options.locate != nullptr;
   auto failed = [&](std::string why) { return error(Code::LlvmFailed).arg("function", name).arg("why", why); };
-#ifdef LOOPSMITH_CHECKED
   {
     std::string why;
     llvm::raw_string_ostream stream(why);
     if (llvm::verifyModule(made, &stream)) { return failed(why); }
   }
-#endif
   LOOPSMITH_CHECK(run_passes(made, *machine, opt_level(target, options), options.passes));
   std::string out;
   if (kind == EmitKind::LlvmIR) {
@@ -101,6 +105,66 @@ auto emit(const IRModule& module, const target::Target& target, EmitKind kind, c
   }
   if (!complaints.empty()) { return failed(complaints); }
   return out;
+}
+
+/// Catches LLVM's fatal errors and crashes in the calling thread.
+class Recovery {
+ public:
+  Recovery() {
+    std::lock_guard guard(mutex);
+    if (users++ == 0) {
+      llvm::CrashRecoveryContext::Enable();
+      llvm::install_fatal_error_handler(on_fatal_error);
+    }
+  }
+  ~Recovery() {
+    std::lock_guard guard(mutex);
+    if (--users == 0) {
+      llvm::remove_fatal_error_handler();
+      llvm::CrashRecoveryContext::Disable();
+    }
+  }
+  Recovery(const Recovery&) = delete;
+  auto operator=(const Recovery&) -> Recovery& = delete;
+
+  /// False where LLVM gave up.
+  auto run(llvm::function_ref<void()> work) -> bool {
+    fatal_error().clear();
+    return context_.RunSafely(work);
+  }
+  [[nodiscard]] auto why() const -> std::string { return fatal_error().empty() ? "it crashed" : fatal_error(); }
+
+ private:
+  static auto fatal_error() -> std::string& {
+    thread_local std::string text;
+    return text;
+  }
+  static void on_fatal_error(void*, const char* reason, bool) {
+    fatal_error() = reason;
+    if (llvm::CrashRecoveryContext* context = llvm::CrashRecoveryContext::GetCurrent()) { context->HandleExit(1); }
+  }
+  static inline std::mutex mutex;
+  static inline int users = 0;
+  llvm::CrashRecoveryContext context_;
+};
+
+}  // namespace
+
+auto entry_symbol(const std::string& name, const CodegenOptions& options) -> std::string {
+  bool is_inner = !options.hosted && name.starts_with(inner_symbol(""));
+  return !is_inner && (options.hosted || is_c_library_name(name)) ? inner_symbol(name) : name;
+}
+
+auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options) -> Result<std::string> {
+  Recovery recovery;
+  auto* answer = new Result<std::string>(Diagnostics{});
+  std::unique_ptr<Result<std::string>> kept(answer);
+  if (recovery.run([&] { *answer = emit_unguarded(module, target, kind, options); })) { return std::move(*answer); }
+  // The answer may be half written.
+  (void)kept.release();
+  forget_machine();
+  std::string name = module->functions.empty() ? std::string("module") : symbol_of(module->functions[0].first, module->functions[0].second);
+  return error(Code::LlvmFailed).arg("function", name).arg("why", recovery.why());
 }
 
 }  // namespace loopsmith::codegen

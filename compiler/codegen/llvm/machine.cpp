@@ -53,6 +53,16 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   return found;
 }
 
+/// A processor of 32 bits for a machine of 64, at which LLVM aborts; empty: it fits.
+auto wrong_width(const target::Target& target, const llvm::Target& found) -> std::string {
+  auto architecture = target.architecture();
+  if (architecture != target::Architecture::X86_64 && architecture != target::Architecture::RiscV64) { return {}; }
+  std::string cpu = target.cpu;
+  if (cpu.empty() || cpu == "generic") { cpu = architecture == target::Architecture::X86_64 ? "x86-64" : "generic-rv64"; }
+  std::unique_ptr<llvm::MCSubtargetInfo> info(found.createMCSubtargetInfo(triple_of(target), cpu, fmt::format("{}", fmt::join(target.features, ","))));
+  return info && info->checkFeatures("+64bit") ? std::string() : fmt::format("`{}` has 32 bits, and `{}` is a machine of 64", cpu, triple_of(target));
+}
+
 auto check_names(const target::Target& target, const llvm::Target& found) -> Status {
   std::unique_ptr<llvm::MCSubtargetInfo> info(found.createMCSubtargetInfo(triple_of(target), "", ""));
   if (!info) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM has no description of it"); }
@@ -73,6 +83,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     if (std::string close = similar(name, names); !close.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", close)); }
     return out;
   }
+  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("why", why); }
   return ok();
 }
 
@@ -110,14 +121,25 @@ auto opt_level(const target::Target& target, const CodegenOptions& options) -> i
   return target.opt_level >= 0 ? target.opt_level : 2;
 }
 
-auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*> {
-  struct Kept {
-    target::Target target;
-    bool contract = false;
-    int level = -1;
-    std::unique_ptr<llvm::TargetMachine> machine;
-  };
+namespace {
+
+struct Kept {
+  target::Target target;
+  bool contract = false;
+  int level = -1;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+auto kept_machine() -> Kept& {
   thread_local Kept kept;
+  return kept;
+}
+
+}  // namespace
+
+void forget_machine() { (void)kept_machine().machine.release(); }
+
+auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*> {
+  Kept& kept = kept_machine();
   const int level = opt_level(target, options);
   if (kept.machine && kept.target == target && kept.contract == options.contract && kept.level == level) { return kept.machine.get(); }
   LOOPSMITH_TRY(found, find_target(target));

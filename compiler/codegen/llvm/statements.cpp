@@ -459,21 +459,21 @@ void ModuleBuilder::fence_streams(llvm::Function& function) {
 
 /// Sets the error text of the function before it stops. In programs without the support code the weak symbol is null, and the text is dropped.
 void ModuleBuilder::emit_error_text(const std::string& text) {
-  llvm::FunctionCallee tell = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
+  llvm::FunctionCallee set_error = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
   llvm::Value* message = constant_string(text);
   if (options_.hosted) {
-    ir_.CreateCall(tell, {message});
+    ir_.CreateCall(set_error, {message});
     return;
   }
-  auto* callee = llvm::cast<llvm::Function>(tell.getCallee());
+  auto* callee = llvm::cast<llvm::Function>(set_error.getCallee());
   callee->setLinkage(llvm::Function::ExternalWeakLinkage);
-  auto* can = llvm::BasicBlock::Create(context_, "tell", frame_.function);
-  auto* told = llvm::BasicBlock::Create(context_, "told", frame_.function);
-  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), can, told);
-  ir_.SetInsertPoint(can);
-  ir_.CreateCall(tell, {message});
-  ir_.CreateBr(told);
-  ir_.SetInsertPoint(told);
+  auto* has_support = llvm::BasicBlock::Create(context_, "set.error", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, "error.set", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), has_support, after);
+  ir_.SetInsertPoint(has_support);
+  ir_.CreateCall(set_error, {message});
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
 }
 
 /// Releases all workspaces and returns; the builder then has no insertion point.
@@ -507,6 +507,7 @@ void ModuleBuilder::release_workspaces(size_t keep) {
 
 void ModuleBuilder::emit_allocate(const Allocate& node) {
   uint64_t element = static_cast<uint64_t>(node.dtype.element_bytes()) * node.dtype.lanes;
+  sizes_[node.data.get()] = {{node.extents.begin(), node.extents.end()}, element};
   bool constant = true;
   uint64_t count = 1;
   for (const Expr& extent : node.extents) {
@@ -587,6 +588,7 @@ void ModuleBuilder::emit_allocate_const(const AllocateConst& node) {
   auto* data = llvm::ConstantDataArray::getString(context_, node.bytes, false);
   auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, node.data->name.str());
   global->setAlignment(llvm::Align(64));
+  sizes_[node.data.get()] = {{}, node.bytes.size()};
   frame_.vars[node.data.get()] = Binding{global, nullptr};
   frame_.disjoint.insert(node.data.get());
   emit(node.body);

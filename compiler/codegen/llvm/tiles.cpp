@@ -132,9 +132,17 @@ void ModuleBuilder::allocate_tiles(const Allocate& node, uint64_t bytes) {
   frame_.tile_buffers.erase(node.data.get());
 }
 
+/// Asks the system for the use of tiles; 0: granted. In this process the runtime has a function for it. Code for others has libc alone.
+auto ModuleBuilder::request_tiles() -> llvm::Value* {
+  llvm::Type* i64 = ir_.getInt64Ty();
+  if (options_.hosted) { return ir_.CreateCall(declare("loopsmith_request_tiles", i64, {})); }
+  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA): https://docs.kernel.org/arch/x86/xstate.html
+  llvm::FunctionCallee request = module_.getOrInsertFunction("syscall", llvm::FunctionType::get(i64, {i64}, true));
+  return ir_.CreateCall(request, {ir_.getInt64(158), ir_.getInt64(0x1023), ir_.getInt64(18)});
+}
+
 /// At the beginning of a function that uses tiles: requests permission and sets their shapes; at its end: releases them. Returns the block to go on in.
 auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* {
-  llvm::Type* i64 = ir_.getInt64Ty();
   llvm::Function* function = frame_.function;
   llvm::GlobalVariable* asked = module_.getGlobalVariable("tiles.granted", true);
   llvm::GlobalVariable* shape = module_.getGlobalVariable("tiles.shape", true);
@@ -171,9 +179,7 @@ auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* 
   auto* ready = llvm::BasicBlock::Create(context_, "tiles.ready", function);
   ir_.CreateCondBr(ir_.CreateICmpNE(ir_.CreateLoad(ir_.getInt8Ty(), asked), ir_.getInt8(0)), ready, ask);
   ir_.SetInsertPoint(ask);
-  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA): https://docs.kernel.org/arch/x86/xstate.html
-  llvm::FunctionCallee request = module_.getOrInsertFunction("syscall", llvm::FunctionType::get(i64, {i64}, true));
-  llvm::Value* status = ir_.CreateCall(request, {ir_.getInt64(158), ir_.getInt64(0x1023), ir_.getInt64(18)});
+  llvm::Value* status = request_tiles();
   ir_.CreateCondBr(ir_.CreateICmpEQ(status, ir_.getInt64(0)), granted, refused);
   ir_.SetInsertPoint(refused);
   emit_error_text("the system does not let this process use tiles (AMX), or the processor has none");

@@ -37,6 +37,8 @@ const Usage usage{
                 {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data in each call) or cold"},
                 {.name = "--blocks", .value = "N", .help = "blocks of calls for each version; the default is 15"},
                 check_bounds_option,
+                execution_time_option,
+                memory_option,
                 {.name = "--profile", .help = "also the time of each loop, in a measurement of its own"},
                 {.name = "--depth", .value = "N", .help = "the depth of the loops that `--profile` times; the default is 3"},
                 {.name = "--counters", .help = "counts of the processor and the system per call: cycles, instructions, misses, page faults"},
@@ -124,6 +126,13 @@ auto verdict_name(runtime::Speeds::Verdict verdict) -> const char* {
   return "";
 }
 
+auto bench_confined(const std::vector<const runtime::JitFunction*>& functions, const std::vector<int64_t>& sizes, const runtime::BenchOptions& options)
+    -> Result<std::vector<runtime::Measurement>> {
+  Result<std::vector<runtime::Measurement>> measured = std::vector<runtime::Measurement>();
+  confined([&] { measured = runtime::bench_interleaved(functions, sizes, options); });
+  return measured;
+}
+
 /// Tests the comparison: compiles one program twice and compares the two, again and again. Each "faster" or "slower" is a false alarm. Fails where more
 /// than one comparison in twenty is one.
 auto compare_with_itself(const Selection& selection, const Locate& checks, const std::vector<int64_t>& sizes, const runtime::BenchOptions& options, int64_t times, bool is_json) -> Result<int> {
@@ -139,7 +148,7 @@ auto compare_with_itself(const Selection& selection, const Locate& checks, const
       LOOPSMITH_TRY(function, module.find(symbol_of(selection)));
       functions.push_back(function);
     }
-    LOOPSMITH_TRY(measured, runtime::bench_interleaved(functions, sizes, options));
+    LOOPSMITH_TRY(measured, bench_confined(functions, sizes, options));
     ++counts[static_cast<size_t>(runtime::compare(measured[0], measured[1]).verdict)];
   }
   double same = static_cast<double>(counts[0]) / static_cast<double>(times);
@@ -165,7 +174,9 @@ auto now_text() -> std::string {
 auto bench(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
-  return run_apart("bench", "--bench", args);
+  auto limits = read_limits("bench", std::get<Arguments>(read));
+  if (const int* status = std::get_if<int>(&limits)) { return *status; }
+  return run_apart("bench", "--bench", args, std::get<ExecutionLimits>(limits));
 }
 
 namespace {
@@ -217,7 +228,7 @@ auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
 auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<std::vector<Row>, int> {
   std::vector<Row> rows;
   for (const std::string& name : arguments.all("--with")) {
-    auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true}, reporter);
+    auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true, .needs_function = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
     rows.push_back({name, std::move(std::get<Selection>(picked)), {}});
   }
@@ -225,7 +236,7 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
   Row plain;
   plain.name = "plain";
   if (rows.empty()) {
-    auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+    auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
     plain.selection = std::move(std::get<Selection>(picked));
   } else {
@@ -287,7 +298,9 @@ void print_row(const Timed& timed, size_t i, double least) {
 
 /// The time of each loop, from a measurement of its own.
 auto show_loops(const Row& row, const std::vector<int64_t>& sizes, int depth, bool is_json) -> Status {
-  LOOPSMITH_TRY(times, loop_times(row.selection, sizes, depth));
+  Result<std::vector<LoopTimeRow>> timed = std::vector<LoopTimeRow>();
+  confined([&] { timed = loop_times(row.selection, sizes, depth); });
+  LOOPSMITH_TRY(times, std::move(timed));
   double whole = 0;
   for (const LoopTimeRow& t : times) { whole += t.depth == 1 ? t.seconds : 0; }
   if (!is_json) { fmt::print("loops of {}, in a measurement of their own:\n", row.name); }
@@ -324,7 +337,8 @@ auto check_history(const Timed& timed, const std::vector<nlohmann::json>& lines,
 }
 
 /// Measures and reports; false: `--check` failed.
-auto measure(std::vector<Row>& rows, const Arguments& arguments, const Asked& asked, const Call& call) -> Result<bool> {
+auto measure(std::vector<Row>& rows, const Arguments& arguments, Asked asked, const Call& call) -> Result<bool> {
+  for (size_t i = 0; i < call.tensors.size(); ++i) { asked.options.contents.push_back(call.is_from_file[i] ? &call.tensors[i] : nullptr); }
   std::vector<const runtime::JitFunction*> functions;
   for (Row& row : rows) {
     LOOPSMITH_TRY(code, compile(row.selection, bounds_checks(rows.back().selection, arguments)));
@@ -332,7 +346,8 @@ auto measure(std::vector<Row>& rows, const Arguments& arguments, const Asked& as
     LOOPSMITH_TRY(function, row.code->find(symbol_of(row.selection)));
     functions.push_back(function);
   }
-  LOOPSMITH_TRY(measured, runtime::bench_interleaved(functions, call.sizes, asked.options));
+  note_externals(rows.back().selection);
+  LOOPSMITH_TRY(measured, bench_confined(functions, call.sizes, asked.options));
   Timed timed{rows, measured, tune::count_flops(rows[0].selection.before, rows[0].selection.function), traffic_of(call)};
   timed.is_whole = timed.traffic.is_float32 || timed.flops == 0;
   int threads = 1;
@@ -350,8 +365,10 @@ auto measure(std::vector<Row>& rows, const Arguments& arguments, const Asked& as
   if (arguments.has("--counters")) {
     std::vector<runtime::EventCounts> counted;
     for (const runtime::JitFunction* function : functions) {
-      LOOPSMITH_TRY(counts, runtime::count_events(*function, call.sizes, asked.options));
-      counted.push_back(std::move(counts));
+      Result<runtime::EventCounts> counts = runtime::EventCounts();
+      confined([&] { counts = runtime::count_events(*function, call.sizes, asked.options); });
+      if (!counts) { return counts.diagnostics(); }
+      counted.push_back(std::move(*counts));
     }
     show_counts(rows, counted, timed.width, arguments.json());
   }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -51,6 +52,7 @@ const Usage usage{
                 {.name = "--tuned", .help = "applies the best schedule of the tuning database to each program that was tuned for the target"},
                 {.name = "--db", .value = "F", .help = "the tuning database, or TVM's (database_tuning_record.json, or its folder); the default is that of `tune`"},
                 {.name = "--packed", .help = "makes a second entry NAME_packed for each program, with the calling convention of TVM's packed functions"},
+                {.name = "--python", .help = "makes FILE.py beside the library, a module with a function for each program that takes arrays of NumPy or DLPack"},
                 {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--force", .help = "builds everything, unchanged files too"},
                 {.name = "--dry-run", .help = "lists the files that would be built, and builds nothing"},
@@ -104,6 +106,7 @@ struct Asked {
   std::string with;
   bool as_written = false;
   bool packed = false;
+  bool python = false;
   bool debug_info = false;
   std::string database;           // of `--tuned`; empty: none
   bool is_forced = false;
@@ -170,7 +173,7 @@ auto database_of(const Arguments& arguments) -> std::variant<std::string, int> {
 auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
   Asked asked{.targets = arguments.all("--target"), .output = arguments.get("--output", "build"), .jobs = std::max(1U, std::thread::hardware_concurrency()),
               .cache = arguments.get("--cache", default_cache()), .with = arguments.get("--with", ""), .as_written = arguments.has("--as-written"),
-              .packed = arguments.has("--packed"), .debug_info = arguments.has("--debug-info"), .database = {}, .is_forced = arguments.has("--force"),
+              .packed = arguments.has("--packed"), .python = arguments.has("--python"), .debug_info = arguments.has("--debug-info"), .database = {}, .is_forced = arguments.has("--force"),
               .is_dry = arguments.has("--dry-run"), .as_json = arguments.json()};
   if (asked.targets.empty()) { asked.targets = {"llvm"}; }
   if (auto status = check_targets(arguments, asked.targets)) { return *status; }
@@ -195,7 +198,8 @@ auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
 class Tasks {
  public:
   explicit Tasks(const Asked& asked) : asked_(asked) {
-    options_ = fmt::format("{}{}{}{}", asked.as_written ? "as written" : asked.with.empty() ? "" : "with " + asked.with, asked.packed ? ", packed" : "",
+    options_ = fmt::format("{}{}{}{}{}", asked.as_written ? "as written" : asked.with.empty() ? "" : "with " + asked.with, asked.packed ? ", packed" : "",
+                           asked.python ? ", Python" : "",
                            asked.debug_info ? ", lines" : "", asked.database.empty() ? "" : ", tuned " + database_version(asked.database));
   }
   /// Adds a file, or the .tir files of a folder. Gives an exit status where it cannot.
@@ -244,8 +248,12 @@ class Builds {
   Builds(const Asked& asked, json& manifest, std::string engine, std::string staging)
       : asked_(asked), manifest_(manifest), engine_(std::move(engine)), staging_(std::move(staging)), is_terminal_(!asked.as_json && ::isatty(STDERR_FILENO) != 0) {}
 
-  void run(const std::vector<const BuildTask*>& tasks) {
+  /// `all`: the tasks of this build; `tasks`: those that are to be built.
+  void run(const std::vector<BuildTask>& all, const std::vector<const BuildTask*>& tasks) {
     count_ = tasks.size();
+    for (const BuildTask& task : all) {
+      if (std::find(tasks.begin(), tasks.end(), &task) == tasks.end()) { (void)claim(task, manifest_["built"].value(key_of(task), json::object())); }
+    }
     std::atomic<size_t> next{0};
     auto work = [&] {
       for (size_t mine = next++; mine < tasks.size() && !interruption_.came(); mine = next++) { build(*tasks[mine]); }
@@ -279,7 +287,7 @@ class Builds {
   void build(const BuildTask& task) {
     auto start = Clock::now();
     auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, asked_.with, asked_.as_written ? "1" : "0",
-                                        asked_.cache, task.is_named ? "0" : "1", asked_.packed ? "1" : "0", asked_.debug_info ? "1" : "0", staging_, asked_.database},
+                                        asked_.cache, task.is_named ? "0" : "1", asked_.packed ? "1" : "0", asked_.debug_info ? "1" : "0", staging_, asked_.database, asked_.python ? "1" : "0"},
                                .standard_input = Stream::Null,
                                .standard_error = Stream::Pipe},
                               "", in(std::chrono::minutes(10)), 64U << 20U, interruption_.token());
@@ -287,19 +295,56 @@ class Builds {
     json built = result && result->status.succeeded() ? json::parse(result->output, nullptr, false) : json();
     std::lock_guard guard(mutex_);
     if (result && result->cancelled) { return; }
-    Status published = publish_artefacts(built);
     ++done_;
     if (is_terminal_) { fmt::print(stderr, "\r\033[K"); }
-    if (built.is_object() && published) {
+    std::string clash = built.is_object() ? claim(task, built) : std::string();
+    Status published = clash.empty() ? publish_artefacts(built) : ok();
+    if (built.is_object() && clash.empty() && published) {
       record(task, std::move(built), seconds);
     } else {
-      ++failed_;
-      std::string why = why_failed(task, result, published);
-      event({{"event", "failed"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"why", why}});
-      if (!asked_.as_json) { fmt::print(stderr, "{}", why); }
+      report_failure(task, clash.empty() ? why_failed(task, result, published) : clash, seconds);
     }
     std::fflush(stdout);
     show_progress();
+  }
+
+  void report_failure(const BuildTask& task, const std::string& why, double seconds) {
+    ++failed_;
+    event({{"event", "failed"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"why", why}});
+    if (!asked_.as_json) { fmt::print(stderr, "{}", why); }
+  }
+
+  /// Enters the kernels of a task. Two libraries with a kernel of one name cannot be linked into one program, so the task that comes later fails: this
+  /// one, and the answer is the reason; or one that was built before, whose artefacts are removed.
+  auto claim(const BuildTask& task, const json& built) -> std::string {
+    for (const json& kernel : built.value("kernels", json::array())) {
+      std::string name = kernel.value("name", "");
+      const BuildTask*& owner = owners_[{task.target, name}];
+      if (owner != nullptr && owner != &task) {
+        bool is_later = owner < &task;
+        const BuildTask& loser = is_later ? task : *owner;
+        const BuildTask& keeper = is_later ? *owner : task;
+        std::string why = fmt::format("{}: error: `{}` has a kernel `{}` too, and one program can link only one of them\nhelp: rename one of the functions, or build the files into folders of their own\n",
+                                      loser.file, keeper.file, name);
+        if (is_later) { return why; }
+        owner = &task;
+        withdraw(loser);
+        report_failure(loser, why, 0);
+      }
+      owner = &task;
+    }
+    return {};
+  }
+
+  /// Removes what was built for a task.
+  void withdraw(const BuildTask& task) {
+    json& all = manifest_["built"];
+    for (const json& artefact : all.value(key_of(task), json::object()).value("artefacts", json::array())) {
+      std::error_code ignored;
+      fs::remove(artefact.value("path", ""), ignored);
+    }
+    all.erase(key_of(task));
+    std::erase_if(owners_, [&](const auto& entry) { return entry.second == &task; });
   }
 
   /// Moves the staged artefacts to their places.
@@ -364,6 +409,7 @@ class Builds {
   size_t count_ = 0;
   size_t done_ = 0;                // failures included
   size_t failed_ = 0;
+  std::map<std::pair<std::string, std::string>, const BuildTask*> owners_;   // by target and kernel
 };
 
 void show_plan(const Asked& asked, const std::vector<const BuildTask*>& todo, size_t all) {
@@ -418,7 +464,7 @@ auto build_all(const Arguments& arguments, const Asked& asked, const std::vector
     }
   }
   Builds builds(asked, manifest, engine, staging->path());
-  builds.run(todo);
+  builds.run(tasks, todo);
   if (!todo.empty()) {
     if (Status written = write_manifest(manifest, manifest_path, staging->path()); !written) {
       (void)report_one(arguments, written.diagnostics());

@@ -81,10 +81,10 @@ auto as_json(const BuildResult& result) -> json {
 }  // namespace
 
 auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE: `loopsmith build` alone calls this, so no help explains it.
-  if (args.size() != 11) { return exit_usage; }
+  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE PYTHON: `loopsmith build` alone calls this, so no help explains it.
+  if (args.size() != 12) { return exit_usage; }
   BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .staging = args[9],
-               .cache = args[5], .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
+               .cache = args[5], .packed = args[7] == "1", .python = args[11] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
   const std::string& database_path = args[10];
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));

@@ -11,6 +11,7 @@
 #include "driver/lowering.h"
 #include "driver/program.h"
 #include "runtime/devices/nvrtc.h"
+#include "support/codes.h"
 #include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
@@ -93,7 +94,7 @@ auto emit(std::vector<std::string> args) -> int {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
   }
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   auto fail = [&](const Diagnostics& diagnostics) {
@@ -111,7 +112,9 @@ auto emit(std::vector<std::string> args) -> int {
     std::vector<artefact::Kernel> kernels;
     for (const auto& [name, func] : module->functions) {
       std::string symbol = codegen::symbol_of(name, func);
-      kernels.push_back({symbol, artefact::inner_symbol(symbol), codegen::interface_of(func, symbol), {}});
+      if (!artefact::is_c_name(symbol)) { return fail({error(Code::NotACName, func->origin).arg("name", symbol)}); }
+      if (codegen::is_c_library_name(symbol)) { return fail({error(Code::NotACName, func->origin).arg("name", symbol).note({}, "the C library has a function of that name")}); }
+      kernels.push_back({symbol, codegen::inner_symbol(symbol), codegen::interface_of(func, symbol), {}});
     }
     std::string library = std::filesystem::path(selection.file->name()).stem().string();
     if (auto status = write_file(output, artefact::header(library, kernels)); !status) { return fail(status.diagnostics()); }

@@ -12,7 +12,8 @@ const Usage usage{
     .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
     .summary = "Compiles a program for this machine and executes it; NumPy's .npy and .npz files in, .npy out.",
     .details = "Buffers without a file have random contents, the same for the same seed, in `interpret` too. The program runs in a\n"
-               "process of its own, so a crash is reported.",
+               "process of its own, with limits of time and memory, and may not start programs, open connections or write files.\n"
+               "It may call C's maths functions, `memcpy`, `memmove` and `memset`, and no other external function.",
     .options = {function_option,
                 with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
@@ -21,6 +22,8 @@ const Usage usage{
                 inputs_option,
                 random_option,
                 check_bounds_option,
+                execution_time_option,
+                memory_option,
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 json_option},
     .examples = {{"loopsmith run matmul.tir --with matmul_blocked", "on random data; a line about each result"},
@@ -34,7 +37,9 @@ const Usage usage{
 auto run(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
-  return run_apart("run", "--run", args);
+  auto limits = read_limits("run", std::get<Arguments>(read));
+  if (const int* status = std::get_if<int>(&limits)) { return *status; }
+  return run_apart("run", "--run", args, std::get<ExecutionLimits>(limits));
 }
 
 auto run_here(std::vector<std::string> args) -> int {
@@ -42,7 +47,7 @@ auto run_here(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   auto fail = [&](const Diagnostics& diagnostics) {
@@ -55,7 +60,10 @@ auto run_here(std::vector<std::string> args) -> int {
   if (!code) { return fail(code.diagnostics()); }
   auto function = code->find(symbol_of(selection));
   if (!function) { return fail(function.diagnostics()); }
-  if (auto status = runtime::call(**function, call->values); !status) { return fail(status.diagnostics()); }
+  note_externals(selection);
+  Status ran = ok();
+  confined([&] { ran = runtime::call(**function, call->values); });
+  if (!ran) { return fail(ran.diagnostics()); }
   if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
   return exit_done;
 }

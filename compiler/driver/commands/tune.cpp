@@ -303,7 +303,7 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .until_hole = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   if (!selection.schedule.empty() && !selection.hole) {

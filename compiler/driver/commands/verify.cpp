@@ -89,7 +89,9 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
   auto function = code->find(symbol_of(selection));
   if (!function) { return {.note = function.diagnostics()[0].message()}; }
-  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the interpreter on the given inputs", .note = status.diagnostics()[0].message()}; }
+  Status ran = ok();
+  confined([&] { ran = runtime::call(**function, after.values); });
+  if (!ran) { return {.how = "the interpreter on the given inputs", .note = ran.diagnostics()[0].message()}; }
   int written = 0;
   for (size_t i = 0; i < before.tensors.size(); ++i) {
     const codegen::Parameter& p = before.interface.parameters[i];
@@ -139,18 +141,23 @@ auto verify(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   auto limit = limit_of(arguments);
   if (!limit) { return exit_usage; }
-  if (arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random")) { return run_apart("verify", "--verify", args); }
+  if (arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random")) {
+    // The interpreter has the time limit, and then compiled code.
+    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
+  }
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
+  note_externals(selection);
   if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
   options.workers = 1;
   options.build_limit = *limit;
+  options.sweeps = true;
   tune::WorkerPool pool(options, {print_script(selection.before), selection.function.str(), selection.target.str(), 1});
   if (Status started = pool.start(); !started.ok()) {
     reporter.report(started.diagnostics(), selection.file.get());
@@ -176,7 +183,7 @@ auto verify_here(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "driver/command.h"
+#include "driver/execution.h"
 #include "lsp/worker/run.h"
 #include "support/background.h"
 #include "tune/measure/worker.h"
@@ -14,13 +15,14 @@ namespace {
 struct Kind {
   const char* name;
   int (*run)(std::vector<std::string> args);
+  bool reports_end = false;   // the command that waits for it wants to know that the worker came to its end (`finished`)
 };
 
 constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
-    {"--run", run_here},
-    {"--verify", verify_here},
-    {"--bench", bench_here},
+    {"--run", run_here, true},
+    {"--verify", verify_here, true},
+    {"--bench", bench_here, true},
     {"--build", build_here},
     {"--measure", loopsmith::tune::run_measuring_worker},
 };
@@ -32,7 +34,8 @@ auto worker(std::vector<std::string> args) -> int {
   for (const Kind& kind : kinds) {
     if (!args.empty() && args.front() == kind.name) {
       args.erase(args.begin());
-      return kind.run(std::move(args));
+      int status = kind.run(std::move(args));
+      return kind.reports_end ? finished(status) : status;
     }
   }
   return usage_error("worker", "it is started by other commands, with the kind of work as its first argument");

@@ -15,15 +15,6 @@ struct WorkerPool::Worker {
 
 namespace {
 
-// The address sanitizer maps terabytes of address space: a worker built with it would not start under a limit.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool limits_memory = false;
-#elif defined(__has_feature)
-constexpr bool limits_memory = !__has_feature(address_sanitizer);
-#else
-constexpr bool limits_memory = true;
-#endif
-
 // The time between two calls of `stop` in a wait.
 constexpr std::chrono::milliseconds patience(20);
 
@@ -45,7 +36,9 @@ auto WorkerPool::start(Worker& worker) -> Status {
   worker.holds.clear();
   ProcessOptions options;
   options.argv = options_.program;
-  if (options_.memory_limit && limits_memory) { options.limits.address_space = options_.memory_limit; }
+  if (options_.memory_limit) { options.limits.address_space = address_space_for(options_.memory_limit); }
+  options.hides_environment = true;
+  options.sweeps = options_.sweeps;
   options.standard_error = Stream::Null;
   options.niceness = options_.niceness;
   LOOPSMITH_TRY(process, Process::start(options));

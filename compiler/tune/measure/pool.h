@@ -17,11 +17,12 @@ namespace loopsmith::tune {
 struct PoolOptions {
   std::vector<std::string> program;        // the program and arguments of a worker
   int workers = 2;
-  uint64_t memory_limit = 4ULL << 30;      // bytes of address space each; 0: none
+  uint64_t memory_limit = 4ULL << 30;      // bytes of data each; 0: none
   double build_limit = 10;                 // seconds at first; then 3 times the slowest tenth, at least 1
   double measure_limit = 10;               // seconds for one candidate, warm-up included; less where a best is known
   std::function<bool()> stop;              // called often; true: ends running builds and measurements with their workers
   int niceness = 0;
+  bool sweeps = false;                     // see ProcessOptions
 };
 
 struct Candidate {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "support/confinement.h"
 #include "support/hash.h"
 #include "syntax/document.h"
 #include "target/target.h"
@@ -339,6 +341,8 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     return true;
   };
   intrinsics::install();  // traces name them
+  // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
+  if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
   Worker worker;
   std::string pending;
   char buffer[1 << 16];

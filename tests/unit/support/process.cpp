@@ -177,6 +177,34 @@ TEST_CASE("environment and folder are the child's own") {
   CHECK(result->output == "a=b c\n/\n");
 }
 
+TEST_CASE("secrets of the environment stay here where a child runs programs of others") {
+  ::setenv("LOOPSMITH_TEST_KEPT", "kept", 1);
+  ::setenv("SOME_TOKEN", "secret", 1);
+  ProcessOptions options = shell("echo $LOOPSMITH_TEST_KEPT $SOME_TOKEN; test -n \"$PATH\" && echo path");
+  options.hides_environment = true;
+  auto result = run_program(options, "", in(5s));
+  ::unsetenv("SOME_TOKEN");
+  REQUIRE(result.ok());
+  CHECK(result->output == "kept\npath\n");
+}
+
+#ifdef __linux__
+TEST_CASE("programs that a child moved into a session of their own end with it") {
+  ProcessOptions options = shell("setsid sh -c 'sleep 60 & echo $!; wait' & read line; exit 3");
+  options.sweeps = true;
+  Process child = started(options);
+  ReadResult line = child.read_line(in(10s));
+  REQUIRE(line.status == IoStatus::Done);
+  int left = std::stoi(line.data);
+  CHECK(::kill(left, 0) == 0);
+  CHECK(child.write("end\n", in(5s)) == IoStatus::Done);
+  auto status = child.wait(in(10s));
+  REQUIRE(status);
+  CHECK(status->code == 3);
+  CHECK(::kill(left, 0) == -1);
+}
+#endif
+
 TEST_CASE("a child inherits no descriptors and no signal settings") {
   int extra = ::dup(1);  // not close-on-exec, as a careless library would have it
   auto before = ::signal(SIGPIPE, SIG_IGN);

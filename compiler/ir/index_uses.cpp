@@ -1,0 +1,252 @@
+// Finding buffers of indices: see index_uses.h. An index lies between two forms, sums of loaded elements and a constant range; a loop variable
+// between those of its first and last value.
+#include "ir/index_uses.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith {
+namespace {
+
+/// A sum of loads, each with a factor, and a number.
+struct Form {
+  struct Term {
+    Expr load;
+    size_t parameter;
+    int64_t factor;
+  };
+  std::vector<Term> terms;
+  int64_t constant = 0;
+
+  [[nodiscard]] auto is_constant() const -> bool { return terms.empty(); }
+  [[nodiscard]] auto has_negative() const -> bool {
+    return std::any_of(terms.begin(), terms.end(), [](const Term& t) { return t.factor < 0; });
+  }
+};
+struct Bounds {
+  Form low, high;
+};
+using MaybeBounds = std::optional<Bounds>;
+
+auto plus(const Form& a, const Form& b, int64_t sign) -> std::optional<Form> {
+  Form out = a;
+  int64_t step = 0;
+  if (__builtin_mul_overflow(b.constant, sign, &step) || __builtin_add_overflow(out.constant, step, &out.constant)) { return {}; }
+  for (const Form::Term& term : b.terms) {
+    auto same = std::find_if(out.terms.begin(), out.terms.end(), [&](const Form::Term& t) { return structural_equal(t.load, term.load); });
+    if (same == out.terms.end()) { same = out.terms.insert(out.terms.end(), {term.load, term.parameter, 0}); }
+    int64_t factor = 0;
+    if (__builtin_mul_overflow(term.factor, sign, &factor) || __builtin_add_overflow(same->factor, factor, &same->factor)) { return {}; }
+  }
+  std::erase_if(out.terms, [](const Form::Term& t) { return t.factor == 0; });
+  return out;
+}
+
+auto bounded(std::optional<Form> low, std::optional<Form> high) -> MaybeBounds {
+  return low && high ? MaybeBounds(Bounds{std::move(*low), std::move(*high)}) : std::nullopt;
+}
+
+auto times(const Form& a, int64_t factor) -> std::optional<Form> { return plus({}, a, factor); }
+auto constant(int64_t value) -> Form { return {.terms = {}, .constant = value}; }
+auto constants(int64_t low, int64_t high) -> Bounds { return {constant(low), constant(high)}; }
+
+class Finder : public Visitor {
+ public:
+  explicit Finder(const PrimFunc& func) : func_(func) {
+    for (size_t i = 0; i < func->params.size(); ++i) {
+      Buffer buffer = func->buffer_of(func->params[i]);
+      if (buffer && buffer->dtype.is_integral() && !buffer->dtype.is_bool() && buffer->dtype.lanes == 1) { indices_.emplace(buffer->data.get(), i); }
+    }
+  }
+
+  auto find() -> IndexUses {
+    if (indices_.empty()) { return {}; }
+    collect_stores();
+    visit(func_->body);
+    return std::move(uses_);
+  }
+
+ private:
+  using Visitor::on;
+  void on(const BufferLoad& node) override {
+    access(node.buffer, node.indices);
+    Visitor::on(node);
+  }
+  void on(const BufferStore& node) override {
+    access(node.buffer, node.indices);
+    Visitor::on(node);
+  }
+  void on(const For& node) override {
+    loops_.emplace(node.var.get(), &node);
+    Visitor::on(node);
+  }
+  void on(const LetStmt& node) override {
+    values_.emplace(node.var.get(), node.value);
+    Visitor::on(node);
+  }
+  void on(const Let& node) override {
+    values_.emplace(node.var.get(), node.value);
+    Visitor::on(node);
+  }
+  void on(const BlockRealize& node) override {
+    for (size_t i = 0; i < node.iter_values.size() && i < node.block->iter_vars.size(); ++i) { values_.emplace(node.block->iter_vars[i].var.get(), node.iter_values[i]); }
+    Visitor::on(node);
+  }
+
+  /// The stores to buffers of integers that the function allocates.
+  void collect_stores() {
+    post_order(func_->body, [&](const Stmt& s) {
+      const auto* store = s.as<BufferStore>();
+      if (store != nullptr && store->buffer->dtype.is_integral()) { stores_[store->buffer->data.get()].push_back(store->value); }
+    }, [](const Expr&) {});
+  }
+
+  void access(const Buffer& buffer, const Array<Expr>& indices) {
+    for (size_t d = 0; d < indices.size() && d < buffer->shape.size(); ++d) {
+      std::vector<size_t> involved;
+      involve(indices[d], involved, 0);
+      if (!involved.empty()) { add_use(bounds(indices[d], 0), buffer->shape[d], involved); }
+    }
+  }
+
+  /// The parameters whose elements an index depends on.
+  void involve(const Expr& e, std::vector<size_t>& out, int depth) {
+    if (depth > most_steps) { return; }
+    post_order(e, [&](const Expr& sub) {
+      if (const auto* load = sub.as<BufferLoad>()) {
+        if (auto found = indices_.find(load->buffer->data.get()); found != indices_.end()) { out.push_back(found->second); }
+        else if (auto stored = stores_.find(load->buffer->data.get()); stored != stores_.end()) {
+          for (const Expr& value : stored->second) { involve(value, out, depth + 1); }
+        }
+      }
+      const auto* v = sub.as<VarNode>();
+      if (v == nullptr) { return; }
+      if (auto value = values_.find(v); value != values_.end()) { involve(value->second, out, depth + 1); }
+      if (auto loop = loops_.find(v); loop != loops_.end()) {
+        involve(loop->second->min, out, depth + 1);
+        involve(loop->second->extent, out, depth + 1);
+      }
+    });
+  }
+
+  void add_use(const MaybeBounds& between, const Expr& extent, const std::vector<size_t>& involved) {
+    // A negative factor would need the ends of both ranges at once.
+    if (!between || between->low.has_negative() || between->high.has_negative()) {
+      uses_.unknown.insert(uses_.unknown.end(), involved.begin(), involved.end());
+      return;
+    }
+    int64_t scale = 0;
+    for (const Form::Term& term : between->high.terms) { scale += term.factor; }
+    for (const Form::Term& term : between->high.terms) {
+      uses_.known.push_back({term.parameter, extent, scale, between->low.is_constant() ? 0 : between->low.constant, between->high.constant});
+    }
+  }
+
+  auto bounds(const Expr& e, int depth) -> MaybeBounds {
+    if (depth > most_steps) { return {}; }
+    if (auto value = as_int(e)) { return constants(*value, *value); }
+    switch (e.kind()) {
+      case NodeKind::VarNode: return bounds_of_variable(*e.as<VarNode>(), depth);
+      case NodeKind::BufferLoad: return bounds_of_load(e, depth);
+      case NodeKind::Cast: return e.as<Cast>()->value.dtype().is_integral() ? bounds(e.as<Cast>()->value, depth + 1) : std::nullopt;
+      case NodeKind::Broadcast: return bounds(e.as<Broadcast>()->value, depth + 1);
+      case NodeKind::Ramp: return bounds_of_ramp(*e.as<Ramp>(), depth);
+      case NodeKind::Add:
+      case NodeKind::Sub:
+      case NodeKind::Mul:
+      case NodeKind::Div:
+      case NodeKind::FloorDiv:
+      case NodeKind::Mod:
+      case NodeKind::FloorMod:
+      case NodeKind::Min:
+      case NodeKind::Max: return bounds_of_binary(e.kind(), *static_cast<const BinaryNode*>(e.get()), depth);
+      default: return {};
+    }
+  }
+
+  auto bounds_of_variable(const VarNode& v, int depth) -> MaybeBounds {
+    if (auto value = values_.find(&v); value != values_.end()) { return bounds(value->second, depth + 1); }
+    auto loop = loops_.find(&v);
+    if (loop == loops_.end()) { return {}; }
+    auto first = bounds(loop->second->min, depth + 1), count = bounds(loop->second->extent, depth + 1);
+    if (!first || !count) { return {}; }
+    auto end = plus(first->high, count->high, 1);
+    return bounded(first->low, end ? plus(*end, constant(1), -1) : std::nullopt);
+  }
+
+  auto bounds_of_load(const Expr& e, int depth) -> MaybeBounds {
+    const auto* load = e.as<BufferLoad>();
+    if (auto found = indices_.find(load->buffer->data.get()); found != indices_.end()) {
+      Form form{.terms = {{e, found->second, 1}}, .constant = 0};
+      return Bounds{form, form};
+    }
+    auto stored = stores_.find(load->buffer->data.get());
+    if (stored == stores_.end() || stored->second.size() != 1) { return {}; }
+    return bounds(stored->second[0], depth + 1);
+  }
+
+  auto bounds_of_ramp(const Ramp& n, int depth) -> MaybeBounds {
+    auto base = bounds(n.base, depth + 1);
+    auto stride = as_int(n.stride);
+    if (!base || !stride || *stride < 0) { return {}; }
+    return bounded(base->low, plus(base->high, constant(*stride * (n.dtype.lanes - 1)), 1));
+  }
+
+  auto bounds_of_binary(NodeKind kind, const BinaryNode& n, int depth) -> MaybeBounds {
+    if (kind == NodeKind::FloorMod && as_int(n.b).value_or(0) > 0) { return constants(0, *as_int(n.b) - 1); }
+    auto a = bounds(n.a, depth + 1), b = bounds(n.b, depth + 1);
+    if (!a || !b) { return {}; }
+    const bool is_number = b->low.is_constant() && b->high.is_constant() && b->low.constant == b->high.constant;
+    const int64_t number = b->low.constant;
+    switch (kind) {
+      case NodeKind::Add: return bounded(plus(a->low, b->low, 1), plus(a->high, b->high, 1));
+      case NodeKind::Sub: return bounded(plus(a->low, b->high, -1), plus(a->high, b->low, -1));
+      case NodeKind::Mul:
+        if (!is_number && a->low.is_constant() && a->high.is_constant()) { return a->low.constant == a->high.constant ? scaled(*b, a->low.constant) : std::nullopt; }
+        return is_number ? scaled(*a, number) : std::nullopt;
+      // Elements are not negative, so a quotient lies between 0 and its dividend, and so do remainders.
+      case NodeKind::Div:
+      case NodeKind::FloorDiv: return is_number && number > 0 && a->low.constant >= 0 && !a->low.has_negative() ? bounded(constant(0), a->high) : std::nullopt;
+      case NodeKind::Mod:
+      case NodeKind::FloorMod: return is_number && number > 0 && a->low.constant >= 0 && !a->low.has_negative() ? MaybeBounds(constants(0, number - 1)) : std::nullopt;
+      case NodeKind::Min: return bounded(constant(std::min(a->low.constant, b->low.constant)), a->high.is_constant() ? a->high : b->high);
+      case NodeKind::Max: {
+        if (!a->high.is_constant() && !b->high.is_constant()) { return {}; }
+        Form high = a->high.is_constant() ? b->high : a->high;
+        high.constant = std::max(a->high.constant, b->high.constant);
+        return bounded(constant(std::max(a->low.constant, b->low.constant)), high);
+      }
+      default: return {};
+    }
+  }
+
+  static auto scaled(const Bounds& inner, int64_t factor) -> MaybeBounds {
+    return factor >= 0 ? bounded(times(inner.low, factor), times(inner.high, factor)) : bounded(times(inner.high, factor), times(inner.low, factor));
+  }
+
+  static constexpr int most_steps = 12;
+  const PrimFunc& func_;
+  std::unordered_map<const VarNode*, size_t> indices_;               // data of parameters that may hold indices
+  std::unordered_map<const VarNode*, std::vector<Expr>> stores_;
+  std::unordered_map<const VarNode*, Expr> values_;
+  std::unordered_map<const VarNode*, const For*> loops_;
+  IndexUses uses_;
+};
+
+}  // namespace
+
+auto index_uses(const PrimFunc& func) -> IndexUses { return Finder(func).find(); }
+
+void IndexRange::narrow(const IndexUse& use, int64_t extent) {
+  int64_t room = 0;
+  if (__builtin_sub_overflow(extent, 1, &room) || __builtin_sub_overflow(room, use.high, &room)) { return; }
+  last = std::min(last, room < 0 ? -1 : room / use.scale);
+  if (use.low < 0) { first = std::max(first, (-use.low + use.scale - 1) / use.scale); }
+}
+
+}  // namespace loopsmith
