@@ -300,12 +300,15 @@ class Reader {
       auto given = prim_func_options(decorator.value);
       if (!given) {
         scope->set(def.name.name, Value::opaque());
+        if (!decorator.value.is_error()) { evaluator_.report(not_checked(def.name.name, Name(), decorator.where, decorator.where)); }
         return;
       }
       options = *given;
     }
+    Temporarily opaque_at(evaluator_.opaque_at, Origin());
     LoweredFunction lowered = lower_function(evaluator_, def, scope, options);
-    Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+    if (lowered.is_opaque) { evaluator_.report(not_checked(def.name.name, lowered.thread_word, where, evaluator_.opaque_at)); }
+    Dialect dialect = dialect_of(options, lowered);
     InnerProgram out;
     out.name = path(def.name.name);
     out.is_function = true;
@@ -323,25 +326,34 @@ class Reader {
     if (is_program(def)) {
       size_t said = evaluator_.diagnostics.size();
       bool known = false;
+      bool is_checked = true;
       quietly([&] {
-        for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, scope)); }
+        for (ExprPtr d : def.decorators) {
+          Value decorator = evaluator_.eval(*d, scope);
+          known |= is_module_decorator(decorator);
+          is_checked &= checks_module(decorator);
+        }
       });
+      const Origin where{def.decl, def.name.span.begin, def.name.span.end, 0};
       if (!known) {
         scope->set(def.name.name, Value::opaque());
+        evaluator_.report(not_checked(def.name.name, Name(), where, {}));
         return;
       }
+      Temporarily opaque_at(evaluator_.opaque_at, Origin());
       LoweredModule lowered = lower_module(evaluator_, def, scope);
+      if (lowered.is_opaque) { evaluator_.report(not_checked(def.name.name, lowered.thread_word, where, evaluator_.opaque_at)); }
       InnerProgram out;
       out.name = path(def.name.name);
-      out.where = {def.decl, def.name.span.begin, def.name.span.end, 0};
+      out.where = where;
       out.partial = lowered.partial;
       out.module = lowered.module;
       if (lowered.module) {
         for (const auto& [name, func] : lowered.module->functions) {
-          if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+          if (is_checked && std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
         }
       }
-      scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where)) : Value::opaque());
+      scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where, std::move(lowered.foreign))) : Value::opaque());
       return add(std::move(out), said, lowered.is_opaque);
     }
     eval::ScopeRef inner = evaluator_.new_scope(scope);

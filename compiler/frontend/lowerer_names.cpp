@@ -2,6 +2,7 @@
 #include "frontend/lowerer.h"
 
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -38,8 +39,65 @@ auto Lowerer::bind_var(const VarNode* var) -> bool {
   return true;
 }
 
+namespace {
+
+// The names of an assignment's target.
+void add_targets(const syntax::Expr& target, std::vector<Name>& out) {
+  if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); }
+  if (const auto* tuple = target.as<TupleExpr>()) {
+    for (ExprPtr part : tuple->elements) { add_targets(*part, out); }
+  }
+  if (const auto* list = target.as<ListExpr>()) {
+    for (ExprPtr part : list->elements) { add_targets(*part, out); }
+  }
+}
+
+}  // namespace
+
+auto Lowerer::words_of(const FunctionDef& def) -> const Words& {
+  auto [at, is_new] = words_by_def_.try_emplace(&def);
+  Words& words = at->second;
+  if (!is_new) { return words; }
+  static const Name block("block"), sblock("sblock");
+  std::unordered_set<Name> once;
+  std::vector<Name> targets;
+  for (StmtPtr stmt : def.body) {
+    walk(*stmt, [&](const Node& n) {
+      targets.clear();
+      if (const auto* s = n.as<AssignStmt>()) {
+        for (ExprPtr target : s->targets) { add_targets(*target, targets); }
+      }
+      if (const auto* s = n.as<AnnAssignStmt>()) { add_targets(*s->target, targets); }
+      if (const auto* s = n.as<AugAssignStmt>()) { add_targets(*s->target, targets); }
+      for (Name name : targets) {
+        if (!once.insert(name).second) { words.reassigned.insert(name); }
+      }
+      if (const auto* member = n.as<AttributeExpr>()) {
+        words.has_sblocks |= member->attr.name == sblock;
+        words.has_blocks |= member->attr.name == sblock || member->attr.name == block;
+      }
+      return n.kind != Kind::FunctionDef && n.kind != Kind::ClassDef;
+    });
+  }
+  words.hash = (words.has_blocks ? 1 : 0) + (words.has_sblocks ? 2 : 0);
+  for (Name name : words.reassigned) { words.hash += std::hash<Name>()(name); }
+  return words;
+}
+
+auto Lowerer::makes_cell(Name name, const IrExpr& value) const -> bool {
+  DataType t = value.dtype();
+  return rebinds_names_ && words_ && words_->reassigned.count(name) != 0 && !t.is_handle() && !t.is_void() && !value.as<StringImm>();
+}
+
 auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
   if (!is_within_limits(evaluator_, value, where)) { return Value::error(); }
+  if (makes_cell(name, value)) {
+    Value made = make_object<ExprObject>(make_cell(value.dtype(), Name("local"), where));
+    Buffer memory = cell(made);
+    (void)name_buffer(memory, name, where);
+    store(memory, {Argument{Value(0), where, {}}}, {make_object<ExprObject>(std::move(value)), where, {}}, where);
+    return made;
+  }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = where;
@@ -173,9 +231,34 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
   (void)evaluator_.assign(target, value, scope);
 }
 
+auto Lowerer::store_together(const AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool {
+  const auto* items = value.value.items();
+  const auto* targets = s.targets.size() == 1 ? s.targets[0]->as<TupleExpr>() : nullptr;
+  if (!items || !targets || items->size() != targets->elements.size() || items->size() < 2) { return false; }
+  bool loads = false;
+  for (const Value& item : *items) {
+    const auto* e = item.as<ExprObject>();
+    if (!e) { continue; }
+    post_order(e->expr, [&](const IrExpr& x) { loads |= x.as<BufferLoad>() != nullptr; });
+  }
+  bool stores = false;
+  for (ExprPtr target : targets->elements) { stores |= target->kind == Kind::Subscript || cell(*target, scope); }
+  if (!loads || !stores) { return false; }
+  std::vector<Value> values;
+  for (size_t i = 0; i < items->size(); ++i) {
+    const auto* e = (*items)[i].as<ExprObject>();
+    const auto* name = targets->elements[i]->as<NameExpr>();
+    Name temporary(name ? name->name.str() + "_new" : "value_" + std::to_string(i));
+    values.push_back(e && !e->expr.dtype().is_handle() ? let(temporary, e->expr, value.where) : (*items)[i]);
+  }
+  bind(*s.targets[0], {Value::tuple(std::move(values)), value.where, {}}, Binding::Assign, scope);
+  return true;
+}
+
 void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
+  if (store_together(s, value, scope)) { return; }
   for (ExprPtr target : s.targets) {
     if (Buffer memory = value.value.is_unknown() ? Buffer() : cell(*target, scope); memory && !value.value.as<FrameObject>() && !value.value.as<BufferObject>()) {
       store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());

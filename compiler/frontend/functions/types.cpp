@@ -19,7 +19,7 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
     const Argument* second = a.positional > 1 ? &a.all[1] : a.keyword(storage);
     if (first && !first->value.is_none() && (first->value.string() || first->value.as<DtypeObject>())) {
       // A descriptor of a tensor for the machine's copy engine.
-      if (const std::string* text = first->value.string(); text && *text == "tensormap") { return e.opaque(a.call); }
+      if (const std::string* text = first->value.string(); text && (*text == "tensormap" || text->starts_with("custom["))) { return e.opaque(a.call); }
       auto t = to_dtype(e, *first);
       if (!t) { return Value::error(); }
       const std::string* scope = second ? second->value.string() : nullptr;

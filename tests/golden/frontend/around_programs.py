@@ -1,0 +1,143 @@
+# Python around programs is none of TVMScript's: its mistakes and its unknown parts are not reported, and programs are read with what is known.
+# run: golden_diagnostics tests/golden/frontend/around_programs.py
+import pytest
+import tvm
+import tvm.testing
+from tvm import script
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+from tvm.tir import Schedule
+
+import helpers
+
+
+def make():
+    builder = helpers.Builder()
+    with builder.function("main", []):
+        display(builder)
+    return builder
+
+
+made = make()
+
+
+def sizes():
+    for a in range(1, 4):
+        if a != 2:
+            yield (a, 2 * a)
+
+
+shape = tvm.testing.parameter(*sizes())
+listed = list(sizes())
+
+
+def named(name):
+    def inner():
+        return name
+
+    inner.__name__ = f"make_{name}"
+    inner.calls = 0
+    return inner
+
+
+program = tvm.testing.parameter(named("a"), named("b"))
+huge = 2**200 + 123456789012345678901234567890123456789012345678901234567890
+wrong = {"a": [1, 2, 3]["x"], "b": (7).to_bytes(2, "big")}
+absent = unknown_name + 1
+
+
+@pytest.mark.parametrize("dtype, value", [["uint64", 36893488147419103232]])
+def test_too_large(dtype, value):
+    with pytest.raises(Exception):
+
+        @T.prim_func
+        def f(A: T.Buffer((1,), dtype)):
+            A[0] = value
+
+
+def test_power():
+    def above(x):
+        return 1 << (x - 1).bit_length()
+
+    def elsewhere(x):
+        return missing_helper(x)
+
+    @T.prim_func
+    def f(A: T.Buffer((13,), "int32")):
+        B = T.alloc_buffer((above(13),), "int32")
+        B[15] = A[0]
+        B[16] = A[0]
+        A[0] = B[0]
+
+    @T.prim_func
+    def g(A: T.Buffer((elsewhere(4),), "int32")):
+        A[0] = 1
+
+
+@I.ir_module
+class Mod:
+    @T.prim_func
+    def inc(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        return x
+
+
+entry = Mod["main"]
+other = Mod["nothing"]
+
+
+@I.ir_module(check_well_formed=False)
+class Loose:
+    @T.prim_func
+    def main(A: T.Buffer((12,), "int32")):
+        m = T.Var("m", dtype="int32")
+        for j in T.serial(m):
+            A[j] = 1
+
+
+@script.ir_module
+class Plain:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32")):
+        A[4] = 1
+
+
+# What is left unread is reported, inside of functions too.
+def test_unread(target):
+    @helpers.prim_func
+    def one(A: T.Buffer((4,), "int32")):
+        A[0] = 1
+
+    @helpers.ir_module
+    class Two:
+        pass
+
+    @T.prim_func
+    def three(A: T.Buffer((target,), "int32")):
+        A[0] = 1
+
+
+# A name bound where Python decides is there below.
+def branches(flag, pick, n):
+    @T.prim_func(check_well_formed=False)
+    def first(A: T.Buffer((8,), "int32")):
+        if not flag:
+            base = pick(3)
+        if flag:
+            A[0] = 1
+        else:
+            A[base] = 2
+
+    @T.prim_func
+    def second(A: T.Buffer((8,), "float32")):
+        if n:
+            s = T.alloc_buffer((8,), "float32", scope="local")
+        else:
+            s = T.alloc_buffer((8,), "float32", scope="shared")
+        for i in T.serial(8):
+            s[i] = A[i]
