@@ -160,14 +160,15 @@ class Names {
   /// Notes an assignment to a name that has a value outside of the region at hand. Call it in front of the new binding.
   void note_deeper(const Expr& t) {
     const auto* name = t.as<NameExpr>();
-    if (name == nullptr || options_.assigns_memory || open_.empty()) { return; }
+    if (name == nullptr || open_.empty()) { return; }
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
       auto found = scope->names.find(name->name);
       if (found == scope->names.end()) { continue; }
       const Binding* outer = found->second;
       const bool is_of_program = outer == nullptr || outer->what == "variable" || outer->what == "buffer";
       const size_t depth = outer == nullptr ? 0 : outer->depth;
-      if (!is_of_program || depth >= open_.size() || (outer && outer->is_cell)) { return; }
+      // In TVM's main line an assignment stores, but not to a parameter, which is no memory.
+      if (!is_of_program || depth >= open_.size() || (outer && (outer->is_cell || options_.assigns_memory))) { return; }
       Candidate c{name->name, name->origin(), outer, nullptr, open_.back(), false, outer ? outer->type : std::string()};
       // In a loop, a value that was read in the same iteration is the old one again in the next.
       for (size_t i = depth; i < open_.size(); ++i) {

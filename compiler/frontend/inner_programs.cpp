@@ -290,7 +290,7 @@ class Reader {
   }
 
   void program(const FunctionDef& def, const eval::ScopeRef& scope, bool is_bare) {
-    size_t said = evaluator_.diagnostics.size();
+    size_t known = evaluator_.diagnostics.size();
     Origin where{def.decl, def.name.span.begin, def.name.span.end, 0};
     FunctionOptions options;
     options.check_well_formed = !is_bare;
@@ -319,12 +319,12 @@ class Reader {
       if (options.check_well_formed) { check(lowered.func, options.rebinds_names); }
     }
     scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, where)) : Value::opaque());
-    add(std::move(out), said, lowered.is_opaque);
+    add(std::move(out), known, lowered.is_opaque);
   }
 
   void a_class(const ClassDef& def, const eval::ScopeRef& scope) {
     if (is_program(def)) {
-      size_t said = evaluator_.diagnostics.size();
+      size_t before = evaluator_.diagnostics.size();
       bool known = false;
       bool is_checked = true;
       quietly([&] {
@@ -354,7 +354,7 @@ class Reader {
         }
       }
       scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where, std::move(lowered.foreign))) : Value::opaque());
-      return add(std::move(out), said, lowered.is_opaque);
+      return add(std::move(out), before, lowered.is_opaque);
     }
     eval::ScopeRef inner = evaluator_.new_scope(scope);
     path_.push_back(def.name.name);
@@ -367,8 +367,8 @@ class Reader {
     Diagnostics found = well_formed(func, nullptr, is_newer);
     evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
-  void add(InnerProgram program, size_t said, bool is_opaque) {
-    for (size_t i = said; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
+  void add(InnerProgram program, size_t known, bool is_opaque) {
+    for (size_t i = known; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
     // A program that depends on unknown values is not shown: its shape may be another.
     if (is_opaque) { program.module = program.partial = {}; }
     out_.push_back(std::move(program));

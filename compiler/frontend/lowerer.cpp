@@ -66,7 +66,7 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
   Temporarily globals(evaluator_.globals, function->globals);
   Temporarily tree(evaluator_.tree, function->keep_alive);
   Temporarily here(here_);
-  Temporarily words(words_, &words_of(*function->def));
+  Temporarily def(def_, function->def);
   size_t depth = frames_.size();
   for (StmtPtr stmt : function->def->body) { statement(*stmt, frame->scope); }
   // A let or an allocation that the macro leaves open covers the rest of the macro only.
@@ -211,7 +211,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   rebinds_names_ = options.rebinds_names;
   options_ = options;
   scope_ = scope;
-  words_ = &words_of(def);
+  def_ = &def;
   if (options.is_jit) { use_thread_level("T.jit", def.origin()); }
   Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
   BuildFrame& f = frames_.emplace_back();

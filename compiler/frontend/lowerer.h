@@ -104,9 +104,10 @@ class Lowerer {
     bool has_sblocks = false;                    // `T.sblock`
     uint64_t hash = 0;
   };
-  [[nodiscard]] auto words_of(const syntax::FunctionDef& def) -> const Words&;
+  /// Those of the function or macro at hand, found when they are first asked for.
+  [[nodiscard]] auto words() -> const Words&;
   /// True when an assignment of TVM's main line to this name makes memory that later assignments store to.
-  [[nodiscard]] auto makes_cell(Name name, const Expr& value) const -> bool;
+  [[nodiscard]] auto makes_cell(Name name, const Expr& value) -> bool;
   /// Stores to several cells as one assignment does: all values are computed first.
   [[nodiscard]] auto store_together(const syntax::AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool;
   /// Reports names of the target that were assigned before in the same scope. `changes`: by `+=` and its like.
@@ -172,7 +173,7 @@ class Lowerer {
   uint32_t symbols_asked_ = 0;                   // calls of `symbol`
   std::unordered_set<const BufferNode*> cells_;
   std::unordered_map<const syntax::FunctionDef*, Words> words_by_def_;
-  const Words* words_ = nullptr;                 // of the function or macro at hand
+  const syntax::FunctionDef* def_ = nullptr;     // the function or macro at hand
   std::vector<std::pair<Expr, Stmt>> evaluated_as_;     // calls that become statements when they are evaluated
   std::unordered_map<Name, Var> ahead_;          // scalar parameters that earlier annotations use
   uint32_t expansions_ = 0;                      // of macros

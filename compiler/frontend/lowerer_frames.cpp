@@ -126,8 +126,8 @@ auto Lowerer::is_in_parallel_loop() const -> bool {
   return false;
 }
 auto Lowerer::allocates_in_place(Origin where) -> bool {
-  if (rebinds_names_ || (words_ && words_->has_sblocks)) { return true; }
-  bool is_clear = options_.dialect_is_given || (words_ && words_->has_blocks);
+  if (rebinds_names_ || words().has_sblocks) { return true; }
+  bool is_clear = options_.dialect_is_given || words().has_blocks;
   if (!is_clear && is_in_parallel_loop()) {
     evaluator_.report(error(Code::UnclearDialect, where).arg("word", "T.alloc_buffer").arg("meaning", "memory that all iterations share, as until TVM 0.23")
                           .remedy("import `tirx as T` for a buffer of each iteration, as since TVM 0.24; import `tir as T` for the shared one"));
@@ -140,7 +140,7 @@ void Lowerer::allocate_here(const Buffer& buffer, Origin where) {
   for (size_t i = frames_.size(); i-- > 0 && frames_[i].kind != FrameKind::Block;) {
     is_in_loop |= frames_[i].kind == FrameKind::Loop || frames_[i].kind == FrameKind::While || frames_[i].kind == FrameKind::Thread;
   }
-  if (words_ && words_->has_blocks && !is_in_loop) { return add_alloc(buffer); }
+  if (words().has_blocks && !is_in_loop) { return add_alloc(buffer); }
   BuildFrame& f = frames_.emplace_back();
   f.kind = FrameKind::DeclBuffer;
   f.origin = where;

@@ -1,6 +1,9 @@
 // Names: assignments to variables, buffers and memory. A fresh variable or buffer takes the first name that the text gives it.
 #include "frontend/lowerer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
@@ -52,26 +55,64 @@ void add_targets(const syntax::Expr& target, std::vector<Name>& out) {
   }
 }
 
+// Finds the names that are assigned where an assignment in the same or an enclosing list of statements gave them a value. Siblings with one name
+// are apart.
+class Reassigned {
+ public:
+  explicit Reassigned(std::unordered_set<Name>& found) : found_(found) {}
+
+  void list(const syntax::Block& block) {
+    known_.emplace_back();
+    for (StmtPtr stmt : block) { statement(*stmt); }
+    std::unordered_set<Name> ended = std::move(known_.back());
+    known_.pop_back();
+    // Where Python decides an `if`, the names of its branch are visible below.
+    if (is_branch_ && !known_.empty()) { known_.back().merge(ended); }
+  }
+
+ private:
+  void statement(const syntax::Stmt& stmt) {
+    std::vector<Name> targets;
+    if (const auto* s = stmt.as<AssignStmt>()) {
+      for (ExprPtr target : s->targets) { add_targets(*target, targets); }
+    }
+    if (const auto* s = stmt.as<AnnAssignStmt>()) { add_targets(*s->target, targets); }
+    if (const auto* s = stmt.as<AugAssignStmt>()) { add_targets(*s->target, targets); }
+    for (Name name : targets) {
+      bool is_known = std::any_of(known_.begin(), known_.end(), [&](const auto& names) { return names.count(name) != 0; });
+      if (is_known) { found_.insert(name); }
+      known_.back().insert(name);
+    }
+    Temporarily branch(is_branch_, stmt.kind == Kind::If);
+    if (const auto* s = stmt.as<ForStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<WhileStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<WithStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<IfStmt>()) {
+      // A branch does not see the names of the other.
+      std::vector<std::unordered_set<Name>> before = known_;
+      list(s->then);
+      std::vector<std::unordered_set<Name>> after = std::exchange(known_, std::move(before));
+      list(s->otherwise);
+      known_.back().merge(after.back());
+    }
+  }
+
+  std::unordered_set<Name>& found_;
+  std::vector<std::unordered_set<Name>> known_;   // the names of each open list of statements
+  bool is_branch_ = false;
+};
+
 }  // namespace
 
-auto Lowerer::words_of(const FunctionDef& def) -> const Words& {
-  auto [at, is_new] = words_by_def_.try_emplace(&def);
+auto Lowerer::words() -> const Words& {
+  auto [at, is_new] = words_by_def_.try_emplace(def_);
   Words& words = at->second;
-  if (!is_new) { return words; }
+  if (!is_new || def_ == nullptr) { return words; }
+  const FunctionDef& def = *def_;
+  Reassigned(words.reassigned).list(def.body);
   static const Name block("block"), sblock("sblock");
-  std::unordered_set<Name> once;
-  std::vector<Name> targets;
   for (StmtPtr stmt : def.body) {
     walk(*stmt, [&](const Node& n) {
-      targets.clear();
-      if (const auto* s = n.as<AssignStmt>()) {
-        for (ExprPtr target : s->targets) { add_targets(*target, targets); }
-      }
-      if (const auto* s = n.as<AnnAssignStmt>()) { add_targets(*s->target, targets); }
-      if (const auto* s = n.as<AugAssignStmt>()) { add_targets(*s->target, targets); }
-      for (Name name : targets) {
-        if (!once.insert(name).second) { words.reassigned.insert(name); }
-      }
       if (const auto* member = n.as<AttributeExpr>()) {
         words.has_sblocks |= member->attr.name == sblock;
         words.has_blocks |= member->attr.name == sblock || member->attr.name == block;
@@ -84,9 +125,9 @@ auto Lowerer::words_of(const FunctionDef& def) -> const Words& {
   return words;
 }
 
-auto Lowerer::makes_cell(Name name, const IrExpr& value) const -> bool {
+auto Lowerer::makes_cell(Name name, const IrExpr& value) -> bool {
   DataType t = value.dtype();
-  return rebinds_names_ && words_ && words_->reassigned.count(name) != 0 && !t.is_handle() && !t.is_void() && !value.as<StringImm>();
+  return rebinds_names_ && words().reassigned.count(name) != 0 && !t.is_handle() && !t.is_void() && !value.as<StringImm>();
 }
 
 auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {

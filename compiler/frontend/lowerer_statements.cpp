@@ -323,11 +323,11 @@ auto message_of(Evaluator& evaluator, const Argument& message) -> IrExpr {
     if (!part.string()) { return to_expr(evaluator, {part, message.where, {}}); }
     text += *part.string();
   }
-  IrExpr said = make<StringImm>(text, message.where);
-  if (*pair->items[0].string() == "RuntimeError") { return said; }
+  IrExpr words = make<StringImm>(text, message.where);
+  if (*pair->items[0].string() == "RuntimeError") { return words; }
   static const Name tuple("tvm_tuple");
   IrExpr kind = make<StringImm>(*pair->items[0].string(), message.where);
-  return make<Call>(DataType::handle(), tuple, Array<IrExpr>{kind, said}, message.where);
+  return make<Call>(DataType::handle(), tuple, Array<IrExpr>{kind, words}, message.where);
 }
 
 }  // namespace

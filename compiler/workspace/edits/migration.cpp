@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "frontend/file.h"
 #include "ir/equal.h"
 #include "support/codes.h"
-#include "workspace/snapshot.h"
 
 namespace loopsmith::workspace {
 namespace {
@@ -66,12 +66,13 @@ auto is_program(const FunctionDef& def) -> bool {
     return last_name(*d) == "prim_func" || ((space_of(*d) == "T" || space_of(*d) == "Ts") && last_name(*d) == "function");
   });
 }
-auto has_blocks(const FunctionDef& def) -> bool {
+// True for a program with blocks, or with memory of the root block.
+auto has_blocks(const FunctionDef& def, Dialect dialect) -> bool {
   bool found = false;
   for (StmtPtr s : def.body) {
     walk(*s, [&](const Node& n) {
       std::string_view member = member_of_t(n);
-      found |= member == "block" || member == "sblock";
+      found |= member == "block" || member == "sblock" || member == "sblock_alloc_buffer" || (member == "alloc_buffer" && !dialects::is_recent(dialect));
       return !found;
     });
   }
@@ -83,6 +84,9 @@ auto from_tvm_script(const ImportFromStmt& from) -> bool {
 
 class Migrator {
  public:
+  // Assignments that mean something else where the program is not the same afterwards, with the names of their programs.
+  std::vector<std::pair<Name, Diagnostic>> assigned_again;
+
   Migrator(const syntax::Document& document, Dialect from, Dialect to) : document_(document), from_(from), to_(to) {}
 
   auto run() -> Migration {
@@ -144,7 +148,7 @@ class Migrator {
       macro(def);
       return;
     }
-    const bool blocks = has_blocks(def);
+    const bool blocks = has_blocks(def, from_);
     any_blocks_ |= blocks;
     for (ExprPtr d : def.decorators) { decorator(*d, blocks); }
     if (!def.type_params.empty() && to_ < dialects::s_tir) {
@@ -310,8 +314,10 @@ class Migrator {
       if (was_memory && !is_memory && !is_let && name) { warn(Code::ChangedMeaning, a->annotation->origin(), text_of(*a->target) + ": " + type, "since 0.25 it declares memory, until 0.24 a value that does not change: use `T.alloc_buffer((1,), ...)`"); }
     }
     if (was_memory == is_memory) { return; }
+    const char* why = is_memory ? "until 0.24 a second assignment makes a new variable, since 0.25 it stores to the first one"
+                                : "since 0.25 a second assignment stores to the memory of the first, until 0.24 it makes a new variable";
     for (const auto& [name, at] : again) {
-      warn(Code::ChangedMeaning, at, name.str() + " = ...", is_memory ? "until 0.24 a second assignment makes a new variable, since 0.25 it stores to the first one" : "since 0.25 a second assignment stores to the memory of the first, until 0.24 it makes a new variable");
+      assigned_again.emplace_back(def.name.name, error(Code::ChangedMeaning, at).arg("word", name.str() + " = ...").arg("why", why));
     }
   }
 
@@ -331,7 +337,7 @@ class Migrator {
       });
     }
   }
-  void join_in(const FunctionDef& def, const Block& body) {
+  void join_in(const FunctionDef& def, const syntax::Block& body) {
     if (!dialects::is_recent(to_)) { return; }
     for (size_t i = 0; i + 1 < body.size(); ++i) { join(def, *body[i], *body[i + 1]); }
   }
@@ -441,12 +447,32 @@ class Migrator {
   std::unordered_set<std::string> warned_;
 };
 
-// The programs of a text by name, those with errors left out.
-auto programs_of(const std::string& name, const std::string& text) -> std::unordered_map<Name, Program> {
-  std::unordered_map<Name, Program> out;
-  std::unique_ptr<Document> read = analyse(name, text);
-  for (const Program& program : read->snapshot()->programs()) {
-    if (program.module && !program.has_errors) { out.emplace(program.name, program); }
+// The import of `T` in front of the first statement.
+auto import_of_tirx(const syntax::Document& document) -> TextEdit {
+  uint32_t at = 0;
+  for (const PlacedItem& placed : document.items()) {
+    at = placed.offset;
+    if (placed.item->kind != ItemKind::Comments) { break; }
+  }
+  return {{at, at}, fmt::format("from tvm.script import tirx as T{0}{0}{0}", line_break_of(document.text()))};
+}
+
+// A program that could be read without errors.
+struct ReadProgram { IRModule module; Origin where; };
+
+// The programs of a text by name.
+auto programs_of(const syntax::Document& document, bool is_python) -> std::unordered_map<Name, ReadProgram> {
+  std::unordered_map<Name, ReadProgram> out;
+  frontend::File file;
+  file.set_is_python(is_python);
+  file.update(document);
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& declaration = file.declaration(i);
+    bool is_good = declaration.module && declaration.is_program && !has_errors(declaration.diagnostics);
+    if (is_good) { out.emplace(declaration.item->name, ReadProgram{declaration.module, {declaration.item->decl, 0, 0, 0}}); }
+    for (const frontend::InnerProgram& inner : declaration.inside) {
+      if (inner.module && !inner.has_errors) { out.emplace(inner.name, ReadProgram{inner.module, inner.where}); }
+    }
   }
   return out;
 }
@@ -490,19 +516,35 @@ auto dialect_of_text(const syntax::Document& document) -> DialectOfText {
 
 auto migrate(const syntax::Document& document, const std::string& name, Dialect to) -> Migration {
   DialectOfText from = dialect_of_text(document);
-  Migration out = Migrator(document, from.dialect, to).run();
+  // `T` of a Python file without TVMScript is something else.
+  if (name.ends_with(".py") && from.shown_by.empty()) { return {}; }
+  Migrator migrator(document, from.dialect, to);
+  Migration out = migrator.run();
   if (from.shown_by.empty() && document.text().find("alloc_buffer") != std::string::npos && !document.items().empty()) {
     Origin at{document.items().front().item->decl, 0, 0, 0};
     out.warnings.insert(out.warnings.begin(), error(Code::UnclearDialect, at).arg("word", "T.alloc_buffer").arg("meaning", "until TVM 0.23, where it allocates for the block around"));
   }
+  const bool is_python = name.ends_with(".py");
+  auto before = programs_of(document, is_python);
+  if (dialects::is_recent(to) && !before.empty() && !dialects::is_recent(dialect_of_text(syntax::Document(with_edits(document.text(), out.edits))).dialect)) {
+    // No word of the text shows the dialect.
+    out.edits.insert(out.edits.begin(), import_of_tirx(document));
+  }
   if (out.edits.empty()) { return out; }
-  auto before = programs_of(name, document.text());
-  auto after = programs_of(name, with_edits(document.text(), out.edits));
+  const syntax::Document migrated(with_edits(document.text(), out.edits));
+  auto after = programs_of(migrated, is_python);
+  std::unordered_set<Name> same;
   for (const auto& [program, old] : before) {
     auto found = after.find(program);
     const bool is_same = found != after.end() && structural_equal(old.module, found->second.module);
+    if (is_same) { same.insert(Name(program.view().substr(program.view().rfind('.') + 1))); }
     if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("why", "the migrated program is not the same: compare the two before you use it")); }
   }
+  for (auto& [program, warning] : migrator.assigned_again) {
+    if (!same.contains(program)) { out.warnings.push_back(std::move(warning)); }
+  }
+  auto place = [&](const Diagnostic& d) { return document.resolve(d.where).value_or(Span{}).begin; };
+  std::sort(out.warnings.begin(), out.warnings.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
   return out;
 }
 

@@ -68,10 +68,12 @@ def test_power():
         B = T.alloc_buffer((above(13),), "int32")
         B[15] = A[0]
         B[16] = A[0]
+    #     ^^ error[index-out-of-bounds]: index 16 is outside of dimension 0 of `B`, which has size 16; note at `B`: `B` is declared here
         A[0] = B[0]
 
     @T.prim_func
     def g(A: T.Buffer((elsewhere(4),), "int32")):
+    #                  ^^^^^^^^^^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
         A[0] = 1
 
 
@@ -84,6 +86,7 @@ class Mod:
 
     @R.function
     def main(x: R.Tensor((4,), "float32")):
+    #   ^^^^ hint[other-language]: `main` is not a TIR function: it is not checked, and left out of the module
         return x
 
 
@@ -105,20 +108,24 @@ class Plain:
     @T.prim_func
     def main(A: T.Buffer((4,), "int32")):
         A[4] = 1
+    #     ^ error[index-out-of-bounds]: index 4 is outside of dimension 0 of `A`, which has size 4; note at `A`: `A` is declared here
 
 
 # What is left unread is reported, inside of functions too.
 def test_unread(target):
     @helpers.prim_func
+    #^^^^^^^^^^^^^^^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
     def one(A: T.Buffer((4,), "int32")):
         A[0] = 1
 
     @helpers.ir_module
     class Two:
+    #     ^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
         pass
 
     @T.prim_func
     def three(A: T.Buffer((target,), "int32")):
+    #                      ^^^^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
         A[0] = 1
 
 
@@ -127,6 +134,7 @@ def branches(flag, pick, n):
     @T.prim_func(check_well_formed=False)
     def first(A: T.Buffer((8,), "int32")):
         if not flag:
+    #          ^^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
             base = pick(3)
         if flag:
             A[0] = 1
@@ -136,6 +144,7 @@ def branches(flag, pick, n):
     @T.prim_func
     def second(A: T.Buffer((8,), "float32")):
         if n:
+    #      ^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
             s = T.alloc_buffer((8,), "float32", scope="local")
         else:
             s = T.alloc_buffer((8,), "float32", scope="shared")
