@@ -186,7 +186,7 @@ auto itself(Evaluator&, const Value& self, const Arguments&) -> Value { return s
 auto number_member(const Value& number, Name name) -> std::optional<Value> {
   struct Row { std::string_view name; Method::Run run; bool is_of_ints; };
   static constexpr Row rows[] = {{"bit_length", bit_length, true}, {"bit_count", bit_count, true}, {"is_integer", is_integer, false}, {"conjugate", itself, false}};
-  static constexpr std::string_view unknown[] = {"to_bytes", "from_bytes", "as_integer_ratio", "hex", "fromhex"};
+  static constexpr std::string_view unknown[] = {"ty", "to_bytes", "from_bytes", "as_integer_ratio", "hex", "fromhex"};
   const bool is_int = number.is_int() || number.is_bool();
   if (!is_int && !number.is_float()) { return {}; }
   for (const Row& row : rows) {
