@@ -351,6 +351,12 @@ void File::evaluate(size_t index) {
     if (!has_programs_inside(*stmt)) { continue; }
     Temporarily in_function(looks_ahead_, true);
     out.inside = programs_inside(evaluator_, *stmt);
+    // A function that is called elsewhere makes its programs there, from values that are known.
+    const std::string call = out.item->name.str() + "(";
+    const bool is_called = !out.item->name.empty() && std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {
+      return other.get() != &entry && other->result.item->text.find(call) != std::string::npos;
+    });
+    if (is_called) { std::erase_if(evaluator_.diagnostics, [](const Diagnostic& d) { return d.code == Code::NotChecked; }); }
   }
 
   active_.pop_back();

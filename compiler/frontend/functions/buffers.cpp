@@ -213,7 +213,12 @@ auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
     f.annotations = std::move(*annotations);
     return make_object<FrameObject>(std::move(f), "T.alloc_buffer");
   }
-  if (is_for_block || !lowerer->allocates_in_place(a.callee)) { lowerer->add_alloc(buffer); } else { lowerer->allocate_here(buffer, a.call); }
+  // Other memories than the global one belong to a thread or a block of threads, wherever they are allocated: nothing is unclear.
+  static const Name global("global");
+  eval::Unreported unclear(e);
+  const bool is_here = !is_for_block && lowerer->allocates_in_place(a.callee);
+  if (buffer->scope() == global) { unclear.keep(); }
+  if (is_here) { lowerer->allocate_here(buffer, a.call); } else { lowerer->add_alloc(buffer); }
   return make_object<BufferObject>(buffer);
 }
 // `T.alloc_buffer` allocates for the block around until TVM 0.23, and since then for the statements below it; `T.sblock_alloc_buffer` allocates

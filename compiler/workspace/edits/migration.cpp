@@ -78,6 +78,11 @@ auto has_blocks(const FunctionDef& def, Dialect dialect) -> bool {
   }
   return found;
 }
+// A word of the language for threads and tiles that no other word is like.
+auto is_thread_word(std::string_view member) -> bool {
+  static constexpr std::string_view signs[] = {"device_entry", "cta_id", "cluster_id", "warpgroup_id", "warp_id", "thread_id", "lane_id", "ptx", "cuda", "jit", "TileLayout"};
+  return std::find(std::begin(signs), std::end(signs), member) != std::end(signs);
+}
 auto from_tvm_script(const ImportFromStmt& from) -> bool {
   return from.level == 0 && from.module.size() == 2 && from.module[0].name.view() == "tvm" && from.module[1].name.view() == "script";
 }
@@ -156,6 +161,14 @@ class Migrator {
     }
     assignments(def);
     allocations(def);
+    if (to_ >= dialects::s_tir) { return; }
+    for (StmtPtr stmt : def.body) {
+      walk(*stmt, [&](const Node& n) {
+        std::string_view member = member_of_t(n);
+        if (is_thread_word(member)) { warn(Code::NotMigrated, n.origin(), "T." + std::string(member), "TVM has kernels of threads and tiles since 0.25"); }
+        return true;
+      });
+    }
   }
   void macro(const FunctionDef& def) {
     for (ExprPtr d : def.decorators) {
@@ -282,28 +295,37 @@ class Migrator {
   }
 
   // ---- assignments: immutable until 0.24, memory since 0.25
-  void assignments(const FunctionDef& def) {
-    const bool was_memory = from_ >= dialects::s_tir, is_memory = to_ >= dialects::s_tir;
-    std::unordered_map<Name, int> count;
-    std::vector<const AnnAssignStmt*> annotated;
-    std::vector<std::pair<Name, Origin>> again;
+
+  // The annotated assignments in a list of statements, and the assignments to names that have a value there: `known`, in lists around.
+  static void find_assignments(const syntax::Block& body, std::unordered_set<Name> known, std::vector<const AnnAssignStmt*>& annotated,
+                               std::vector<std::pair<Name, Origin>>& again) {
     auto note = [&](const syntax::Expr& target) {
       const auto* name = target.as<NameExpr>();
-      if (name && ++count[name->name] > 1) { again.emplace_back(name->name, name->origin()); }
+      if (name && !known.insert(name->name).second) { again.emplace_back(name->name, name->origin()); }
     };
-    for (StmtPtr s : def.body) {
-      walk(*s, [&](const Node& n) {
-        if (const auto* a = n.as<AssignStmt>()) {
-          for (ExprPtr t : a->targets) { note(*t); }
-        }
-        if (const auto* a = n.as<AugAssignStmt>()) { note(*a->target); }
-        if (const auto* a = n.as<AnnAssignStmt>()) {
-          note(*a->target);
-          annotated.push_back(a);
-        }
-        return n.kind != Kind::FunctionDef;
-      });
+    for (StmtPtr s : body) {
+      if (const auto* a = s->as<AssignStmt>()) {
+        for (ExprPtr t : a->targets) { note(*t); }
+      }
+      if (const auto* a = s->as<AugAssignStmt>()) { note(*a->target); }
+      if (const auto* a = s->as<AnnAssignStmt>()) {
+        note(*a->target);
+        annotated.push_back(a);
+      }
+      if (const auto* loop = s->as<ForStmt>()) { find_assignments(loop->body, known, annotated, again); }
+      if (const auto* loop = s->as<WhileStmt>()) { find_assignments(loop->body, known, annotated, again); }
+      if (const auto* with = s->as<WithStmt>()) { find_assignments(with->body, known, annotated, again); }
+      if (const auto* choice = s->as<IfStmt>()) {
+        find_assignments(choice->then, known, annotated, again);
+        find_assignments(choice->otherwise, known, annotated, again);
+      }
     }
+  }
+  void assignments(const FunctionDef& def) {
+    const bool was_memory = from_ >= dialects::s_tir, is_memory = to_ >= dialects::s_tir;
+    std::vector<const AnnAssignStmt*> annotated;
+    std::vector<std::pair<Name, Origin>> again;
+    find_assignments(def.body, {}, annotated, again);
     for (const AnnAssignStmt* a : annotated) {
       if (!a->value) { continue; }
       std::string type = text_of(*a->annotation);
@@ -505,7 +527,7 @@ auto dialect_of_text(const syntax::Document& document) -> DialectOfText {
         if (member == "block") { show(dialects::block, "T.block"); }
         if (member == "sblock") { show(dialects::sblock, "T.sblock"); }
         if (!member.empty() && n.as<AttributeExpr>()->object->as<NameExpr>()->name.view() == "Ts") { show(dialects::ts, "Ts." + std::string(member)); }
-        if (member == "inline") { show(dialects::s_tir, "T.inline"); }
+        if (member == "inline" || is_thread_word(member)) { show(dialects::s_tir, "T." + std::string(member)); }
         if (member == "function" || member == "Tensor" || member == "alloc_tensor" || member == "match_tensor" || member == "decl_tensor") { show(dialects::tensor, "T." + std::string(member)); }
         return true;
       });
@@ -540,8 +562,10 @@ auto migrate(const syntax::Document& document, const std::string& name, Dialect 
     if (is_same) { same.insert(Name(program.view().substr(program.view().rfind('.') + 1))); }
     if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("why", "the migrated program is not the same: compare the two before you use it")); }
   }
+  // The reader takes assignments of all dialects since 0.24 alike: it shows a difference only to those before.
+  const bool is_compared = dialects::is_recent(from.dialect) != dialects::is_recent(to);
   for (auto& [program, warning] : migrator.assigned_again) {
-    if (!same.contains(program)) { out.warnings.push_back(std::move(warning)); }
+    if (!is_compared || !same.contains(program)) { out.warnings.push_back(std::move(warning)); }
   }
   auto place = [&](const Diagnostic& d) { return document.resolve(d.where).value_or(Span{}).begin; };
   std::sort(out.warnings.begin(), out.warnings.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
