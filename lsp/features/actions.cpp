@@ -193,20 +193,16 @@ struct MigrationRow { std::string_view name; Dialect dialect; };
 constexpr MigrationRow migrations[] = {
     {"migrate to tensor", dialects::tensor}, {"migrate to ts", dialects::ts}, {"migrate to s_tir", dialects::s_tir}, {"migrate to sblock", dialects::sblock}, {"migrate to block", dialects::block}};
 
-/// On the head of a function, because they change the whole file.
+/// On the head of a function, because they change the whole file, and for editors that ask again for the edits of the one that is chosen: each
+/// migration reads the file twice.
 void add_migrations(ActionList& out) {
+  if (!out.request.can_resolve) { return; }
   auto callable = callable_at(out.snapshot, out.request.span.begin);
   if (!callable || callable->name_span.begin > out.request.span.begin || out.request.span.begin > callable->name_span.end) { return; }
   const Dialect own = workspace::dialect_of_text(out.snapshot.syntax()).dialect;
   for (const MigrationRow& row : migrations) {
     if (row.dialect == own) { continue; }
-    std::string title = fmt::format("Migrate this file to TVM {}", dialects::versions_of(row.dialect));
-    if (out.request.can_resolve) {
-      out.actions.push_back({.title = std::move(title), .rewrite = row.name});
-      continue;
-    }
-    TextRewrite rewrite = migration_to(out.snapshot, row.dialect);
-    if (!rewrite.edits.empty()) { out.actions.push_back({.title = std::move(title), .edits = std::move(rewrite.edits), .label = rewrite.title}); }
+    out.actions.push_back({.title = fmt::format("Migrate this file to TVM {}", dialects::versions_of(row.dialect)), .rewrite = row.name});
   }
 }
 
