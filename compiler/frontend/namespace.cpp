@@ -317,6 +317,8 @@ auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name
   if (from_script && !from.module.empty()) {
     Name last = from.module.back().name;
     const Value* space = last == tir ? &namespaces().t_imported : last == tirx ? &namespaces().tirx : last == s_tir ? &namespaces().s_tir : last == ir ? &namespaces().i : nullptr;
+    // `from tvm.script import ir_module`: a member of the package itself.
+    if (last == script) { space = namespaces().tvm.as<eval::Namespace>()->find(script); }
     const Value* member = space ? space->as<eval::Namespace>()->find(what) : nullptr;
     if (member) { return member; }
   }
