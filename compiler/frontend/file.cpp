@@ -7,6 +7,7 @@
 #include "frontend/objects.h"
 #include "frontend/parts.h"
 #include "frontend/remedies.h"
+#include "frontend/unread_programs.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -25,6 +26,7 @@ struct File::Entry {
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
   uint64_t imports = 0;      // fingerprint of the files that it imports from, at the last evaluation
   uint64_t stars = 0;        // File::imports_fingerprint at the last evaluation, where it looked for a name among imports by `*`; otherwise 0
+  uint64_t callers = 0;      // hash of the other declarations that call it, where programs inside of it depend on them; otherwise 0
   uint64_t names = 0;        // File::names_hash_ at the last evaluation, where a message suggests one of all names; otherwise 0
   bool is_heavy = false;     // a program: evaluated only on demand
   bool is_newer = false;     // it has words that only TVM's main line has, or the import of `tirx` that TVM prints as a comment
@@ -81,6 +83,12 @@ auto shows_main_line(std::string_view text) -> bool {
 }
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
+
+auto hash_of(const std::vector<const Item*>& items) -> uint64_t {
+  uint64_t out = 1;
+  for (const Item* item : items) { out = hash_combine(out, item->hash); }
+  return out;
+}
 
 // The name of the function or class that an item declares.
 auto name_place(const Item& item) -> Origin {
@@ -211,12 +219,23 @@ auto File::binder(Name name, size_t before) const -> size_t {
   return it == list.begin() ? entries_.size() : it[-1];
 }
 
+// The other declarations with a call of the function that this one declares.
+auto File::callers_of(const Entry& entry) const -> std::vector<const Item*> {
+  std::vector<const Item*> out;
+  if (entry.result.item->name.empty()) { return out; }
+  const std::string call = entry.result.item->name.str() + "(";
+  for (const auto& other : entries_) {
+    if (other.get() != &entry && other->result.item->text.find(call) != std::string::npos) { out.push_back(other->result.item.get()); }
+  }
+  return out;
+}
+
 void File::ensure(size_t index) {
   Entry& entry = *entries_[index];
   if (entry.checked_at == generation_) { return; }
   if (entry.version != 0) {
     bool valid = (entry.names == 0 || entry.names == names_hash_) && (entry.modules.empty() || entry.imports == imports_of(entry)) &&
-                 (entry.stars == 0 || entry.stars == imports_fingerprint());
+                 (entry.stars == 0 || entry.stars == imports_fingerprint()) && (entry.callers == 0 || entry.callers == hash_of(callers_of(entry)));
     for (const auto& [name, version] : entry.used) {
       if (!valid) { break; }
       size_t at = binder(name, index);
@@ -318,6 +337,7 @@ void File::evaluate(size_t index) {
   entry.used.clear();
   entry.names = 0;
   entry.stars = 0;
+  entry.callers = 0;
   entry.values.clear();
   entry.version = ++versions_;
   entry.checked_at = generation_;
@@ -350,14 +370,16 @@ void File::evaluate(size_t index) {
   for (StmtPtr stmt : out.item->statements) {
     if (!has_programs_inside(*stmt)) { continue; }
     Temporarily in_function(looks_ahead_, true);
-    out.inside = programs_inside(evaluator_, *stmt);
-    // A function that is called elsewhere makes its programs there, from values that are known.
-    const std::string call = out.item->name.str() + "(";
-    const bool is_called = !out.item->name.empty() && std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {
-      return other.get() != &entry && other->result.item->text.find(call) != std::string::npos;
-    });
-    if (is_called) { std::erase_if(evaluator_.diagnostics, [](const Diagnostic& d) { return d.code == Code::NotChecked; }); }
+    // A function with parameters makes its programs from the values of a call.
+    std::vector<const syntax::Stmt*> callers;
+    if (const auto* def = stmt->as<FunctionDef>(); def && !def->params.empty()) {
+      std::vector<const Item*> items = callers_of(entry);
+      entry.callers = hash_of(items);
+      for (const Item* item : items) { callers.insert(callers.end(), item->statements.begin(), item->statements.end()); }
+    }
+    out.inside = programs_inside(evaluator_, *stmt, callers);
   }
+  if (!entry.is_heavy) { report_unread_programs(*out.item, evaluator_.diagnostics); }
 
   active_.pop_back();
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }

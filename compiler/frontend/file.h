@@ -129,6 +129,7 @@ class File : public eval::Environment {
   friend class ModuleObject;
   void check(const PrimFunc& func, bool is_newer = false);
   [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
+  [[nodiscard]] auto callers_of(const Entry& entry) const -> std::vector<const syntax::Item*>;
 
   Predeclared more_;
   std::string own_name_ = "__main__";

@@ -2,6 +2,7 @@
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
 #include "frontend/lower.h"
+#include "frontend/thread_level.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -20,7 +21,7 @@ class PrimFuncDecorator final : public eval::Object {
     }
     if (options.is_jit) { return Value(this); }
     static const std::vector<Parameter> parameters = {{"private", false, true}, {"check_well_formed", false, true}, {"is_stir", false, true},
-                                                      {"s_tir", false, true}, {"persistent", false, true}};
+                                                      {"s_tir", false, true}, {"persistent", false, true}, {"extra_vars", false, true}};
     BoundArguments b;
     if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return not_bound(b); }
     FunctionOptions out = options;
@@ -53,7 +54,7 @@ class ModuleDecorator final : public eval::Object {
   explicit ModuleDecorator(bool check) : Object(&type_tag), check_well_formed(check) {}
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
-    static const std::vector<Parameter> parameters = {{"check_well_formed", false, true}};
+    static const std::vector<Parameter> parameters = {{"check_well_formed", false, true}, {"extra_vars", false, true}};
     BoundArguments b;
     if (!bind_arguments(e, "I.ir_module", a, parameters, b)) { return not_bound(b); }
     return make_object<ModuleDecorator>(!b.given[0] || b.values[0].value.to_int().value_or(1) != 0);
@@ -97,7 +98,8 @@ class LetObject final : public eval::Object {
     if (indices.size() != 1) { return {}; }
     // In TVM's main line the type alone declares a variable that can be assigned to: this one cannot.
     const auto* type = indices[0].value.as<DtypeObject>();
-    return type ? Value(make_object<DtypeObject>(type->dtype)) : indices[0].value;
+    if (type) { return make_object<DtypeObject>(type->dtype); }
+    return indices[0].value.as<ThreadWord>() ? let_annotation() : indices[0].value;  // `T.let[T.Tuple(T.int32, T.float32)]`
   }
   auto repr() const -> std::string override { return "T.let"; }
 };

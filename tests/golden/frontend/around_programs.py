@@ -150,3 +150,63 @@ def branches(flag, pick, n):
             s = T.alloc_buffer((8,), "float32", scope="shared")
         for i in T.serial(8):
             s[i] = A[i]
+
+
+# A function makes its programs from the values of a call, here or below.
+def made(n, dtype):
+    @T.prim_func
+    def one(A: T.Buffer((n,), dtype)):
+        A[n] = 1
+    #     ^ error[index-out-of-bounds]: index 8 is outside of dimension 0 of `A`, which has size 8; note at `A`: `A` is declared here
+    return one
+
+
+def never_made(n):
+    @T.prim_func
+    def one(A: T.Buffer((n,), "int32")):
+    #                    ^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
+        A[n] = 1
+    return one
+
+
+def test_made():
+    def inner(n):
+        @T.prim_func
+        def two(A: T.Buffer((n,), "int32")):
+            A[n] = 1
+    #         ^ error[index-out-of-bounds]: index 4 is outside of dimension 0 of `A`, which has size 4; note at `A`: `A` is declared here
+        return two
+
+    made(8, dtype="int8")
+    with pytest.raises(ValueError):
+        inner(-1)
+    inner(4)
+
+
+# Programs in statements that are not read are reported too. Text is no program.
+def test_tried(kind):
+    try:
+        @T.prim_func
+        def one(A: T.Buffer((4,), "int32")):
+    #       ^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
+            A[4] = 1
+        text = """
+@T.prim_func
+def none(A: T.Buffer((4,), "int32")):
+    A[4] = 1
+"""
+    except ValueError:
+        pass
+    match kind:
+        case 1:
+            @tvm.script.ir_module
+            class Two:
+    #             ^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate
+                pass
+    for i in range(3):
+        pass
+    else:
+        @T.prim_func(extra_vars={})
+        def three(A: T.Buffer((4,), "int32")):
+            A[5] = 1
+    #         ^ error[index-out-of-bounds]: index 5 is outside of dimension 0 of `A`, which has size 4; note at `A`: `A` is declared here
