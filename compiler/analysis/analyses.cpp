@@ -29,10 +29,12 @@ constexpr Row rows[] = {
 };
 
 // Stops soon where it is cancelled; the findings are then incomplete.
-auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, const CancelToken& cancel) -> Diagnostics {
+auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, NameOptions names, const CancelToken& cancel)
+    -> Diagnostics {
   Diagnostics out;
   if (!module) { return out; }
   std::vector<Origin> unit_axes;   // of extent 1: nothing to use
+  std::vector<std::pair<Origin, Origin>> loops;   // their headers and their statements
   for (const auto& [name, func] : module->functions) {
     Facts facts = collect(func, cancel);
     if (cancel.is_cancelled()) { return out; }
@@ -42,13 +44,23 @@ auto run_all(const syntax::Document& document, const syntax::Item& item, const I
       }
     }
     Subject subject(facts, document, item, is_instance, out, cancel);
+    for (const LoopFact& loop : facts.loops) { loops.emplace_back(subject.header(*loop.loop), loop.loop->origin); }
     for (const Row& row : rows) {
       if (cancel.is_cancelled()) { return out; }
       row.run(subject);
     }
   }
   if (!is_instance && !cancel.is_cancelled()) {
-    Diagnostics unused = unused_names(item, cancel);
+    Diagnostics unused = unused_names(item, names, cancel);
+    // A loop whose result is lost is not one to remove.
+    for (const Diagnostic& lost : unused) {
+      if (lost.code != Code::LostAssignment) { continue; }
+      std::erase_if(out, [&](const Diagnostic& d) {
+        return d.code == Code::LoopWithoutEffect && std::any_of(loops.begin(), loops.end(), [&](const auto& loop) {
+          return loop.first == d.where && loop.second.decl == lost.where.decl && loop.second.begin <= lost.where.begin && lost.where.end <= loop.second.end;
+        });
+      });
+    }
     std::erase_if(unused, [&](const Diagnostic& d) { return std::find(unit_axes.begin(), unit_axes.end(), d.where) != unit_axes.end(); });
     out.insert(out.end(), std::make_move_iterator(unused.begin()), std::make_move_iterator(unused.end()));
   }
@@ -172,7 +184,7 @@ auto Subject::header(const For& loop) const -> Origin {
 }
 
 auto analyse(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance) -> Diagnostics {
-  return run_all(document, item, module, is_instance, {});
+  return run_all(document, item, module, is_instance, {}, {});
 }
 
 namespace {
@@ -185,10 +197,11 @@ struct AnalysedProgram {
   bool is_whole = false;           // the whole program could be lowered
   bool is_clean = false;           // it has no errors
   std::vector<IRModule> inside;    // programs in Python functions and classes
+  NameOptions names;
 };
 
 auto program_of(const frontend::Declaration& declaration, frontend::File& file) -> AnalysedProgram {
-  AnalysedProgram out{declaration, {}, false, false, false, {}};
+  AnalysedProgram out{declaration, {}, false, false, false, {}, {}};
   if (declaration.is_program) {
     out.module = declaration.module ? declaration.module : declaration.partial;
   } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
@@ -209,10 +222,10 @@ auto findings_in(const syntax::Document& document, const AnalysedProgram& progra
   const frontend::Declaration& declaration = program.declaration;
   Diagnostics found;
   if (program.is_clean) {
-    found = run_all(document, *declaration.item, program.module, program.is_instance, cancel);
+    found = run_all(document, *declaration.item, program.module, program.is_instance, program.names, cancel);
   } else if (program.is_whole && declaration.is_program) {
     // Of a module, functions with errors are left out. Names that only those use are not unused.
-    found = run_all(document, *declaration.item, without_errors(document, program.module, declaration.diagnostics), true, cancel);
+    found = run_all(document, *declaration.item, without_errors(document, program.module, declaration.diagnostics), true, program.names, cancel);
   }
   // One message for one mistake.
   std::erase_if(found, [&](const Diagnostic& d) {
@@ -222,8 +235,12 @@ auto findings_in(const syntax::Document& document, const AnalysedProgram& progra
   });
   // The Python around programs shapes them in ways that are not known: they are judged like instances.
   for (const IRModule& inner : program.inside) {
-    Diagnostics more = run_all(document, *declaration.item, inner, true, cancel);
+    Diagnostics more = run_all(document, *declaration.item, inner, true, program.names, cancel);
     found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  if (!program.inside.empty()) {
+    Diagnostics lost = unused_names(*declaration.item, {program.names.assigns_memory, true}, cancel);
+    found.insert(found.end(), std::make_move_iterator(lost.begin()), std::make_move_iterator(lost.end()));
   }
   if (cancel.is_cancelled()) { return found; }
   Ignores ignores(*declaration.item);
@@ -255,6 +272,10 @@ auto findings_in_file(const syntax::Document& document, frontend::File& file) ->
 
 auto Analyses::update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel) -> bool {
   ++generation_;
+  // `T` is that of TVM's main line, where assignments store to memory.
+  static const Name t("T");
+  const std::optional<eval::Value> space = file.value(t);
+  const bool is_main_line = space && space->object() == frontend::namespace_tirx().object();
   all_.clear();
   bool complete = true;
   Diagnostics file_problems;
@@ -262,6 +283,7 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
   for (size_t i = 0; i < file.size(); ++i) {
     const frontend::Declaration& declaration = file.declaration(i);
     AnalysedProgram program = program_of(declaration, file);
+    program.names.assigns_memory = is_main_line;
     if (!program.module && !declaration.is_program && declaration.inside.empty()) { continue; }
     auto same = [](const IRModule& a, const IRModule& b) { return a.same_as(b); };
     Kept& kept = kept_[declaration.item->decl];

@@ -26,6 +26,15 @@ auto is_program(const FunctionDef& def) -> bool {
   return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) { return last_name(d) == "prim_func"; });
 }
 
+/// True for `@Ts.prim_func` and the like, whose assignments store to memory in every file.
+auto is_newest(const FunctionDef& def) -> bool {
+  return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) {
+    const auto* call = d->as<CallExpr>();
+    const auto* attribute = (call ? call->callee : d)->as<AttributeExpr>();
+    return attribute != nullptr && last_name(attribute->object) == "Ts";
+  });
+}
+
 /// The thing that a declaration of a program makes, in words; empty for things that are not reported.
 auto what_is_bound(const Expr* value) -> std::string_view {
   const auto* call = value != nullptr ? value->as<CallExpr>() : nullptr;
@@ -62,9 +71,11 @@ auto is_removable(const Expr& value) -> bool {
 
 class Names {
  public:
-  Names(const Item& item, Diagnostics& out, const CancelToken& cancel) : item_(item), offsets_(offsets_in(item)), out_(out), cancel_(cancel) {}
+  Names(const Item& item, NameOptions options, Diagnostics& out, const CancelToken& cancel)
+      : item_(item), options_(options), offsets_(offsets_in(item)), out_(out), cancel_(cancel) {}
 
   void run(const FunctionDef& def) {
+    options_.assigns_memory |= is_newest(def);
     bool known = !def.has_error;
     walk(def, [&](const Node& n) {
       known &= n.kind != Kind::OpaqueStmt && n.kind != Kind::BrokenStmt && n.kind != Kind::OpaqueExpr && n.kind != Kind::BrokenExpr && n.kind != Kind::Scope;
@@ -79,9 +90,27 @@ class Names {
     }
     list(def.body);
     close();
+    report_lost();
   }
 
  private:
+  // A loop, a branch or a `with`, at the end of which the variables of its statements end.
+  struct Region {
+    std::string what;          // "the `if`"
+    bool is_loop = false;
+    uint32_t reads_before = 0; // the number of names read in front of it
+    bool is_closed = false;
+  };
+  // An assignment to a name that has a value outside of the region it stands in.
+  struct Candidate {
+    Name name;
+    Origin where;
+    const void* outer = nullptr;   // the binding outside; null: a parameter
+    const void* shadow = nullptr;  // the binding that the assignment makes
+    size_t region = 0;
+    bool is_lost = false;
+    std::string type;              // of the outer value, as far as the text shows it
+  };
   struct Binding {
     Name name;
     Origin where;
@@ -90,6 +119,9 @@ class Names {
     bool is_alone = false;             // the only statement of its list
     bool used = false;
     bool is_cell = false;              // memory: an assignment to its name may be a store to it
+    bool is_meta = false;              // a value of Python
+    size_t depth = 0;                  // regions around it
+    std::string type;                  // "float32" of `T.float32(0)`; empty: the text does not show it
   };
   struct Scope { std::unordered_map<Name, Binding*> names; std::vector<Binding*> own; };
 
@@ -98,16 +130,64 @@ class Names {
       // Bound again in the same list: the name gets another value.
       if (!found->second->used) { found->second->statement = nullptr; }
     }
-    Binding& b = bindings_.emplace_back(Binding{name, where, what, statement, is_alone, false});
+    Binding& b = bindings_.emplace_back(Binding{.name = name, .where = where, .what = what, .statement = statement, .is_alone = is_alone, .depth = open_.size(), .type = {}});
     scopes_.back().names[name] = &b;
     if (!what.empty() && !name.view().starts_with("_")) { scopes_.back().own.push_back(&b); }
   }
   void use(Name name) {
+    ++reads_;
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-      if (auto found = scope->names.find(name); found != scope->names.end()) {
-        if (found->second) { found->second->used = true; }
-        return;
+      auto found = scope->names.find(name);
+      if (found == scope->names.end()) { continue; }
+      const Binding* meant = found->second;
+      last_read_[name] = reads_;
+      // A read behind the region, of the value from before it or, behind a branch, of either.
+      for (Candidate& c : candidates_) { c.is_lost |= c.name == name && regions_[c.region].is_closed && (c.outer == meant || c.shadow == meant); }
+      if (found->second) { found->second->used = true; }
+      return;
+    }
+  }
+
+  // ---- lost assignments
+  template <class F>
+  void in_region(std::string what, bool is_loop, F&& f) {
+    open_.push_back(regions_.size());
+    regions_.push_back({std::move(what), is_loop, reads_, false});
+    f();
+    regions_[open_.back()].is_closed = true;
+    open_.pop_back();
+  }
+  /// Notes an assignment to a name that has a value outside of the region at hand. Call it in front of the new binding.
+  void note_deeper(const Expr& t) {
+    const auto* name = t.as<NameExpr>();
+    if (name == nullptr || open_.empty()) { return; }
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      auto found = scope->names.find(name->name);
+      if (found == scope->names.end()) { continue; }
+      const Binding* outer = found->second;
+      const bool is_of_program = outer == nullptr || outer->what == "variable" || outer->what == "buffer";
+      const size_t depth = outer == nullptr ? 0 : outer->depth;
+      // In TVM's main line an assignment stores, but not to a parameter, which is no memory.
+      if (!is_of_program || depth >= open_.size() || (outer && (outer->is_cell || options_.assigns_memory))) { return; }
+      Candidate c{name->name, name->origin(), outer, nullptr, open_.back(), false, outer ? outer->type : std::string()};
+      // In a loop, a value that was read in the same iteration is the old one again in the next.
+      for (size_t i = depth; i < open_.size(); ++i) {
+        auto read = last_read_.find(name->name);
+        c.is_lost |= regions_[open_[i]].is_loop && read != last_read_.end() && read->second > regions_[open_[i]].reads_before;
       }
+      candidates_.push_back(std::move(c));
+      return;
+    }
+  }
+  void report_lost() {
+    for (const Candidate& c : candidates_) {
+      if (!c.is_lost) { continue; }
+      std::string name = c.name.str();
+      std::string type = c.type.empty() ? "float32" : c.type;
+      out_.push_back(error(Code::LostAssignment, c.where).arg("name", name).arg("scope", regions_[c.region].what)
+                         .remedy("keep the value in memory: `" + name + " = T.alloc_buffer((1,), \"" + type + "\")` in front, then `" + name + "[0]` here and where it is read"));
+      // It is no name to remove.
+      std::erase_if(out_, [&](const Diagnostic& d) { return d.code == Code::UnusedName && d.where == c.where; });
     }
   }
   void read(const Node& node) {
@@ -196,6 +276,29 @@ class Names {
     }
     scopes_.pop_back();
   }
+  /// True for a condition that names a value of the program: it is decided when the program runs. Others are decided while it is read.
+  auto is_of_program(const Expr& condition) -> bool {
+    bool found = false;
+    walk(condition, [&](const Node& n) {
+      const auto* name = n.as<NameExpr>();
+      for (size_t i = 0; name != nullptr && i < scopes_.size(); ++i) {
+        auto at = scopes_[i].names.find(name->name);
+        found |= at != scopes_[i].names.end() && (at->second == nullptr || !at->second->is_meta);
+      }
+      return !found;
+    });
+    return found;
+  }
+  /// Completes a candidate and the binding that its assignment made. `noted`: the number of candidates before.
+  void bound_now(const Expr& t, size_t noted, ExprPtr value) {
+    Binding* b = known(t);
+    if (b == nullptr) { return; }
+    const auto* call = value != nullptr ? value->as<CallExpr>() : nullptr;
+    const auto* callee = call != nullptr ? call->callee->as<AttributeExpr>() : nullptr;
+    if (callee != nullptr && (callee->attr.name.view().starts_with("float") || callee->attr.name.view().starts_with("int"))) { b->type = callee->attr.name.str(); }
+    b->is_meta = last_name(value) == "meta_var";
+    if (noted > 0 && noted == candidates_.size() && candidates_.back().where == t.origin()) { candidates_.back().shadow = b; }
+  }
   /// The whole line of a statement that is alone on it.
   void remove(Diagnostic& d, const Stmt& s, bool is_alone) const {
     const std::string& text = item_.text;
@@ -225,9 +328,23 @@ class Names {
         if (what == "iter var" && has_blocks_) { what = {}; }
         for (ExprPtr t : a.targets) {
           if (is_stored(*t)) { continue; }
+          note_deeper(*t);
+          const size_t noted = candidates_.size();
           target(*t, what, removable, is_alone);
+          bound_now(*t, noted, a.value);
           if (allocates(a.value)) { make_cell(*t); }
         }
+        return;
+      }
+      case Kind::AugAssign: {
+        const auto& a = static_cast<const AugAssignStmt&>(s);
+        read(s);
+        if (a.target->kind != Kind::Name || is_stored(*a.target)) { return; }
+        note_deeper(*a.target);
+        if (candidates_.empty() || !(candidates_.back().where == a.target->origin())) { return; }
+        const size_t noted = candidates_.size();
+        target(*a.target, "variable", nullptr, is_alone);
+        bound_now(*a.target, noted, a.value);
         return;
       }
       case Kind::AnnAssign: {
@@ -241,16 +358,26 @@ class Names {
       case Kind::For: {
         const auto& f = static_cast<const ForStmt&>(s);
         read(*f.iterable);
-        inner(f.body, {f.target});
+        in_region("the loop", true, [&] { inner(f.body, {f.target}); });
         inner(f.otherwise);
         return;
       }
       case Kind::While:
-        read(*static_cast<const WhileStmt&>(s).condition);
-        return inner(static_cast<const WhileStmt&>(s).body);
+        in_region("the `while` loop", true, [&] {
+          read(*static_cast<const WhileStmt&>(s).condition);
+          inner(static_cast<const WhileStmt&>(s).body);
+        });
+        return inner(static_cast<const WhileStmt&>(s).otherwise);
       case Kind::If: {
         const auto& i = static_cast<const IfStmt&>(s);
         read(*i.condition);
+        if (is_of_program(*i.condition)) {
+          std::vector<Binding*> own = scopes_.back().own;
+          in_region("the `if`", false, [&] { list(i.then); });
+          in_region("the `else`", false, [&] { list(i.otherwise); });
+          scopes_.back().own = std::move(own);
+          return;
+        }
         // Where the script decides a condition, the names of the branch are visible below it: they are not checked.
         std::vector<Binding*> own = scopes_.back().own;
         list(i.then);
@@ -265,7 +392,8 @@ class Names {
           read(*item.context);
           if (item.target) { targets.push_back(item.target); }
         }
-        return inner(w.body, targets);
+        in_region("the `with`", false, [&] { inner(w.body, targets); });
+        return;
       }
       case Kind::ExprStmt: {
         read(s);
@@ -297,6 +425,12 @@ class Names {
   }
 
   const Item& item_;
+  NameOptions options_;
+  std::vector<Region> regions_;
+  std::vector<size_t> open_;                             // the regions around the statement at hand
+  std::vector<Candidate> candidates_;
+  uint32_t reads_ = 0;                                   // the number of names read so far
+  std::unordered_map<Name, uint32_t> last_read_;
   const std::unordered_map<DeclId, uint32_t> offsets_;   // of its parts
   Diagnostics& out_;
   const CancelToken& cancel_;
@@ -307,7 +441,7 @@ class Names {
 
 }  // namespace
 
-auto unused_names(const Item& item, const CancelToken& cancel) -> Diagnostics {
+auto unused_names(const Item& item, NameOptions options, const CancelToken& cancel) -> Diagnostics {
   Diagnostics out;
   for (StmtPtr s : item.statements) {
     walk(*s, [&](const Node& n) {
@@ -318,10 +452,11 @@ auto unused_names(const Item& item, const CancelToken& cancel) -> Diagnostics {
       for (const Item::Member& m : item.members) {
         if (m.item->decl == def->decl) { home = m.item.get(); }
       }
-      Names(*home, out, cancel).run(*def);
+      Names(*home, options, out, cancel).run(*def);
       return false;
     });
   }
+  if (options.lost_only) { std::erase_if(out, [](const Diagnostic& d) { return d.code != Code::LostAssignment; }); }
   return out;
 }
 

@@ -14,6 +14,7 @@
 
 #include "driver/annotate.h"
 #include "driver/command.h"
+#include "ir/dialects.h"
 #include "ir/highlight.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
@@ -179,10 +180,9 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
 auto read_dialect(const std::string& command, const Arguments& arguments, std::optional<Dialect>& out) -> bool {
   auto text = arguments.get("--dialect");
   if (!text) { return true; }
-  if (*text == "block") { out = Dialect::Block; }
-  else if (*text == "sblock") { out = Dialect::SBlock; }
+  if (auto dialect = dialects::named(*text)) { out = *dialect; }
   else {
-    (void)usage_error(command, fmt::format("`--dialect` is block or sblock, not `{}`", *text));
+    (void)usage_error(command, fmt::format("`--dialect` is block, sblock, s_tir, ts, tensor or a version of TVM such as 0.24, not `{}`", *text));
     return false;
   }
   return true;
@@ -191,7 +191,7 @@ auto read_dialect(const std::string& command, const Arguments& arguments, std::o
 auto print_module(const IRModule& module, const Arguments& arguments) -> int {
   PrintOptions options;
   if (auto dialect = arguments.get("--dialect")) {
-    options.dialect = *dialect == "sblock" ? Dialect::SBlock : Dialect::Block;
+    options.dialect = dialects::named(*dialect).value_or(Dialect::Block);
     options.override_dialect = true;
   }
   std::string comments = arguments.get("--comments", "");

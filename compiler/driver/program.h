@@ -94,7 +94,7 @@ struct PickRequest {
 inline const Option function_option{.name = "--function", .value = "F", .help = "the program, where the file has several"};
 inline const Option with_option{.name = "--with", .value = "NAME", .help = "the schedule function to apply"};
 inline const Option target_option{.name = "--target", .value = "T", .help = "the target, as \"llvm -mcpu=znver4 -num-cores=2\"; the default is this machine"};
-inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM 0.8 to 0.22) or sblock (newer TVM); the default is that of the file"};
+inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM until 0.23), sblock (0.24), s_tir (0.25, 0.26), ts (September 2026), tensor (since October 2026), or a version; the default is that of the file"};
 inline const Option json_option{.name = "--json", .help = "diagnostics and results as lines of JSON on standard output"};
 
 /// Prints a module on standard output in the form of the options; returns an exit status.

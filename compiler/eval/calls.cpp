@@ -212,10 +212,15 @@ void Evaluator::run(Frame& frame, Observer* observer) {
 auto Evaluator::call_function(const Ref<Function>& function, const Arguments& arguments, Observer* observer) -> Value {
   DepthGuard guard(*this);
   if (too_deep(arguments.call)) { return Value::error(); }
+  Unreported mistakes(*this);
+  bool around = std::exchange(has_yielded_, false);
   auto frame = start(function, arguments);
-  if (!frame) { return Value::error(); }
-  run(*frame, observer);
-  return std::move(frame->result);
+  if (frame) { run(*frame, observer); }
+  bool is_generator = std::exchange(has_yielded_, around);
+  Value result = !frame ? Value::error() : is_generator ? opaque(arguments.call) : std::move(frame->result);
+  if (is_lenient && function->def && result.is_error()) { return opaque(arguments.call); }
+  mistakes.keep();
+  return result;
 }
 
 void Evaluator::resume_from(size_t statement, Frame& frame, const Ref<Function>& function, Observer* observer) {

@@ -105,6 +105,8 @@ class Function final : public Object {
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<Value> override;
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  /// Accepted, as in Python, and forgotten: reading one back gives an unknown value.
+  auto set_attribute(Evaluator&, Name name, const Argument& value, Origin where) const -> bool override;
   auto repr() const -> std::string override;
   auto clone(Cloner& cloner) const -> std::optional<Value> override;
 };
@@ -164,6 +166,9 @@ class Evaluator {
   Diagnostics diagnostics;
   /// The first place at which something opaque was evaluated; unknown: none was.
   Origin opaque_at;
+  /// True while the Python around programs is evaluated: a mistake in a called function is not reported, and the result of the call is
+  /// unknown. Python has more names, attributes and modules than are known here.
+  bool is_lenient = false;
   /// The value of the expression statement that ran last.
   Value last_expression;
 
@@ -266,6 +271,7 @@ class Evaluator {
   uint64_t steps_ = 0;
   uint64_t calls_ = 0;
   uint32_t depth_ = 0;
+  bool has_yielded_ = false;   // the function at hand is a generator
   bool stopped_ = false;  // out of steps or cancelled, which is reported once
 };
 

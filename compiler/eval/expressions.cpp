@@ -1,6 +1,9 @@
 // Expressions: see evaluator.h.
 #include "eval/evaluator.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "eval/format.h"
@@ -84,6 +87,7 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
       return value;
     }
     case Kind::BrokenExpr: return Value::error();
+    case Kind::OpaqueExpr: has_yielded_ |= static_cast<const OpaqueExpr&>(expr).what == "yield"; return opaque(expr.origin());
     default: return opaque(expr.origin());
   }
 }
@@ -163,6 +167,43 @@ auto Evaluator::eval_items(const syntax::List<ExprPtr>& exprs, const ScopeRef& s
   return unknown;
 }
 
+namespace {
+
+auto bit_length(Evaluator&, const Value& self, const Arguments&) -> Value {
+  int64_t i = self.to_int().value_or(0);
+  return Value(static_cast<int64_t>(std::bit_width(i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i))));
+}
+auto bit_count(Evaluator&, const Value& self, const Arguments&) -> Value {
+  int64_t i = self.to_int().value_or(0);
+  return Value(static_cast<int64_t>(std::popcount(i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i))));
+}
+auto is_integer(Evaluator&, const Value& self, const Arguments&) -> Value {
+  return Value(!self.is_float() || std::floor(self.float_value()) == self.float_value());
+}
+auto itself(Evaluator&, const Value& self, const Arguments&) -> Value { return self; }
+
+// Members of Python's numbers; those that need bytes or fractions are unknown. None: numbers have no such member.
+auto number_member(const Value& number, Name name) -> std::optional<Value> {
+  struct Row { std::string_view name; Method::Run run; bool is_of_ints; };
+  static constexpr Row rows[] = {{"bit_length", bit_length, true}, {"bit_count", bit_count, true}, {"is_integer", is_integer, false}, {"conjugate", itself, false}};
+  static constexpr std::string_view unknown[] = {"ty", "to_bytes", "from_bytes", "as_integer_ratio", "hex", "fromhex"};
+  const bool is_int = number.is_int() || number.is_bool();
+  if (!is_int && !number.is_float()) { return {}; }
+  for (const Row& row : rows) {
+    if (row.name == name.view() && (is_int || !row.is_of_ints)) { return make_object<Method>(number, name, row.run); }
+  }
+  // Constants of programs, such as extents, are plain numbers here: their value and type may be asked for.
+  if (name.view() == "value" || name.view() == "real") { return number; }
+  if (name.view() == "imag") { return Value(0); }
+  if (name.view() == "numerator" && is_int) { return number; }
+  if (name.view() == "denominator" && is_int) { return Value(1); }
+  if (name.view() == "dtype") { return Value::str(number.is_bool() ? "bool" : is_int ? "int32" : "float32"); }
+  bool is_unknown = name.view().starts_with("__") || std::find(std::begin(unknown), std::end(unknown), name.view()) != std::end(unknown);
+  return is_unknown ? std::optional(Value::opaque()) : std::nullopt;
+}
+
+}  // namespace
+
 auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Value {
   std::vector<Name> names;
   if (const Object* o = object.value.object()) {
@@ -170,8 +211,7 @@ auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Va
     o->attribute_names(names);
   }
   if (object.value.is_unknown()) { return object.value; }
-  // Constants of programs, such as extents, are plain integers here.
-  if (static const Name value("value"); name == value && object.value.is_int()) { return object.value; }
+  if (auto member = number_member(object.value, name)) { return member->is_opaque() ? opaque(where) : std::move(*member); }
   Diagnostic d = error(Code::NoAttribute, where).arg("what", describe(object.value)).arg("name", name.view());
   if (Name near = closest_name(name, names); !near.empty()) {
     (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());

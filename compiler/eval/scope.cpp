@@ -127,8 +127,9 @@ auto Function::call(Evaluator& evaluator, const Arguments& arguments) const -> s
 auto Function::get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> {
   static const Name dunder_name("__name__");
   if (attribute == dunder_name) { return Value::str(name().str()); }
-  return {};
+  return Value::opaque();
 }
+auto Function::set_attribute(Evaluator&, Name, const Argument&, Origin) const -> bool { return true; }
 
 auto Frame::snapshot() const -> Frame {
   Cloner cloner;

@@ -8,6 +8,7 @@
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
+#include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
@@ -24,6 +25,11 @@ auto expr_value(Expr expr) -> Value {
 
 auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
   const Value& v = a.value;
+  if (const auto* word = v.as<ThreadWord>()) {
+    note_thread_level(evaluator, word->path.view(), a.where);
+    evaluator.opaque(a.where);
+    return {};
+  }
   switch (v.kind()) {
     case Value::Kind::Object: break;
     case Value::Kind::Bool: return bool_imm(v.bool_value(), a.where);
@@ -98,6 +104,12 @@ auto to_dtype(Evaluator& evaluator, const Argument& a) -> std::optional<DataType
   if (const std::string* s = a.value.string()) {
     if (s->empty()) { return DataType::void_(); }
     if (auto t = DataType::parse(*s)) { return t; }
+    if (s->starts_with("custom[")) {
+      // A type that a Python extension registers: its programs are not checked.
+      if (Lowerer* lowerer = Lowerer::of(evaluator)) { lowerer->mark_opaque(); }
+      evaluator.opaque(a.where);
+      return {};
+    }
     static const std::vector<Name> common = {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64",
                                              "uint8", "uint16", "uint32", "uint64", "bool", "handle", "void"};
     // Names of types in other languages.
@@ -263,17 +275,21 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
       }
       continue;
     }
-    if (index.value.is_float()) {
-      evaluator.report(error(Code::WrongType, index.where).arg("expected", "an integer index").arg("found", describe(index.value)));
-      good = false;
-      continue;
-    }
     Expr e = to_expr(evaluator, index);
     if (!e) { good = false; continue; }
     if (!e.dtype().is_integral()) {
-      evaluator.report(error(Code::WrongType, index.where).arg("expected", "an integer index").arg("found", describe(index.value)));
-      good = false;
-      continue;
+      Diagnostic d = error(Code::WrongType, index.where).arg("expected", "an integer index").arg("found", describe(index.value));
+      if (!e.dtype().is_real()) {
+        evaluator.report(std::move(d));
+        good = false;
+        continue;
+      }
+      // TVM reads it, and complains when it makes code. Here the index is rounded towards zero.
+      d.severity = Severity::Warning;
+      evaluator.report(std::move(d).remedy("convert it: `T.Cast(\"int32\", ...)`"));
+      DataType rounded = DataType::int_(32, e.dtype().lanes);
+      rounded.scalable = e.dtype().scalable;
+      e = cast(rounded, e, index.where);
     }
     if (const auto* imm = e.as<IntImm>()) {
       auto size = as_int(buffer->shape[i]);

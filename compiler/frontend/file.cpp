@@ -7,6 +7,7 @@
 #include "frontend/objects.h"
 #include "frontend/parts.h"
 #include "frontend/remedies.h"
+#include "frontend/unread_programs.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -25,8 +26,10 @@ struct File::Entry {
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
   uint64_t imports = 0;      // fingerprint of the files that it imports from, at the last evaluation
   uint64_t stars = 0;        // File::imports_fingerprint at the last evaluation, where it looked for a name among imports by `*`; otherwise 0
+  uint64_t callers = 0;      // hash of the other declarations that call it, where programs inside of it depend on them; otherwise 0
   uint64_t names = 0;        // File::names_hash_ at the last evaluation, where a message suggests one of all names; otherwise 0
   bool is_heavy = false;     // a program: evaluated only on demand
+  bool is_newer = false;     // it has words that only TVM's main line has, or the import of `tirx` that TVM prints as a comment
   bool is_broken = false;    // a line that does not parse: it may bind the names in it
   std::vector<std::pair<uint32_t, std::vector<Name>>> modules; // the modules that it may import from: number of dots, path
 };
@@ -73,7 +76,32 @@ void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::
   });
 }
 
+// True for a text whose words show that `T` is that of TVM's main line, where no import says so. TVM prints imports as comments.
+auto shows_main_line(std::string_view text) -> bool {
+  static constexpr std::string_view signs[] = {"tirx as T", "s_tir as Ts", "@Ts.", "@T.function", "T.Tensor(", "T.device_entry("};
+  return std::any_of(std::begin(signs), std::end(signs), [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
+}
+
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
+
+auto hash_of(const std::vector<const Item*>& items) -> uint64_t {
+  uint64_t out = 1;
+  for (const Item* item : items) { out = hash_combine(out, item->hash); }
+  return out;
+}
+
+// The name of the function or class that an item declares.
+auto name_place(const Item& item) -> Origin {
+  for (StmtPtr s : item.statements) {
+    const auto* def = s->as<FunctionDef>();
+    const auto* of = s->as<ClassDef>();
+    if (def || of) {
+      Span at = def ? def->name.span : of->name.span;
+      return {s->decl, at.begin, at.end, 0};
+    }
+  }
+  return {item.decl, 0, 0, 0};
+}
 
 // Sets the evaluation at hand aside, which needs this declaration, while the declaration is evaluated.
 struct SetAside {
@@ -109,6 +137,7 @@ void File::update(std::vector<ItemPtr> items) {
   binders_.clear();
   work_ = {};
   has_star_import_ = false;
+  const bool was_newer = std::exchange(is_newer_, false);
   ++generation_;
   ensured_ = 0;
   for (ItemPtr& item : items) {
@@ -127,6 +156,7 @@ void File::update(std::vector<ItemPtr> items) {
         if (entry->result.item->text.find("import") != std::string::npos) { add_modules(*s, entry->modules); }
       }
       entry->result.is_program = entry->is_heavy;
+      entry->is_newer = shows_main_line(entry->result.item->text);
     }
     for (StmtPtr s : entry->result.item->statements) {
       if (const auto* import = s->as<ImportFromStmt>()) { has_star_import_ |= import->is_star; }
@@ -136,7 +166,12 @@ void File::update(std::vector<ItemPtr> items) {
       auto& list = binders_[name];
       if (list.empty() || list.back() != entries_.size()) { list.push_back(entries_.size()); }
     }
+    is_newer_ |= entry->is_newer;
     entries_.push_back(std::move(entry));
+  }
+  if (is_newer_ != was_newer) {
+    // `T` means something else now.
+    for (const auto& entry : entries_) { entry->version = 0; }
   }
   // A broken line may be about to bind the names in it: no diagnostic reports them as undefined. Names that other declarations bind, or
   // that every file has, keep their meaning: half a line must not take `T` away from the whole file.
@@ -184,12 +219,23 @@ auto File::binder(Name name, size_t before) const -> size_t {
   return it == list.begin() ? entries_.size() : it[-1];
 }
 
+// The other declarations with a call of the function that this one declares.
+auto File::callers_of(const Entry& entry) const -> std::vector<const Item*> {
+  std::vector<const Item*> out;
+  if (entry.result.item->name.empty()) { return out; }
+  const std::string call = entry.result.item->name.str() + "(";
+  for (const auto& other : entries_) {
+    if (other.get() != &entry && other->result.item->text.find(call) != std::string::npos) { out.push_back(other->result.item.get()); }
+  }
+  return out;
+}
+
 void File::ensure(size_t index) {
   Entry& entry = *entries_[index];
   if (entry.checked_at == generation_) { return; }
   if (entry.version != 0) {
     bool valid = (entry.names == 0 || entry.names == names_hash_) && (entry.modules.empty() || entry.imports == imports_of(entry)) &&
-                 (entry.stars == 0 || entry.stars == imports_fingerprint());
+                 (entry.stars == 0 || entry.stars == imports_fingerprint()) && (entry.callers == 0 || entry.callers == hash_of(callers_of(entry)));
     for (const auto& [name, version] : entry.used) {
       if (!valid) { break; }
       size_t at = binder(name, index);
@@ -255,6 +301,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
     if (const Value* found = more_(name)) { return *found; }
   }
   if (static const Name own_name("__name__"); name == own_name) { return Value::str(own_name_); }
+  if (static const Name t("T"); is_newer_ && name == t) { return namespace_tirx(); }
   if (const Value* found = predeclared(name)) { return *found; }
   if (has_star_import_ && !eval::builtin(name)) {
     if (!active_.empty()) { entries_[active_.back()]->stars = imports_fingerprint(); }
@@ -290,6 +337,7 @@ void File::evaluate(size_t index) {
   entry.used.clear();
   entry.names = 0;
   entry.stars = 0;
+  entry.callers = 0;
   entry.values.clear();
   entry.version = ++versions_;
   entry.checked_at = generation_;
@@ -300,12 +348,14 @@ void File::evaluate(size_t index) {
   out.module = {};
   out.partial = {};
   out.is_opaque = false;
+  out.thread_word = Name();
   out.is_program = entry.is_heavy;
   out.opaque_at = {};
   out.inside.clear();
 
   SetAside around(evaluator_, this, out.item);
   Temporarily ahead(looks_ahead_, false);
+  Temporarily lenient(evaluator_.is_lenient, is_python_);
   if (active_.empty()) { evaluator_.reset_steps(); }
   active_.push_back(index);
 
@@ -320,8 +370,16 @@ void File::evaluate(size_t index) {
   for (StmtPtr stmt : out.item->statements) {
     if (!has_programs_inside(*stmt)) { continue; }
     Temporarily in_function(looks_ahead_, true);
-    out.inside = programs_inside(evaluator_, *stmt);
+    // A function with parameters makes its programs from the values of a call.
+    std::vector<const syntax::Stmt*> callers;
+    if (const auto* def = stmt->as<FunctionDef>(); def && !def->params.empty()) {
+      std::vector<const Item*> items = callers_of(entry);
+      entry.callers = hash_of(items);
+      for (const Item* item : items) { callers.insert(callers.end(), item->statements.begin(), item->statements.end()); }
+    }
+    out.inside = programs_inside(evaluator_, *stmt, callers);
   }
+  if (!entry.is_heavy) { report_unread_programs(*out.item, evaluator_.diagnostics); }
 
   active_.pop_back();
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
@@ -329,9 +387,7 @@ void File::evaluate(size_t index) {
   out.diagnostics = std::move(evaluator_.diagnostics);
   move_to_call(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
   add_remedies(out.diagnostics, *out.item);
-  if (entry.is_heavy && out.is_opaque) {
-    out.diagnostics.push_back(error(Code::NotChecked, out.opaque_at.is_known() ? out.opaque_at : Origin{out.item->decl, 0, 0, 0}));
-  }
+  if (entry.is_heavy && out.is_opaque) { out.diagnostics.push_back(not_checked(out.item->name, out.thread_word, name_place(*out.item), out.opaque_at)); }
 }
 
 void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope) {
@@ -361,7 +417,17 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   }
   if (!scope) { scope = evaluator_.new_scope({}); }
   Value ignored;
+  const size_t known_mistakes = evaluator_.diagnostics.size();
   eval::Flow flow = evaluator_.exec(stmt, scope, ignored);
+  if (is_python_ && !entry.is_heavy && evaluator_.diagnostics.size() > known_mistakes) {
+    // A mistake in the Python around programs: it is none of TVMScript's.
+    evaluator_.diagnostics.resize(known_mistakes);
+    flow = eval::Flow::Unknown;
+    for (Name name : entry.binds) {
+      const Value* value = scope->find_here(name);
+      if (value && value->is_error()) { scope->set(name, Value::opaque()); }
+    }
+  }
   if (flow == eval::Flow::Failed || flow == eval::Flow::Unknown) {
     for (Name name : entry.binds) {
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
@@ -396,7 +462,8 @@ void File::evaluate_program(const FunctionDef& def, Entry& entry) {
   }
   LoweredFunction lowered = lower_function(evaluator_, def, {}, *options, parts_.get());
   out.is_opaque = lowered.is_opaque;
-  Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+  out.thread_word = lowered.thread_word;
+  Dialect dialect = dialect_of(*options, lowered);
   if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
   if (lowered.func) {
     out.module = out.partial;
@@ -408,7 +475,12 @@ void File::evaluate_program(const FunctionDef& def, Entry& entry) {
 void File::evaluate_module(const ClassDef& def, Entry& entry) {
   Declaration& out = entry.result;
   bool known = false;
-  for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, {})); }
+  bool is_checked = true;
+  for (ExprPtr d : def.decorators) {
+    Value decorator = evaluator_.eval(*d, {});
+    known |= is_module_decorator(decorator);
+    is_checked &= checks_module(decorator);
+  }
   if (!known) {
     out.is_opaque = true;
     entry.values.emplace_back(def.name.name, evaluator_.opaque(def.origin()));
@@ -416,20 +488,21 @@ void File::evaluate_module(const ClassDef& def, Entry& entry) {
   }
   LoweredModule lowered = lower_module(evaluator_, def, {}, parts_.get());
   out.is_opaque = lowered.is_opaque;
+  out.thread_word = lowered.thread_word;
   out.partial = lowered.partial;
   if (lowered.module) {
     out.module = lowered.module;
     for (const auto& [name, func] : lowered.module->functions) {
-      if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+      if (is_checked && std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
     }
   }
-  bind_program(def.name, def.decl, false, entry);
+  bind_program(def.name, def.decl, false, entry, std::move(lowered.foreign));
 }
 
-void File::bind_program(const Identifier& name, DeclId decl, bool is_function, Entry& entry) {
+void File::bind_program(const Identifier& name, DeclId decl, bool is_function, Entry& entry, std::vector<Name> foreign) {
   const Declaration& out = entry.result;
   Origin at{decl, name.span.begin, name.span.end, 0};
-  entry.values.emplace_back(name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, name.name, is_function, at)) : out.is_opaque ? Value::opaque() : Value::error());
+  entry.values.emplace_back(name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, name.name, is_function, at, std::move(foreign))) : out.is_opaque ? Value::opaque() : Value::error());
 }
 
 // ---- imports -----------------------------------------------------------------------------------------------------

@@ -42,9 +42,10 @@ struct Declaration {
   IRModule partial;
   /// The programs inside of a function or a class of Python. Their errors are in `diagnostics`.
   std::vector<InnerProgram> inside;
-  /// It uses Python that is not evaluated here, at `opaque_at`, and is not checked.
+  /// It uses the thread-level language, or Python that is not evaluated here, at `opaque_at`, and is not checked.
   bool is_opaque = false;
   Origin opaque_at;
+  Name thread_word;           // the first word of the thread-level language in the program; empty: it uses none
 };
 
 class File : public eval::Environment {
@@ -55,6 +56,8 @@ class File : public eval::Environment {
   void import_from(std::shared_ptr<Modules> modules);
 
   [[nodiscard]] auto modules() const -> const std::shared_ptr<Modules>& { return modules_; }
+  /// In a file of Python only TVMScript is checked: mistakes in the Python around it are not reported, and their values are unknown.
+  void set_is_python(bool is_python) { is_python_ = is_python; }
   /// Sets the value of `__name__`: `__main__` for the file at hand, the module's name for an imported one.
   void set_own_name(std::string name) { own_name_ = std::move(name); }
 
@@ -117,7 +120,7 @@ class File : public eval::Environment {
   void evaluate_import(const syntax::ImportStmt& stmt, Entry& entry);
   void evaluate_import_from(const syntax::ImportFromStmt& stmt, Entry& entry);
   /// Gives a declaration's name the program that was lowered; where none was, an error, or unknown.
-  void bind_program(const syntax::Identifier& name, DeclId decl, bool is_function, Entry& entry);
+  void bind_program(const syntax::Identifier& name, DeclId decl, bool is_function, Entry& entry, std::vector<Name> foreign = {});
   [[nodiscard]] auto module_at(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File>;
   [[nodiscard]] auto file_of(const syntax::ImportFromStmt& from) -> std::shared_ptr<File>;
   [[nodiscard]] auto imports_of(const Entry& entry) -> uint64_t;
@@ -126,6 +129,7 @@ class File : public eval::Environment {
   friend class ModuleObject;
   void check(const PrimFunc& func, bool is_newer = false);
   [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
+  [[nodiscard]] auto callers_of(const Entry& entry) const -> std::vector<const syntax::Item*>;
 
   Predeclared more_;
   std::string own_name_ = "__main__";
@@ -138,7 +142,9 @@ class File : public eval::Environment {
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
   uint64_t names_hash_ = 1;                                // of all names that the file binds
+  bool is_python_ = false;
   bool looks_ahead_ = false;   // in the body of a Python function, which sees all names of the file
+  bool is_newer_ = false;                                  // its words show TVM's main line: see shows_main_line
   bool has_star_import_ = false;                           // names may come from anywhere
   size_t place_ = SIZE_MAX;    // names looked up from outside have the values that declarations above this one give
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated

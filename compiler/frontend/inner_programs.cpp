@@ -67,8 +67,8 @@ auto any_program(const syntax::Stmt& stmt, const ClassDef* owner, int depth) -> 
     }
     case Kind::ClassDef: return any_program(static_cast<const ClassDef&>(stmt).body, &static_cast<const ClassDef&>(stmt), depth + 1);
     case Kind::If: return any_program(static_cast<const IfStmt&>(stmt).then, owner, depth + 1) || any_program(static_cast<const IfStmt&>(stmt).otherwise, owner, depth + 1);
-    case Kind::For: return any_program(static_cast<const ForStmt&>(stmt).body, owner, depth + 1);
-    case Kind::While: return any_program(static_cast<const WhileStmt&>(stmt).body, owner, depth + 1);
+    case Kind::For: return any_program(static_cast<const ForStmt&>(stmt).body, owner, depth + 1) || any_program(static_cast<const ForStmt&>(stmt).otherwise, owner, depth + 1);
+    case Kind::While: return any_program(static_cast<const WhileStmt&>(stmt).body, owner, depth + 1) || any_program(static_cast<const WhileStmt&>(stmt).otherwise, owner, depth + 1);
     case Kind::With: return any_program(static_cast<const WithStmt&>(stmt).body, owner, depth + 1);
     default: return false;
   }
@@ -129,9 +129,41 @@ auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Ex
   return columns && columns->size() == names.size() ? (*columns)[column] : nullptr;
 }
 
+// The argument of a call for a parameter; null: it has none, or that cannot be told.
+auto argument_for(const CallExpr& call, const FunctionDef& def, const Param& p) -> const syntax::Expr* {
+  for (const Keyword& k : call.keywords) {
+    if (k.name.name.empty() || k.name.name == p.name.name) { return k.name.name.empty() ? nullptr : k.value; }
+  }
+  size_t index = 0;
+  for (; index < def.params.size() && &def.params[index] != &p; ++index) {
+    if (def.params[index].kind != ParamKind::Plain) { return nullptr; }
+  }
+  if (index >= call.args.size()) { return nullptr; }
+  bool is_sure = std::none_of(call.args.begin(), call.args.begin() + static_cast<std::ptrdiff_t>(index) + 1, [](const syntax::Expr* e) { return e->as<StarredExpr>(); });
+  return is_sure ? call.args[index] : nullptr;
+}
+
+// Calls of the function by its name, in the order of the text; none that `pytest.raises` expects to fail.
+auto calls_of(Name function, const syntax::Stmt& root) -> std::vector<const CallExpr*> {
+  constexpr size_t most = 16;
+  static const Name raises("raises");
+  std::vector<const CallExpr*> out;
+  walk(root, [&](const Node& node) {
+    if (out.size() >= most) { return false; }
+    if (const auto* with = node.as<WithStmt>()) {
+      if (std::any_of(with->items.begin(), with->items.end(), [](const WithItem& item) { return last_name(*item.context) == raises; })) { return false; }
+    }
+    const auto* call = node.as<CallExpr>();
+    const auto* callee = call ? call->callee->as<NameExpr>() : nullptr;
+    if (callee && callee->name == function) { out.push_back(call); }
+    return true;
+  });
+  return out;
+}
+
 class Reader {
  public:
-  Reader(eval::Evaluator& evaluator, std::vector<InnerProgram>& out) : evaluator_(evaluator), out_(out) {}
+  Reader(eval::Evaluator& evaluator, std::vector<const syntax::Stmt*> roots, std::vector<InnerProgram>& out) : evaluator_(evaluator), roots_(std::move(roots)), out_(out) {}
 
   void block(const syntax::Block& block, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
     for (StmtPtr s : block) { statement(*s, scope, owner, around); }
@@ -177,9 +209,12 @@ class Reader {
           auto items = values.value.is_unknown() ? std::nullopt : evaluator_.iterate(values);
           if (items && !items->empty()) { (void)evaluator_.assign(*s.target, {items->front(), s.target->origin(), {}}, scope); }
         });
-        return block(s.body, scope, owner, around);
+        block(s.body, scope, owner, around);
+        return block(s.otherwise, scope, owner, around);
       }
-      case Kind::While: return block(static_cast<const WhileStmt&>(stmt).body, scope, owner, around);
+      case Kind::While:
+        block(static_cast<const WhileStmt&>(stmt).body, scope, owner, around);
+        return block(static_cast<const WhileStmt&>(stmt).otherwise, scope, owner, around);
       case Kind::With: {
         const auto& s = static_cast<const WithStmt&>(stmt);
         static const Name raises("raises");
@@ -281,16 +316,43 @@ class Reader {
     // The function itself can be called by statements around programs.
     around_it(def, scope);
     eval::ScopeRef inner = evaluator_.new_scope(around);
+    bool is_known = true;
     for (const Param& p : def.params) {
-      if (!p.name.name.empty()) { inner->set(p.name.name, first_value(evaluator_, def, p, scope)); }
+      if (p.name.name.empty()) { continue; }
+      Value first = first_value(evaluator_, def, p, scope);
+      is_known &= !first.is_opaque();
+      inner->set(p.name.name, std::move(first));
     }
+    if (!is_known && owner == nullptr) { set_from_call(def, scope, inner); }
     path_.push_back(def.name.name);
     block(def.body, inner, nullptr, inner);
     path_.pop_back();
   }
 
+  // Gives the parameters that have no value yet those of the first call all of whose arguments are known.
+  void set_from_call(const FunctionDef& def, const eval::ScopeRef& scope, const eval::ScopeRef& inner) {
+    for (const syntax::Stmt* root : roots_) {
+      for (const CallExpr* call : calls_of(def.name.name, *root)) {
+        std::vector<std::pair<Name, Value>> values;
+        bool is_known = true;
+        for (const Param& p : def.params) {
+          const Value* has = inner->find_here(p.name.name);
+          if (p.name.name.empty() || (has && !has->is_opaque())) { continue; }
+          const syntax::Expr* given = p.kind == ParamKind::Plain ? argument_for(*call, def, p) : nullptr;
+          Value value = Value::opaque();
+          if (given) { quietly([&] { value = evaluator_.eval(*given, scope); }); }
+          is_known &= !value.is_unknown() && !value.is_none();
+          values.emplace_back(p.name.name, std::move(value));
+        }
+        if (!is_known) { continue; }
+        for (auto& [name, value] : values) { inner->set(name, std::move(value)); }
+        return;
+      }
+    }
+  }
+
   void program(const FunctionDef& def, const eval::ScopeRef& scope, bool is_bare) {
-    size_t said = evaluator_.diagnostics.size();
+    size_t known = evaluator_.diagnostics.size();
     Origin where{def.decl, def.name.span.begin, def.name.span.end, 0};
     FunctionOptions options;
     options.check_well_formed = !is_bare;
@@ -300,12 +362,15 @@ class Reader {
       auto given = prim_func_options(decorator.value);
       if (!given) {
         scope->set(def.name.name, Value::opaque());
+        if (!decorator.value.is_error()) { evaluator_.report(not_checked(def.name.name, Name(), decorator.where, decorator.where)); }
         return;
       }
       options = *given;
     }
+    Temporarily opaque_at(evaluator_.opaque_at, Origin());
     LoweredFunction lowered = lower_function(evaluator_, def, scope, options);
-    Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+    if (lowered.is_opaque) { evaluator_.report(not_checked(def.name.name, lowered.thread_word, where, evaluator_.opaque_at)); }
+    Dialect dialect = dialect_of(options, lowered);
     InnerProgram out;
     out.name = path(def.name.name);
     out.is_function = true;
@@ -316,33 +381,42 @@ class Reader {
       if (options.check_well_formed) { check(lowered.func, options.rebinds_names); }
     }
     scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, where)) : Value::opaque());
-    add(std::move(out), said, lowered.is_opaque);
+    add(std::move(out), known, lowered.is_opaque);
   }
 
   void a_class(const ClassDef& def, const eval::ScopeRef& scope) {
     if (is_program(def)) {
-      size_t said = evaluator_.diagnostics.size();
+      size_t before = evaluator_.diagnostics.size();
       bool known = false;
+      bool is_checked = true;
       quietly([&] {
-        for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, scope)); }
+        for (ExprPtr d : def.decorators) {
+          Value decorator = evaluator_.eval(*d, scope);
+          known |= is_module_decorator(decorator);
+          is_checked &= checks_module(decorator);
+        }
       });
+      const Origin where{def.decl, def.name.span.begin, def.name.span.end, 0};
       if (!known) {
         scope->set(def.name.name, Value::opaque());
+        evaluator_.report(not_checked(def.name.name, Name(), where, {}));
         return;
       }
+      Temporarily opaque_at(evaluator_.opaque_at, Origin());
       LoweredModule lowered = lower_module(evaluator_, def, scope);
+      if (lowered.is_opaque) { evaluator_.report(not_checked(def.name.name, lowered.thread_word, where, evaluator_.opaque_at)); }
       InnerProgram out;
       out.name = path(def.name.name);
-      out.where = {def.decl, def.name.span.begin, def.name.span.end, 0};
+      out.where = where;
       out.partial = lowered.partial;
       out.module = lowered.module;
       if (lowered.module) {
         for (const auto& [name, func] : lowered.module->functions) {
-          if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+          if (is_checked && std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
         }
       }
-      scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where)) : Value::opaque());
-      return add(std::move(out), said, lowered.is_opaque);
+      scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where, std::move(lowered.foreign))) : Value::opaque());
+      return add(std::move(out), before, lowered.is_opaque);
     }
     eval::ScopeRef inner = evaluator_.new_scope(scope);
     path_.push_back(def.name.name);
@@ -355,14 +429,15 @@ class Reader {
     Diagnostics found = well_formed(func, nullptr, is_newer);
     evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
-  void add(InnerProgram program, size_t said, bool is_opaque) {
-    for (size_t i = said; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
+  void add(InnerProgram program, size_t known, bool is_opaque) {
+    for (size_t i = known; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
     // A program that depends on unknown values is not shown: its shape may be another.
     if (is_opaque) { program.module = program.partial = {}; }
     out_.push_back(std::move(program));
   }
 
   eval::Evaluator& evaluator_;
+  std::vector<const syntax::Stmt*> roots_;   // where functions may be called
   std::vector<InnerProgram>& out_;
   std::vector<Name> path_;
   int depth_ = 0;
@@ -447,10 +522,12 @@ auto first_value(eval::Evaluator& evaluator, const FunctionDef& def, const Param
 
 auto has_programs_inside(const syntax::Stmt& stmt) -> bool { return !is_program(stmt) && any_program(stmt, nullptr, 0); }
 
-auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt) -> std::vector<InnerProgram> {
+auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt, const std::vector<const syntax::Stmt*>& callers) -> std::vector<InnerProgram> {
   std::vector<InnerProgram> out;
   eval::ScopeRef scope = evaluator.new_scope({});
-  Reader(evaluator, out).statement(stmt, scope, nullptr, {});
+  std::vector<const syntax::Stmt*> roots{&stmt};
+  roots.insert(roots.end(), callers.begin(), callers.end());
+  Reader(evaluator, std::move(roots), out).statement(stmt, scope, nullptr, {});
   return out;
 }
 

@@ -23,8 +23,10 @@ struct InnerProgram {
 [[nodiscard]] auto has_programs_inside(const syntax::Stmt& stmt) -> bool;
 
 /// Reads the programs inside of a statement. Reports their errors, and none of the code around them. Programs in `with pytest.raises(...)`
-/// are wrong on purpose: their errors are not reported.
-[[nodiscard]] auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt) -> std::vector<InnerProgram>;
+/// are wrong on purpose: their errors are not reported. Parameters of functions get the values of the first call in the statement, or in
+/// `callers`, all of whose arguments are known.
+[[nodiscard]] auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt, const std::vector<const syntax::Stmt*>& callers = {})
+    -> std::vector<InnerProgram>;
 
 /// The first value of a parameter of a Python function: that of the first row of `pytest.mark.parametrize`, its default, or the first value
 /// of a `tvm.testing.parameter` of that name. Opaque where it has none, or it is None.

@@ -452,4 +452,9 @@ auto target_class(eval::Builtin::Run make) -> Value {
   return make_class("Target", {{Name("current"), Value(make_object<eval::Builtin>(Name("current"), current_target))}}, make);
 }
 
+auto operator_name(const Value& value) -> std::string {
+  const auto* op = value.as<OpObject>();
+  return op ? op->name.str() : std::string();
+}
+
 }  // namespace loopsmith::frontend

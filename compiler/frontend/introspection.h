@@ -12,6 +12,9 @@ namespace loopsmith::frontend {
 void member_names(const Stmt& stmt, std::vector<Name>& out);
 void member_names(const Expr& expr, std::vector<Name>& out);
 
+/// The name of an operator, `tvm.ir.Op.get("tir.exp")`; empty: the value is no operator.
+[[nodiscard]] auto operator_name(const Value& value) -> std::string;
+
 /// The classes that `isinstance` finds an object in, its own first: the value of `__class__`.
 [[nodiscard]] auto classes(std::initializer_list<const char*> names) -> Value;
 

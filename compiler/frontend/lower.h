@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "eval/evaluator.h"
+#include "ir/dialects.h"
 #include "ir/ir.h"
 #include "syntax/ast.h"
 
@@ -21,6 +22,11 @@ struct FunctionOptions {
   bool check_well_formed = true;
   /// An assignment to a name that has a value replaces the value, as in TVM's main line.
   bool rebinds_names = false;
+  /// The dialect that the decorator shows, and whether an import shows it: without one, the words of the program decide.
+  Dialect dialect = Dialect::Block;
+  bool dialect_is_given = false;
+  /// `T.jit`: parameters of Python are given later.
+  bool is_jit = false;
 };
 
 struct LoweredFunction {
@@ -28,7 +34,11 @@ struct LoweredFunction {
   PrimFunc partial;      // the parts that could be lowered in spite of errors; may be none
   bool is_opaque = false;     // it uses Python that is not evaluated here: not checked
   bool uses_sblock = false;   // spelled `T.sblock`
+  Name thread_word;           // the first word of the thread-level language in it (thread_level.h); empty: it uses none
 };
+
+/// The dialect that a program is written in, by its decorator, its imports and its words.
+[[nodiscard]] auto dialect_of(const FunctionOptions& options, const LoweredFunction& lowered) -> Dialect;
 
 /// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none. `parts`: the results kept for long programs (parts.h),
 /// or null.
@@ -40,7 +50,13 @@ struct LoweredModule {
   IRModule partial;      // with the functions that could be lowered
   bool is_opaque = false;
   std::vector<Name> unchecked;  // functions with check_well_formed=False
+  std::vector<Name> foreign;    // functions of other languages, which are left out
+  Name thread_word;             // as in LoweredFunction
 };
+
+/// The report of a program that was read and cannot be checked further: it uses the thread-level language, or Python that is not evaluated.
+/// `opaque_at`: the place of that Python.
+[[nodiscard]] auto not_checked(Name program, Name thread_word, Origin where, Origin opaque_at) -> Diagnostic;
 [[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope, PartCache* parts = nullptr)
     -> LoweredModule;
 

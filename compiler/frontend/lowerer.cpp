@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "support/codes.h"
 
@@ -25,9 +26,11 @@ constexpr uint32_t most_expansions = 20'000;
 auto program_range(Evaluator& evaluator, const Arguments& a) -> Value {
   bool plain = true;
   for (const Argument& x : a.all) { plain &= x.value.is_int() || x.value.is_bool(); }
+  // TVM reads it as `T.serial`, whose other arguments are keywords.
+  plain &= a.positional == a.all.size();
   static const Name range("range");
   static const Name serial("serial");
-  if (plain || a.positional != a.all.size() || a.positional == 0 || a.positional > 3) {
+  if (plain || a.positional == 0 || a.positional > 3) {
     return evaluator.call(Argument{*eval::builtin(range), a.callee, {}}, a);
   }
   static const Name step("step");
@@ -63,6 +66,7 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
   Temporarily globals(evaluator_.globals, function->globals);
   Temporarily tree(evaluator_.tree, function->keep_alive);
   Temporarily here(here_);
+  Temporarily def(def_, function->def);
   size_t depth = frames_.size();
   for (StmtPtr stmt : function->def->body) { statement(*stmt, frame->scope); }
   // A let or an allocation that the macro leaves open covers the rest of the macro only.
@@ -80,6 +84,14 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
   is_opaque_ |= v.is_opaque();
   if (v.is_unknown()) {
     scope->set(p.name.name, v);
+    return;
+  }
+  // `T.constexpr` and `T.Optional[...]`: a value that `.specialize(...)` gives.
+  static const Name constexpr_name("constexpr");
+  const auto* builtin = v.as<eval::Builtin>();
+  if (v.as<ThreadWord>() || (builtin && builtin->name == constexpr_name)) {
+    use_thread_level("T.jit", annotation.where);
+    scope->set(p.name.name, Value::opaque());
     return;
   }
   if (const auto* b = v.as<BufferObject>()) {
@@ -173,6 +185,9 @@ void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
       scope->set(p.name.name, Value::error());
       continue;
     }
+    if (p.default_value && !options_.is_jit) {
+      evaluator_.report(error(Code::NoEffect, p.default_value->origin()).arg("what", "the default value of `" + p.name.name.str() + "`").remedy("remove it: callers give all arguments"));
+    }
     param(p, scope);
     auto& known = assigned_[scope.get()];
     known.first = scope;
@@ -194,7 +209,10 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   if (!around_ || !around_->find(range)) { scope->set(range, make_object<eval::Builtin>(range, program_range)); }
   global_symbol_ = def.name.name;
   rebinds_names_ = options.rebinds_names;
+  options_ = options;
   scope_ = scope;
+  def_ = &def;
+  if (options.is_jit) { use_thread_level("T.jit", def.origin()); }
   Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
   BuildFrame& f = frames_.emplace_back();
   f.kind = FrameKind::Function;
@@ -258,6 +276,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   LoweredFunction out;
   out.uses_sblock = uses_sblock_;
   out.is_opaque = is_opaque_;
+  out.thread_word = thread_word_;
   out.partial = complete(std::move(node), std::move(root_allocs_), evaluator_, parts_);
   bool failed = def.has_error;
   for (size_t i = errors_before; i < evaluator_.diagnostics.size(); ++i) {
@@ -266,6 +285,16 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   }
   if (!failed && !is_opaque_) { out.func = out.partial; }
   return out;
+}
+
+auto not_checked(Name program, Name thread_word, Origin where, Origin opaque_at) -> Diagnostic {
+  if (!thread_word.empty()) { return error(Code::UnknownMeaning, where).arg("name", program.view()).arg("word", thread_word.view()); }
+  return error(Code::NotChecked, opaque_at.is_known() ? opaque_at : where);
+}
+
+auto dialect_of(const FunctionOptions& options, const LoweredFunction& lowered) -> Dialect {
+  if (options.dialect != Dialect::Block) { return options.dialect; }
+  return lowered.uses_sblock || options.rebinds_names ? Dialect::SBlock : Dialect::Block;
 }
 
 auto lower_function(Evaluator& evaluator, const FunctionDef& def, const eval::ScopeRef& scope, FunctionOptions options, PartCache* parts) -> LoweredFunction {

@@ -50,11 +50,17 @@ class Lowerer {
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
   void add_alloc(Buffer buffer);
+  /// True where `T.alloc_buffer` is a statement, as since TVM 0.24; until then it allocates for the block around. Reports a call of which
+  /// neither the imports nor the words of the program show the version, where the two meanings differ.
+  [[nodiscard]] auto allocates_in_place(Origin where) -> bool;
+  /// Allocates as a statement of TVM's main line does, for the statements below it; directly in a block, for the block, which means the same.
+  void allocate_here(const Buffer& buffer, Origin where);
   /// Makes a variable that can be assigned to: memory of one element. Gives the expression that reads it.
   auto make_cell(DataType dtype, Name scope, Origin where) -> Expr;
   void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); attrs_changed_ = true; }
   [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
   /// True for a program of TVM's main line (FunctionOptions).
+  [[nodiscard]] auto is_in_parallel_loop() const -> bool;
   [[nodiscard]] auto rebinds_names() const -> bool { return rebinds_names_; }
   void set_name(Name name) { global_symbol_ = name; }
   void set_return_type(DataType t) { ret_type_ = t; }
@@ -62,6 +68,11 @@ class Lowerer {
   auto thread_axis(const VarNode* var) -> IterVar*;
   void add_thread_axis(IterVar iter) { threads_.push_back(std::move(iter)); }
   void use_sblock() { uses_sblock_ = true; }
+  /// Notes that the program uses something of which the meaning is not known.
+  void mark_opaque() { is_opaque_ = true; }
+  void use_thread_level(std::string_view word, Origin where);
+  /// The index and the number of threads of an axis that a statement around launches; null: none does.
+  [[nodiscard]] auto launched(Name tag) const -> const BuildFrame*;
   /// Gives a fresh variable or buffer its name; false: it already has one.
   static auto name_var(const Var& var, Name name, Origin where) -> bool;
   static auto name_buffer(const Buffer& buffer, Name name, Origin where) -> bool;
@@ -86,6 +97,19 @@ class Lowerer {
   auto bind_var(const VarNode* var) -> bool;
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
+  /// The words of a function that decide how its assignments and allocations are read.
+  struct Words {
+    std::unordered_set<Name> reassigned;         // names that more than one assignment gives a value
+    bool has_blocks = false;                     // `T.block`, `T.sblock`
+    bool has_sblocks = false;                    // `T.sblock`
+    uint64_t hash = 0;
+  };
+  /// Those of the function or macro at hand, found when they are first asked for.
+  [[nodiscard]] auto words() -> const Words&;
+  /// True when an assignment of TVM's main line to this name makes memory that later assignments store to.
+  [[nodiscard]] auto makes_cell(Name name, const Expr& value) -> bool;
+  /// Stores to several cells as one assignment does: all values are computed first.
+  [[nodiscard]] auto store_together(const syntax::AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool;
   /// Reports names of the target that were assigned before in the same scope. `changes`: by `+=` and its like.
   void check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes = false);
   /// Notes the names of a target, so that `check_new` finds them.
@@ -136,6 +160,8 @@ class Lowerer {
   Name global_symbol_;
   DataType ret_type_ = DataType::void_();
   bool rebinds_names_ = false;
+  FunctionOptions options_;
+  Name thread_word_;
   eval::ScopeRef scope_;                         // of the function's body
   std::unordered_map<const eval::Scope*, std::pair<eval::ScopeRef, std::unordered_map<Name, Origin>>> assigned_;
   eval::ScopeRef here_;                          // of the statement being lowered
@@ -146,6 +172,8 @@ class Lowerer {
   std::unordered_map<Name, std::optional<Value>> outside_;   // values of names outside of the program that parts looked up
   uint32_t symbols_asked_ = 0;                   // calls of `symbol`
   std::unordered_set<const BufferNode*> cells_;
+  std::unordered_map<const syntax::FunctionDef*, Words> words_by_def_;
+  const syntax::FunctionDef* def_ = nullptr;     // the function or macro at hand
   std::vector<std::pair<Expr, Stmt>> evaluated_as_;     // calls that become statements when they are evaluated
   std::unordered_map<Name, Var> ahead_;          // scalar parameters that earlier annotations use
   uint32_t expansions_ = 0;                      // of macros

@@ -116,6 +116,37 @@ void Lowerer::map_buffer(const Var& param, Buffer buffer) {
 void Lowerer::add_alloc(Buffer buffer) {
   if (BlockSpec* b = block()) { b->alloc_buffers.push_back(std::move(buffer)); } else { root_allocs_.push_back(std::move(buffer)); }
 }
+auto Lowerer::is_in_parallel_loop() const -> bool {
+  for (size_t i = frames_.size(); i-- > 0 && frames_[i].kind != FrameKind::Block;) {
+    if (frames_[i].kind == FrameKind::Thread) { return true; }
+    for (const LoopSpec& loop : frames_[i].loops) {
+      if (loop.kind != ForKind::Serial && loop.kind != ForKind::Unrolled) { return true; }
+    }
+  }
+  return false;
+}
+auto Lowerer::allocates_in_place(Origin where) -> bool {
+  if (rebinds_names_ || words().has_sblocks) { return true; }
+  bool is_clear = options_.dialect_is_given || words().has_blocks;
+  if (!is_clear && is_in_parallel_loop()) {
+    evaluator_.report(error(Code::UnclearDialect, where).arg("word", "T.alloc_buffer").arg("meaning", "memory that all iterations share, as until TVM 0.23")
+                          .remedy("import `tirx as T` for a buffer of each iteration, as since TVM 0.24; import `tir as T` for the shared one"));
+  }
+  return false;
+}
+void Lowerer::allocate_here(const Buffer& buffer, Origin where) {
+  // The threads and lanes of a loop each have their own memory, so a loop around the statement matters.
+  bool is_in_loop = false;
+  for (size_t i = frames_.size(); i-- > 0 && frames_[i].kind != FrameKind::Block;) {
+    is_in_loop |= frames_[i].kind == FrameKind::Loop || frames_[i].kind == FrameKind::While || frames_[i].kind == FrameKind::Thread;
+  }
+  if (words().has_blocks && !is_in_loop) { return add_alloc(buffer); }
+  BuildFrame& f = frames_.emplace_back();
+  f.kind = FrameKind::DeclBuffer;
+  f.origin = where;
+  f.buffer = buffer;
+  f.owns_memory = true;
+}
 auto Lowerer::make_cell(DataType dtype, Name scope, Origin where) -> IrExpr {
   BufferNode node;
   node.origin = where;
@@ -126,7 +157,7 @@ auto Lowerer::make_cell(DataType dtype, Name scope, Origin where) -> IrExpr {
   node.offset_factor = 1;
   Buffer buffer = make_buffer(std::move(node));
   cells_.insert(buffer.get());
-  add_alloc(buffer);
+  allocate_here(buffer, where);
   return make<BufferLoad>(buffer, Array<IrExpr>{int_imm(0)}, where);
 }
 auto Lowerer::cell(const Value& value) const -> Buffer {
@@ -146,6 +177,17 @@ auto Lowerer::cell(const syntax::Expr& target, const eval::ScopeRef& scope) -> B
 auto Lowerer::thread_axis(const VarNode* var) -> IterVar* {
   for (IterVar& iter : threads_) {
     if (iter.var.get() == var) { return &iter; }
+  }
+  return nullptr;
+}
+
+void Lowerer::use_thread_level(std::string_view word, Origin) {
+  is_opaque_ = true;
+  if (thread_word_.empty()) { thread_word_ = Name(word); }
+}
+auto Lowerer::launched(Name tag) const -> const BuildFrame* {
+  for (size_t i = frames_.size(); i-- > 0;) {
+    if (frames_[i].kind == FrameKind::Thread && frames_[i].thread.thread_tag == tag) { return &frames_[i]; }
   }
   return nullptr;
 }

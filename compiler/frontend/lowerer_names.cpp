@@ -1,7 +1,11 @@
 // Names: assignments to variables, buffers and memory. A fresh variable or buffer takes the first name that the text gives it.
 #include "frontend/lowerer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -38,8 +42,103 @@ auto Lowerer::bind_var(const VarNode* var) -> bool {
   return true;
 }
 
+namespace {
+
+// The names of an assignment's target.
+void add_targets(const syntax::Expr& target, std::vector<Name>& out) {
+  if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); }
+  if (const auto* tuple = target.as<TupleExpr>()) {
+    for (ExprPtr part : tuple->elements) { add_targets(*part, out); }
+  }
+  if (const auto* list = target.as<ListExpr>()) {
+    for (ExprPtr part : list->elements) { add_targets(*part, out); }
+  }
+}
+
+// Finds the names that are assigned where an assignment in the same or an enclosing list of statements gave them a value. Siblings with one name
+// are apart.
+class Reassigned {
+ public:
+  explicit Reassigned(std::unordered_set<Name>& found) : found_(found) {}
+
+  void list(const syntax::Block& block) {
+    known_.emplace_back();
+    for (StmtPtr stmt : block) { statement(*stmt); }
+    std::unordered_set<Name> ended = std::move(known_.back());
+    known_.pop_back();
+    // Where Python decides an `if`, the names of its branch are visible below.
+    if (is_branch_ && !known_.empty()) { known_.back().merge(ended); }
+  }
+
+ private:
+  void statement(const syntax::Stmt& stmt) {
+    std::vector<Name> targets;
+    if (const auto* s = stmt.as<AssignStmt>()) {
+      for (ExprPtr target : s->targets) { add_targets(*target, targets); }
+    }
+    if (const auto* s = stmt.as<AnnAssignStmt>()) { add_targets(*s->target, targets); }
+    if (const auto* s = stmt.as<AugAssignStmt>()) { add_targets(*s->target, targets); }
+    for (Name name : targets) {
+      bool is_known = std::any_of(known_.begin(), known_.end(), [&](const auto& names) { return names.count(name) != 0; });
+      if (is_known) { found_.insert(name); }
+      known_.back().insert(name);
+    }
+    Temporarily branch(is_branch_, stmt.kind == Kind::If);
+    if (const auto* s = stmt.as<ForStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<WhileStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<WithStmt>()) { list(s->body); }
+    if (const auto* s = stmt.as<IfStmt>()) {
+      // A branch does not see the names of the other.
+      std::vector<std::unordered_set<Name>> before = known_;
+      list(s->then);
+      std::vector<std::unordered_set<Name>> after = std::exchange(known_, std::move(before));
+      list(s->otherwise);
+      known_.back().merge(after.back());
+    }
+  }
+
+  std::unordered_set<Name>& found_;
+  std::vector<std::unordered_set<Name>> known_;   // the names of each open list of statements
+  bool is_branch_ = false;
+};
+
+}  // namespace
+
+auto Lowerer::words() -> const Words& {
+  auto [at, is_new] = words_by_def_.try_emplace(def_);
+  Words& words = at->second;
+  if (!is_new || def_ == nullptr) { return words; }
+  const FunctionDef& def = *def_;
+  Reassigned(words.reassigned).list(def.body);
+  static const Name block("block"), sblock("sblock");
+  for (StmtPtr stmt : def.body) {
+    walk(*stmt, [&](const Node& n) {
+      if (const auto* member = n.as<AttributeExpr>()) {
+        words.has_sblocks |= member->attr.name == sblock;
+        words.has_blocks |= member->attr.name == sblock || member->attr.name == block;
+      }
+      return n.kind != Kind::FunctionDef && n.kind != Kind::ClassDef;
+    });
+  }
+  words.hash = (words.has_blocks ? 1 : 0) + (words.has_sblocks ? 2 : 0);
+  for (Name name : words.reassigned) { words.hash += std::hash<Name>()(name); }
+  return words;
+}
+
+auto Lowerer::makes_cell(Name name, const IrExpr& value) -> bool {
+  DataType t = value.dtype();
+  return rebinds_names_ && words().reassigned.count(name) != 0 && !t.is_handle() && !t.is_void() && !value.as<StringImm>();
+}
+
 auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
   if (!is_within_limits(evaluator_, value, where)) { return Value::error(); }
+  if (makes_cell(name, value)) {
+    Value made = make_object<ExprObject>(make_cell(value.dtype(), Name("local"), where));
+    Buffer memory = cell(made);
+    (void)name_buffer(memory, name, where);
+    store(memory, {Argument{Value(0), where, {}}}, {make_object<ExprObject>(std::move(value)), where, {}}, where);
+    return made;
+  }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = where;
@@ -173,9 +272,34 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
   (void)evaluator_.assign(target, value, scope);
 }
 
+auto Lowerer::store_together(const AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool {
+  const auto* items = value.value.items();
+  const auto* targets = s.targets.size() == 1 ? s.targets[0]->as<TupleExpr>() : nullptr;
+  if (!items || !targets || items->size() != targets->elements.size() || items->size() < 2) { return false; }
+  bool loads = false;
+  for (const Value& item : *items) {
+    const auto* e = item.as<ExprObject>();
+    if (!e) { continue; }
+    post_order(e->expr, [&](const IrExpr& x) { loads |= x.as<BufferLoad>() != nullptr; });
+  }
+  bool stores = false;
+  for (ExprPtr target : targets->elements) { stores |= target->kind == Kind::Subscript || cell(*target, scope); }
+  if (!loads || !stores) { return false; }
+  std::vector<Value> values;
+  for (size_t i = 0; i < items->size(); ++i) {
+    const auto* e = (*items)[i].as<ExprObject>();
+    const auto* name = targets->elements[i]->as<NameExpr>();
+    Name temporary(name ? name->name.str() + "_new" : "value_" + std::to_string(i));
+    values.push_back(e && !e->expr.dtype().is_handle() ? let(temporary, e->expr, value.where) : (*items)[i]);
+  }
+  bind(*s.targets[0], {Value::tuple(std::move(values)), value.where, {}}, Binding::Assign, scope);
+  return true;
+}
+
 void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
+  if (store_together(s, value, scope)) { return; }
   for (ExprPtr target : s.targets) {
     if (Buffer memory = value.value.is_unknown() ? Buffer() : cell(*target, scope); memory && !value.value.as<FrameObject>() && !value.value.as<BufferObject>()) {
       store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());

@@ -33,7 +33,7 @@ auto Lowerer::meaning(Name name, const eval::ScopeRef& scope) -> std::optional<V
 }
 
 auto Lowerer::take(const LoweredPart& known, const eval::ScopeRef& scope) -> bool {
-  if ((known.attrs && !attrs_.empty()) || known.rebinds_names != rebinds_names_) { return false; }
+  if ((known.attrs && !attrs_.empty()) || known.rebinds_names != rebinds_names_ || known.words != (rebinds_names_ ? words().hash : 0)) { return false; }
   for (const auto& [name, before] : known.needs) {
     std::optional<Value> now = meaning(name, scope);
     if (now.has_value() != before.has_value() || (now && !is_same_meaning(*now, *before))) { return false; }
@@ -102,6 +102,7 @@ void Lowerer::keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, 
   if (is_head) { out.ret_type = ret_type_; }
   out.uses_sblock = uses_sblock_;
   out.rebinds_names = rebinds_names_;
+  out.words = rebinds_names_ ? words().hash : 0;
   out.steps = evaluator_.steps() - before.steps;
   out.needs = std::move(needs);
   parts_->keep(decl, std::move(out));

@@ -1,8 +1,10 @@
 // Statements of programs, one function per kind of statement. Assignments to names are in lowerer_names.cpp.
 #include "frontend/lowerer.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "support/codes.h"
 
@@ -103,7 +105,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   const Value& v = value.value;
   is_opaque_ |= v.is_opaque();
-  if (v.is_unknown() || v.is_none() || v.string()) { return; }
+  if (v.is_unknown() || v.is_none() || v.string() || v.as<ThreadWord>()) { return; }
   if (const auto* f = v.as<FrameObject>()) {
     if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop || f->frame.kind == FrameKind::Init) {
       evaluator_.report(error(Code::NeedsBody, value.where).arg("what", f->what));
@@ -122,7 +124,10 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
     if (IrExpr e = to_expr(evaluator_, value); e && is_within_limits(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
     return;
   }
-  if (v.as<BufferObject>() || v.items()) { return; }
+  // The buffer of `T.alloc_buffer(...)`, and the results of calls in a list.
+  bool is_made = v.as<BufferObject>() && s.value->kind == Kind::Call;
+  const auto* items = v.items();
+  if (is_made || (items && std::all_of(items->begin(), items->end(), [](const Value& item) { return item.is_none() || item.is_unknown(); }))) { return; }
   evaluator_.report(error(Code::NotAStatement, value.where).arg("what", describe(v)));
 }
 
@@ -161,6 +166,17 @@ auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval:
   return !enter(*frame, iterable.where).is_unknown();
 }
 
+namespace {
+
+// `for ... else` and `while ... else`: a loop of a program has no such branch, and TVM drops it.
+void refuse_else(Evaluator& evaluator, const syntax::Block& otherwise, const char* keyword) {
+  if (otherwise.empty()) { return; }
+  evaluator.report(error(Code::LoopElse, otherwise[0]->origin()).arg("keyword", keyword)
+                       .remedy("write these statements after the loop; where a `break` must skip them, set a flag in memory and test it"));
+}
+
+}  // namespace
+
 void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
   Argument iterable = evaluator_.eval_argument(*s.iterable, scope);
   is_opaque_ |= iterable.value.is_opaque();
@@ -191,10 +207,7 @@ void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
   }
   body_of(s.body, inner);
   exit_to(depth);
-  if (!s.otherwise.empty()) {
-    evaluator_.opaque(s.origin());
-    is_opaque_ = true;
-  }
+  refuse_else(evaluator_, s.otherwise, "for");
 }
 
 namespace {
@@ -222,6 +235,7 @@ void Lowerer::on_while(const WhileStmt& s, const eval::ScopeRef& scope) {
   }
   body(s.body, evaluator_.new_scope(scope));
   exit_to(depth);
+  refuse_else(evaluator_, s.otherwise, "while");
 }
 
 void Lowerer::on_if(const IfStmt& s, const eval::ScopeRef& scope) {
@@ -244,15 +258,22 @@ void Lowerer::on_if(const IfStmt& s, const eval::ScopeRef& scope) {
   BuildFrame& then = frames_.emplace_back();
   then.kind = FrameKind::Then;
   then.origin = s.origin();
-  body(s.then, evaluator_.new_scope(scope));
+  eval::ScopeRef inner = evaluator_.new_scope(scope);
+  eval::ScopeRef other = evaluator_.new_scope(scope);
+  body(s.then, inner);
   exit_to(depth + 1);
   if (!s.otherwise.empty()) {
     BuildFrame& otherwise = frames_.emplace_back();
     otherwise.kind = FrameKind::Else;
     otherwise.origin = s.origin();
-    body(s.otherwise, evaluator_.new_scope(scope));
+    body(s.otherwise, other);
   }
   exit_to(depth);
+  if (!v.is_opaque()) { return; }
+  // Python decides while the program is read, so the names of the branch that is taken are visible below; it is not known which one is.
+  for (const eval::ScopeRef& branch : {inner, other}) {
+    for (const auto& [name, value] : branch->slots()) { scope->set(name, Value::opaque()); }
+  }
 }
 
 void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
@@ -274,11 +295,15 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
         bound = evaluator_.report(error(Code::NothingToName, item.target->origin()).arg("function", f->what).remedy("remove `as`"));
       }
     } else {
-      if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
+      // `with T.cta():` of the thread-level language.
+      const auto* word = context.value.as<ThreadWord>();
+      if (word) { use_thread_level(word->path.view(), context.where); }
+      if (!context.value.is_unknown() && !word) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
       // It may have been meant for a block: functions that need a block are not reported inside of it.
       unknown_frames_.push_back(frames_.size());
       frames_.emplace_back().origin = s.origin();
     }
+    if (context.value.as<ThreadWord>()) { bound = Value::opaque(); }
     if (item.target) { bind(*item.target, {std::move(bound), context.where, {}}, Binding::Target, inner); }
   }
   body_of(s.body, inner);
@@ -298,11 +323,11 @@ auto message_of(Evaluator& evaluator, const Argument& message) -> IrExpr {
     if (!part.string()) { return to_expr(evaluator, {part, message.where, {}}); }
     text += *part.string();
   }
-  IrExpr said = make<StringImm>(text, message.where);
-  if (*pair->items[0].string() == "RuntimeError") { return said; }
+  IrExpr words = make<StringImm>(text, message.where);
+  if (*pair->items[0].string() == "RuntimeError") { return words; }
   static const Name tuple("tvm_tuple");
   IrExpr kind = make<StringImm>(*pair->items[0].string(), message.where);
-  return make<Call>(DataType::handle(), tuple, Array<IrExpr>{kind, said}, message.where);
+  return make<Call>(DataType::handle(), tuple, Array<IrExpr>{kind, words}, message.where);
 }
 
 }  // namespace

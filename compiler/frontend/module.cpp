@@ -43,14 +43,14 @@ auto decorator_name(const syntax::Expr& e) -> Name {
   return {};
 }
 
-// `@T.function`: the name of `@T.prim_func` in TVM's main line. `R.function` is of another language.
+// `@T.function`, the name of `@T.prim_func` since October 2026, and `@T.jit`. `R.function` is of another language.
 auto is_newer_function(const syntax::Expr& e) -> bool {
-  static const Name function("function");
+  static const Name function("function"), jit("jit");
   if (const auto* call = e.as<syntax::CallExpr>()) { return is_newer_function(*call->callee); }
   const auto* attribute = e.as<syntax::AttributeExpr>();
   const auto* space = attribute ? attribute->object->as<syntax::NameExpr>() : nullptr;
   static const Name t("T"), ts("Ts"), tirx("tirx"), s_tir("s_tir");
-  return space && attribute->attr.name == function && (space->name == t || space->name == ts || space->name == tirx || space->name == s_tir);
+  return space && (attribute->attr.name == function || attribute->attr.name == jit) && (space->name == t || space->name == ts || space->name == tirx || space->name == s_tir);
 }
 
 }  // namespace
@@ -128,6 +128,7 @@ class ModuleLowering {
       if (macros_.count(stmt) == 0) { statement(*stmt); }
     }
     report_foreign(evaluator_, foreign_);
+    for (const syntax::FunctionDef* f : foreign_) { out_.foreign.push_back(f->name.name); }
     node_.functions = std::move(lowered_);
     out_.partial = make_module(std::move(node_));
     bool failed = false;
@@ -157,7 +158,11 @@ class ModuleLowering {
     const auto* f = stmt.as<syntax::FunctionDef>();
     if (f && is_program(*f)) { return function(*f); }
     if (f) { foreign_.push_back(f); return; }
-    if (stmt.kind == syntax::Kind::ClassDef) { out_.is_opaque = true; return; }
+    if (stmt.kind == syntax::Kind::ClassDef) {
+      evaluator_.opaque(stmt.origin());
+      out_.is_opaque = true;
+      return;
+    }
     if (const syntax::Expr* given = module_attributes(stmt)) {
       Argument dict = evaluator_.eval_argument(*given, inner_);
       if (auto attrs = dict.value.is_unknown() ? std::nullopt : to_attrs(evaluator_, dict)) { node_.attrs = std::move(*attrs); }
@@ -175,9 +180,11 @@ class ModuleLowering {
       else if (!decorator.is_error()) { out_.is_opaque = true; }
     }
     LoweredFunction one = lower_function(evaluator_, f, inner_, options, parts_);
-    if (one.uses_sblock) { node_.dialect = Dialect::SBlock; }
+    // Functions without blocks are written alike in several dialects: the latest of the module's functions counts.
+    node_.dialect = std::max(node_.dialect, dialect_of(options, one));
     if (!options.check_well_formed) { out_.unchecked.push_back(f.name.name); }
     out_.is_opaque |= one.is_opaque;
+    if (out_.thread_word.empty()) { out_.thread_word = one.thread_word; }
     complete_ &= bool(one.func);
     bool is_repeated = std::any_of(lowered_.begin(), lowered_.end(), [&](const auto& known) { return known.first == f.name.name; });
     if (is_repeated) {

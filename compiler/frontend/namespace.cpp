@@ -7,6 +7,7 @@
 #include "frontend/functions/functions.h"
 #include "frontend/introspection.h"
 #include "frontend/lower.h"
+#include "frontend/thread_level.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -23,8 +24,7 @@ auto other_member(Name name) -> std::optional<Value> {
   return {};
 }
 
-// Members that only TVM's main line has: for programs of threads, warps and tiles, with execution scopes and layouts, and the instructions of
-// machines in namespaces (`T.cuda.cta_sync`, `T.ptx.mbarrier.init`). A program that uses them is not checked.
+// Members that only TVM's main line has: short names of types, and the thread-level language (thread_level.h).
 auto script_member(Name name) -> std::optional<Value> {
   if (auto known = other_member(name)) { return known; }
   static const std::unordered_map<Name, DataType> aliases = {
@@ -32,14 +32,7 @@ auto script_member(Name name) -> std::optional<Value> {
       {"i8", DataType::int_(8)},      {"i16", DataType::int_(16)},   {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},
       {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},   {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
   if (auto alias = aliases.find(name); alias != aliases.end()) { return make_object<DtypeObject>(alias->second); }
-  static const std::unordered_set<Name> elsewhere = {
-      "cuda", "ptx", "nvshmem", "webgpu", "metal", "nki", "trn", "tmem", "smem", "tile", "jit", "kernel", "ComposeLayout", "ExecScope", "Iter", "Layout", "R", "S",
-      "ScopeIdDef", "SwizzleLayout", "TensorMap", "TileLayout", "add_to_parent", "alloc_cast_frag", "alloc_scalar", "alloc_tcgen05_ldst_frag", "call_kernel",
-      "cluster_id", "cooperative_tensor_fill", "cooperative_tensor_load", "cooperative_tensor_multiply_accumulate", "cooperative_tensor_store", "cta_id",
-      "cta_id_in_cluster", "cta_id_in_pair", "decl_scalar", "device_entry", "filter", "hint", "lane_id", "local_scalar", "lookup_param", "meta_class",
-      "print_buffer", "ptr_byte_offset", "register_script_namespace", "scalar_wrapper", "scope_id", "selector", "shared_scalar", "static_assert", "thread_id",
-      "thread_id_in_wg", "thread_return", "CallEffectKind", "ProducerLoad", "Tuple", "buffer_var", "arg", "elected", "warp_id", "warp_id_in_wg", "warpgroup_id", "wg_reg_tile"};
-  return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
+  return thread_member(name);
 }
 
 // `T` of `from tvm.script import tirx as T`: its types declare variables that can be assigned to, and any other name is an operation on
@@ -137,7 +130,8 @@ auto families() -> std::vector<FunctionRows> {
 
 struct Namespaces {
   Value t, i, tir, te, tvm, index_maps;   // tir: Python's module, whose other members are not evaluated
-  Value tirx, type_vars;                  // tirx: `T` of TVM's main line
+  Value t_imported;                       // `T` of `from tvm.script import tir as T`, which shows the dialect
+  Value tirx, s_tir, type_vars;           // tirx: `T` of TVM's main line; s_tir: its `Ts`
   Namespaces() {
     auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
     Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
@@ -148,10 +142,10 @@ struct Namespaces {
     Ref<eval::Namespace> script_tir = make_object<eval::Namespace>(Name("T"), script_member);
     Ref<eval::Namespace> python_tir = make_object<eval::Namespace>(Name("tir"), python_member);
     Ref<eval::Namespace> script_tirx = make_object<eval::Namespace>(Name("T"), tirx_member);
+    Ref<eval::Namespace> script_s_tir = make_object<eval::Namespace>(Name("Ts"), tirx_member);
+    Ref<eval::Namespace> imported_tir = make_object<eval::Namespace>(Name("T"), script_member);
     auto add_t = [&](const char* name, const Value& value) {
-      add_to(script_tirx, name, value);
-      add_to(script_tir, name, value);
-      add_to(python_tir, name, value);
+      for (const auto& space : {script_tirx, script_s_tir, script_tir, imported_tir, python_tir}) { add_to(space, name, value); }
     };
     for (const auto& [name, intrinsic] : intrinsic_members()) { add_t(name, intrinsic); }
     for (FunctionRows family : families()) {
@@ -171,15 +165,22 @@ struct Namespaces {
     }
     add_t("boolean", make_object<DtypeObject>(DataType::bool_()));
     for (const char* name : {"Ptr", "ptr"}) { add_t(name, make_object<DtypeObject>(DataType::handle(), false, name)); }
-    FunctionOptions newer;
-    newer.rebinds_names = true;
-    for (const char* name : {"prim_func", "function"}) { add_to(script_tirx, name, prim_func_decorator(newer)); }
-    add_to(script_tirx, "Tensor", make_object<BufferTypeObject>());
+    add_decorators(script_tirx, script_s_tir, imported_tir);
+    for (const auto& space : {script_tirx, script_s_tir}) {
+      add_to(space, "Tensor", make_object<BufferTypeObject>());
+      for (const ThreadEntry& entry : thread_entries()) {
+        if (!space->find(Name(entry.name))) { const_cast<eval::Namespace&>(*space).add(Name(entry.name), *thread_member(Name(entry.name))); }
+      }
+    }
     for (const char* name : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "bool", "boolean"}) {
-      add_to(script_tirx, name, make_object<DtypeObject>(std::string_view(name) == "boolean" ? DataType::bool_() : *DataType::parse(name), true));
+      Value type = make_object<DtypeObject>(std::string_view(name) == "boolean" ? DataType::bool_() : *DataType::parse(name), true);
+      add_to(script_tirx, name, type);
+      add_to(script_s_tir, name, type);
     }
     t = script_tir;
+    t_imported = imported_tir;
     tirx = script_tirx;
+    s_tir = script_s_tir;
     add_classes(const_cast<eval::Namespace&>(*python_tir), iter_var);
     tir = python_tir;
     type_vars = make_builtin("TypeVar", type_var);
@@ -194,9 +195,9 @@ struct Namespaces {
     i = ir;
     te = te_namespace(t);
     Ref<eval::Namespace> script = make_object<eval::Namespace>(Name("tvm.script"), unknown_member);
-    add_to(script, "tir", t);
+    add_to(script, "tir", t_imported);
     add_to(script, "tirx", tirx);
-    add_to(script, "s_tir", tirx);
+    add_to(script, "s_tir", s_tir);
     add_to(script, "ir", i);
     add_to(script, "ir_module", *ir->find(Name("ir_module")));
     Ref<eval::Namespace> runtime = make_object<eval::Namespace>(Name("tvm.runtime"), unknown_member);
@@ -219,6 +220,29 @@ struct Namespaces {
     add_to(all, "script", script);
     tvm = all;
   }
+
+ private:
+  // The decorators of programs, each with the dialect that it shows.
+  static void add_decorators(const Ref<eval::Namespace>& tirx, const Ref<eval::Namespace>& s_tir, const Ref<eval::Namespace>& imported) {
+    auto add = [](const Ref<eval::Namespace>& space, const char* name, const FunctionOptions& options) {
+      const_cast<eval::Namespace&>(*space).add(Name(name), prim_func_decorator(options));
+    };
+    FunctionOptions older;
+    older.dialect_is_given = true;
+    add(imported, "prim_func", older);
+    FunctionOptions newer = older;
+    newer.rebinds_names = true;
+    add(tirx, "prim_func", newer);
+    newer.is_jit = true;
+    add(tirx, "jit", newer);
+    add(s_tir, "jit", newer);
+    newer.is_jit = false;
+    newer.dialect = dialects::ts;
+    add(s_tir, "prim_func", newer);
+    newer.dialect = dialects::tensor;
+    add(tirx, "function", newer);
+    add(s_tir, "function", newer);
+  }
 };
 
 auto namespaces() -> const Namespaces& {
@@ -234,11 +258,11 @@ auto tirx_member(Name name) -> std::optional<Value> {
     return t ? Value(make_object<DtypeObject>(t->dtype, true)) : *known;
   }
   // Operations on tiles, some of which are nearly the names of operators on values, and forms of the builder.
-  static const std::unordered_set<Name> tiles = {"add", "sub", "mul", "fdiv", "select", "maximum", "minimum", "reciprocal", "zero", "fill", "memset", "copy", "sum", "tensor"};
-  if (tiles.count(name) != 0 || name.view().size() <= 4 || name.view().ends_with('_')) { return Value::opaque(); }
+  Value word = thread_word("T." + name.str());
+  if (name.view() == "sum" || name.view() == "tensor" || name.view().size() <= 4 || name.view().ends_with('_')) { return word; }
   std::vector<Name> names;
   namespaces().tirx.as<eval::Namespace>()->attribute_names(names);
-  return eval::closest_name(name, names).empty() ? std::optional<Value>(Value::opaque()) : std::nullopt;
+  return eval::closest_name(name, names).empty() ? std::optional<Value>(word) : std::nullopt;
 }
 
 }  // namespace
@@ -246,11 +270,13 @@ auto tirx_member(Name name) -> std::optional<Value> {
 auto namespace_t() -> const Value& { return namespaces().t; }
 auto namespace_i() -> const Value& { return namespaces().i; }
 auto namespace_tirx() -> const Value& { return namespaces().tirx; }
+auto namespace_s_tir() -> const Value& { return namespaces().s_tir; }
 
 auto predeclared(Name name) -> const Value* {
-  static const Name t("T"), i("I"), tir("tir"), tirx("tirx"), tvm("tvm"), te("te");
+  static const Name t("T"), ts("Ts"), i("I"), tir("tir"), tirx("tirx"), tvm("tvm"), te("te");
   static const Name opaque_names[] = {"R", "topi", "np", "numpy"};
   if (name == t) { return &namespaces().t; }
+  if (name == ts) { return &namespaces().s_tir; }
   if (name == tir || name == tirx) { return &namespaces().tir; }
   if (name == i) { return &namespaces().i; }
   static const Name index_map_name("IndexMap"), type_var_name("TypeVar");
@@ -265,18 +291,34 @@ auto predeclared(Name name) -> const Value* {
   return nullptr;
 }
 
+// A member of TVM's modules of the thread-level language: `from tvm.tirx.layout import TileLayout`, `from tvm.script.tirx import tile`.
+auto thread_import(const syntax::ImportFromStmt& from, Name what) -> const Value* {
+  static const Name tvm("tvm"), tirx("tirx"), script("script");
+  if (from.level != 0 || from.module.size() < 2 || from.module[0].name != tvm) { return nullptr; }
+  bool is_of_tirx = from.module.size() > 2 && (from.module[1].name == tirx || (from.module[1].name == script && from.module[2].name == tirx));
+  bool is_tile = from.module[from.module.size() - 1].name == tirx && from.module[1].name == script;
+  if (!is_of_tirx && !is_tile) { return nullptr; }
+  static thread_local std::unordered_map<Name, Value> made;
+  auto [at, is_new] = made.try_emplace(what);
+  if (is_new) { at->second = thread_word("T." + what.str()); }
+  return &at->second;
+}
+
 auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> const Value* {
-  static const Name tirx("tirx"), tir("tir"), s_tir("s_tir"), ir("ir"), upper_i("I"), upper_t("T"), script("script");
+  static const Name tirx("tirx"), tir("tir"), s_tir("s_tir"), ir("ir"), upper_i("I"), script("script");
   Name what = name.path.empty() ? Name() : name.path.back().name;
   bool from_script = std::any_of(from.module.begin(), from.module.end(), [](const syntax::Identifier& part) { return part.name == script; });
-  if (from_script && (what == tirx || what == s_tir)) { return &namespaces().tirx; }
+  if (from_script && what == tirx) { return &namespaces().tirx; }
+  if (from_script && what == s_tir) { return &namespaces().s_tir; }
   if (what == tirx) { what = tir; }
-  if (what == tir && from_script) { what = upper_t; }
+  if (what == tir && from_script) { return &namespaces().t_imported; }
   if (what == ir && from_script) { what = upper_i; }
   // `from tvm.script.tir import prim_func`: a member of the namespace.
   if (from_script && !from.module.empty()) {
     Name last = from.module.back().name;
-    const Value* space = last == tir ? &namespaces().t : last == tirx || last == s_tir ? &namespaces().tirx : last == ir ? &namespaces().i : nullptr;
+    const Value* space = last == tir ? &namespaces().t_imported : last == tirx ? &namespaces().tirx : last == s_tir ? &namespaces().s_tir : last == ir ? &namespaces().i : nullptr;
+    // `from tvm.script import ir_module`: a member of the package itself.
+    if (last == script) { space = namespaces().tvm.as<eval::Namespace>()->find(script); }
     const Value* member = space ? space->as<eval::Namespace>()->find(what) : nullptr;
     if (member) { return member; }
   }
@@ -288,6 +330,11 @@ auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name
     const Value* member = members ? members->find(what) : nullptr;
     if (member) { return member; }
   }
+  // `from tvm import script`: a module that `tvm` has.
+  if (from.module.size() == 1 && from.module[0].name == tvm && what != tir) {
+    if (const Value* member = namespaces().tvm.as<eval::Namespace>()->find(what)) { return member; }
+  }
+  if (const Value* word = thread_import(from, what)) { return word; }
   return predeclared(what);
 }
 

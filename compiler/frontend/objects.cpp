@@ -240,6 +240,7 @@ auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices,
   const std::string* key = indices.size() == 1 ? indices[0].value.string() : nullptr;
   if (!key || !module) { return {}; }
   if (PrimFunc f = module->find(Name(*key))) { return make_object<ProgramObject>(module_of(f, module->dialect), Name(*key), true, where); }
+  if (std::find(foreign.begin(), foreign.end(), Name(*key)) != foreign.end()) { return e.opaque(indices[0].where); }
   return e.report(error(Code::KeyNotFound, indices[0].where).arg("key", indices[0].value.repr()));
 }
 auto ProgramObject::text() const -> std::string {

@@ -291,7 +291,9 @@ class ProgramObject final : public eval::Object {
   const Name name;            // of the declaration
   const bool is_function;     // a bare function: its module has one function, `main`
   const Origin where;         // of the declaration's name
-  ProgramObject(IRModule m, Name n, bool f, Origin o) : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o) {}
+  const std::vector<Name> foreign;   // functions of other languages in the text: asking for one gives an unknown value
+  ProgramObject(IRModule m, Name n, bool f, Origin o, std::vector<Name> others = {})
+      : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o), foreign(std::move(others)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
@@ -347,12 +349,16 @@ class FixtureObject final : public eval::Object {
 /// True for `T.let`, as in `x: T.let = value`.
 [[nodiscard]] auto is_let_annotation(const Value& annotation) -> bool;
 [[nodiscard]] auto is_module_decorator(const Value& decorator) -> bool;
+/// False for `I.ir_module(check_well_formed=False)`, which holds for the module's functions too.
+[[nodiscard]] auto checks_module(const Value& decorator) -> bool;
 
 /// The namespaces of every file: T, I, tir. Each thread has its own.
 [[nodiscard]] auto namespace_t() -> const Value&;
 [[nodiscard]] auto namespace_i() -> const Value&;
 /// `T` of `from tvm.script import tirx as T`, TVM's main line.
 [[nodiscard]] auto namespace_tirx() -> const Value&;
+/// `Ts` of `from tvm.script import s_tir as Ts`, since September 2026.
+[[nodiscard]] auto namespace_s_tir() -> const Value&;
 /// The value that `from tvm.script import tir as T` binds to a name; null: it is unknown.
 [[nodiscard]] auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& what) -> const Value*;
 /// Tensor expressions, `te` (te.cpp); functions of scalars are those of `tir`.

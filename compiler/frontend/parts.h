@@ -33,6 +33,7 @@ struct LoweredPart {
   DataType ret_type = DataType::void_();
   bool uses_sblock = false;
   bool rebinds_names = false;                                  // as its program does (FunctionOptions)
+  uint64_t words = 0;                                          // a hash of the words of its program that decide its reading
   uint64_t steps = 0;
 };
 

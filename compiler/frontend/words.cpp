@@ -17,7 +17,12 @@ struct Words { const char* kind; std::vector<Name> words; };
 auto words_of(Vocabulary vocabulary) -> const Words& {
   auto names = [](std::span<const std::string_view> words) { return std::vector<Name>(words.begin(), words.end()); };
   static const Words axes{"a thread axis", names(known_axes())};
-  static const Words scopes{"a storage scope", names(known_scopes())};
+  static const Words scopes{"a storage scope", [&] {
+    std::vector<Name> all = names(known_scopes());
+    // Memories of the thread-level language.
+    for (const char* more : {"tmem", "trn.sbuf", "trn.psum"}) { all.emplace_back(more); }
+    return all;
+  }()};
   static const Words loops{"an annotation of loops",
                            {"pragma_auto_unroll_max_step", "pragma_unroll_explicit", "pragma_loop_partition_hint", "pragma_unroll", "pragma_vectorize",
                             "pragma_import_c", "pragma_import_llvm", "pragma_debug_skip_region", "pragma_parallel_launch_point",

@@ -130,6 +130,20 @@ auto string_text(std::string_view text) -> std::string {
 }
 
 
+namespace {
+
+// Attributes of functions as TVM spells them since 0.24: `tirx.noalias`.
+auto in_recent_words(const AttrMap& attrs) -> AttrMap {
+  AttrMap out;
+  for (const auto& [key, value] : attrs) {
+    bool is_older = key.view().starts_with("tir.");
+    out = with_attr(out, is_older ? Name("tirx." + std::string(key.view().substr(4))) : key, value);
+  }
+  return out;
+}
+
+}  // namespace
+
 // ---- modules and functions --------------------------------------------------------------------------------------
 
 auto ScriptPrinter::take() -> std::string {
@@ -145,7 +159,8 @@ auto ScriptPrinter::take() -> std::string {
 void ScriptPrinter::module(const IRModule& mod) {
   if (options_.header) {
     out_ += "# from tvm.script import ir as I\n";
-    if (!mod->functions.empty()) { out_ += "# from tvm.script import tir as T\n"; }
+    bool has_blocks = std::any_of(mod->functions.begin(), mod->functions.end(), [](const auto& entry) { return has_own_blocks(*entry.second); });
+    if (!mod->functions.empty()) { imports(has_blocks); }
     out_ += '\n';
   }
   out_ += "@I.ir_module\nclass Module:\n";
@@ -177,8 +192,62 @@ void ScriptPrinter::module(const IRModule& mod) {
 }
 
 void ScriptPrinter::function_alone(const PrimFunc& fn) {
-  if (options_.header) { out_ += "# from tvm.script import tir as T\n\n"; }
+  if (options_.header) {
+    imports(has_own_blocks(*fn));
+    out_ += '\n';
+  }
   func(fn, options_.function_name);
+}
+
+void ScriptPrinter::imports(bool has_blocks) {
+  if (has_blocks && dialects::has_ts(dialect_)) { out_ += "# from tvm.script import s_tir as Ts\n"; }
+  out_ += sblock_ ? "# from tvm.script import tirx as T\n" : "# from tvm.script import tir as T\n";
+}
+
+auto ScriptPrinter::has_own_blocks(const PrimFuncNode& fn) -> bool {
+  const auto* root = fn.body.as<BlockRealize>();
+  if (!root) { return contains_block(fn.body); }
+  const Block& block = *root->block;
+  bool is_plain = root->iter_values.empty() && block.alloc_buffers.empty() && block.annotations.empty() && block.reads.empty() && block.writes.empty() && !block.init;
+  return !is_plain || contains_block(block.body);
+}
+
+void ScriptPrinter::decorator(const PrimFuncNode& fn) {
+  const bool has_blocks = has_own_blocks(fn);
+  out_ += has_blocks && dialects::has_ts(dialect_) ? "@Ts." : "@T.";
+  out_ += is_tensor() ? "function" : "prim_func";
+  const bool is_marked = has_blocks && dialect_ == dialects::s_tir;
+  if (fn.is_private || is_marked) {
+    out_ += '(';
+    out_ += fn.is_private ? "private=True" : "";
+    out_ += fn.is_private && is_marked ? ", " : "";
+    out_ += is_marked ? "s_tir=True" : "";
+    out_ += ')';
+  }
+  out_ += '\n';
+}
+
+void ScriptPrinter::shape_variables(const PrimFuncNode& fn) {
+  if (!dialects::has_ts(dialect_)) { return; }
+  std::vector<const VarNode*> found;
+  for (const Var& param : fn.params) {
+    Buffer buffer = fn.buffer_of(param);
+    if (!buffer) { continue; }
+    for (const Expr& extent : buffer->shape) {
+      const auto* var = extent.as<VarNode>();
+      bool is_param = std::any_of(fn.params.begin(), fn.params.end(), [&](const Var& p) { return p.get() == var; });
+      if (var && !is_param && shape_variables_.insert(var).second) { found.push_back(var); }
+    }
+  }
+  bool first = true;
+  for (const VarNode* var : found) {
+    out_ += first ? "[" : ", ";
+    first = false;
+    out_ += define_var(var).view();
+    out_ += ": ";
+    type_name(var->dtype);
+  }
+  if (!first) { out_ += ']'; }
 }
 
 void ScriptPrinter::func(const PrimFunc& fn, Name name) {
@@ -186,17 +255,19 @@ void ScriptPrinter::func(const PrimFunc& fn, Name name) {
   scopes_.reset();
   (void)push_frame(fn.get());
   pad();
-  out_ += fn->is_private ? "@T.prim_func(private=True)\n" : "@T.prim_func\n";
+  decorator(*fn);
   pad();
   out_ += "def ";
   out_ += name.view();
+  shape_variables_.clear();
+  shape_variables(*fn);
   std::unordered_set<const BufferNode*> declared = parameters(*fn);
   indent_ += 4;
   size_t body_begin = out_.size();
   if (!fn->attrs.empty()) {
     begin_line();
     out_ += "T.func_attr(";
-    attrs(fn->attrs);
+    attrs(sblock_ ? in_recent_words(fn->attrs) : fn->attrs);
     out_ += ")\n";
   }
   for (const Var& param : fn->params) {
@@ -204,7 +275,7 @@ void ScriptPrinter::func(const PrimFunc& fn, Name name) {
     if (!buffer || declared.count(buffer.get())) { continue; }
     begin_line();
     out_ += define(buffer.get(), buffer->name.empty() ? Name("buffer") : buffer->name).view();
-    out_ += " = T.match_buffer(";
+    out_ += is_tensor() ? " = T.match_tensor(" : " = T.match_buffer(";
     out_ += lookup_name(param.get());
     buffer_arguments(buffer, VarDefinition::MatchBuffer, false);
     out_ += ")\n";
@@ -212,7 +283,9 @@ void ScriptPrinter::func(const PrimFunc& fn, Name name) {
   if (const Block* root = implicit_root(fn)) {
     begin_line();
     size_t start = out_.size();
-    out_ += sblock_ ? "# with T.sblock(\"root\"):" : "# with T.block(\"root\"):";
+    out_ += "# with ";
+    out_ += of_blocks();
+    out_ += sblock_ ? "sblock(\"root\"):" : "block(\"root\"):";
     size_t range = add_range(root, root->id, start);
     out_ += '\n';
     for (const Buffer& buffer : root->alloc_buffers) { alloc_buffer(buffer); }
@@ -242,7 +315,7 @@ auto ScriptPrinter::parameters(const PrimFuncNode& fn) -> std::unordered_set<con
     Buffer buffer = fn.buffer_of(param);
     if (buffer && is_simple(buffer) && data_users[buffer->data.get()] == 1 && used_params.count(param.get()) == 0) {
       out_ += define(buffer.get(), buffer->name.empty() ? Name("buffer") : buffer->name).view();
-      out_ += ": T.Buffer(";
+      out_ += is_tensor() ? ": T.Tensor(" : ": T.Buffer(";
       shape_tuple(buffer->shape);
       out_ += ", ";
       dtype_literal(buffer->dtype);
@@ -265,14 +338,15 @@ auto ScriptPrinter::parameters(const PrimFuncNode& fn) -> std::unordered_set<con
   return declared;
 }
 
-auto ScriptPrinter::is_simple(const Buffer& buffer) -> bool {
+auto ScriptPrinter::is_simple(const Buffer& buffer) const -> bool {
   if (!buffer->strides.empty() || !(buffer->scope() == "global") || buffer->data_alignment != 64 || buffer->offset_factor != 1 ||
       buffer->buffer_kind != BufferKind::Default || !buffer->axis_separators.empty()) {
     return false;
   }
   if (buffer->elem_offset && !is_zero(buffer->elem_offset)) { return false; }
-  return std::all_of(buffer->shape.begin(), buffer->shape.end(),
-                     [](const Expr& e) { return e.kind() == NodeKind::IntImm || !uses_var(e, [](const VarNode&) { return true; }); });
+  return std::all_of(buffer->shape.begin(), buffer->shape.end(), [&](const Expr& e) {
+    return e.kind() == NodeKind::IntImm || !uses_var(e, [](const VarNode&) { return true; }) || (e.as<VarNode>() && shape_variables_.count(e.as<VarNode>()) != 0);
+  });
 }
 
 void ScriptPrinter::find_used_params(const PrimFuncNode& fn, std::unordered_set<const VarNode*>& used) {

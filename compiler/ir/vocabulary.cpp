@@ -53,7 +53,8 @@ auto memory_family(std::string_view scope) -> std::optional<MemoryFamily> {
       {"vtcm", MemoryFamily::Vtcm}, {"workspace", MemoryFamily::Workspace}, {"vmem", MemoryFamily::Vmem}, {"constant", MemoryFamily::Constant}};
   if (scope.empty()) { return MemoryFamily::Global; }
   for (const auto& [word, family] : families) {
-    if (scope.starts_with(word) && (scope.size() == word.size() || scope[word.size()] == '.' || scope[word.size()] == '_')) { return family; }
+    // Any suffix is a tag of the program's own: `global7`, `local.mine`.
+    if (scope.starts_with(word)) { return family; }
   }
   return {};
 }

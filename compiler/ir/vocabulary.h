@@ -43,7 +43,7 @@ enum class MemoryFamily : uint8_t {
   Global, Shared, Warp, Local, WmmaA, WmmaB, WmmaAccumulator, Texture, AmxTile, MmaA, MmaB, MmaC, Simdgroup, Vtcm, Workspace, Vmem, Constant
 };
 
-/// The family of a storage scope: that of its first part, so `shared.dyn` is shared and `global.texture` global. An empty
+/// The family of a storage scope: that of the word that it begins with, so `shared.dyn` and `shared2` are shared and `global.texture` global. An empty
 /// scope is global. None for words of no family.
 [[nodiscard]] auto memory_family(std::string_view scope) -> std::optional<MemoryFamily>;
 [[nodiscard]] inline auto is_global_memory(std::string_view scope) -> bool { return memory_family(scope) == MemoryFamily::Global; }

@@ -8,6 +8,7 @@
 
 #include "arith/analyzer.h"
 #include "arith/iter_map.h"
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "support/codes.h"
 
@@ -69,7 +70,7 @@ class BindingSimplifier : public Mutator {
     return found;
   }
   auto simplified(const BlockRealize& n) -> std::vector<Expr> {
-    return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_, dialect_ == Dialect::SBlock);
+    return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_, dialects::is_recent(dialect_));
   }
   // The forms that dividing splits and fused loops leave: loops from 0, or digits `f // 4` and `f % 4` of them and of their sums, each used
   // once, alone or in a sum that counts without gaps. None: another form, which the analysis must decide.

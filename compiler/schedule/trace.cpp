@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/dialects.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 
@@ -232,7 +233,7 @@ struct Namer {
     bool is_list = row.output == OutputKind::Blocks || row.output == OutputKind::Loops || row.output == OutputKind::Exprs;
     if (is_list && instruction.outputs.size() == 1) { outputs += ","; }
     if (!outputs.empty()) { outputs += " = "; }
-    std::string_view name = row.name == "get_block" && dialect == Dialect::SBlock ? "get_sblock" : std::string_view(row.name);
+    std::string_view name = row.name == "get_block" && dialects::is_recent(dialect) ? "get_sblock" : std::string_view(row.name);
     return outputs + "sch." + std::string(name) + "(" + args + ")";
   }
 };
@@ -248,7 +249,7 @@ auto Trace::python_lines(Dialect dialect) const -> std::vector<std::string> {
 }
 
 auto Trace::python(Dialect dialect) const -> std::string {
-  std::string_view space = dialect == Dialect::SBlock ? "s_tir" : "tir";
+  std::string_view space = dialects::is_recent(dialect) ? "s_tir" : "tir";
   std::string out = fmt::format("# from tvm import {0}\ndef apply_trace(sch: {0}.Schedule) -> None:\n", space);
   if (empty()) { return out + "  pass\n"; }
   for (const std::string& line : python_lines(dialect)) { out += "  " + line + "\n"; }

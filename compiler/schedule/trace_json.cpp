@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "schedule/index_map.h"
 #include "schedule/primitive.h"
@@ -284,7 +285,7 @@ auto trace_to_json(const Trace& trace, Dialect dialect) -> std::string {
       outputs.push_back(name);
     }
     std::string kind(row.kind);
-    if (dialect == Dialect::SBlock && kind == "GetBlock") { kind = "GetSBlock"; }
+    if (dialects::is_recent(dialect) && kind == "GetBlock") { kind = "GetSBlock"; }
     if (!instruction->decision.is_none()) {
       decisions.push_back(Json::array({instructions.size(), writer.json(instruction->decision, false)}));
     }

@@ -240,6 +240,30 @@ constexpr Utility utilities[] = {
     {"tune", schedule_tune},
 };
 
+// An instruction of a trace: `inst.kind.name`, `inst.inputs`. It is printed as its line of Python.
+class InstructionObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  InstructionObject(std::string l, std::string k, size_t n) : Object(&type_tag), line(std::move(l)), kind(std::move(k)), index(n) {}
+  const std::string line;
+  const std::string kind;
+  const size_t index;
+  auto repr() const -> std::string override { return line; }
+  auto equals(const eval::Object& other) const -> bool override {
+    const auto* that = other.as<InstructionObject>();
+    return that && that->index == index && that->line == line;
+  }
+  auto hash() const -> uint64_t override { return hash_bytes(line) + index; }
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
+    static const Name kind_name("kind"), name_name("name");
+    // The kind has the name as its only known member.
+    if (name == kind_name) { return eval::Value(Ref<eval::Object>(this)); }
+    if (name == name_name) { return eval::Value::str(kind); }
+    return eval::Value::opaque();
+  }
+};
+const eval::TypeTag InstructionObject::type_tag{"an instruction"};
+
 // `sch.trace`: the instructions so far.
 class TraceObject final : public eval::Object {
  public:
@@ -255,16 +279,15 @@ class TraceObject final : public eval::Object {
   }
   auto hash() const -> uint64_t override { return hash_bytes(schedule::trace_to_json(trace)); }
   void attribute_names(std::vector<Name>& out) const override {
-    for (const char* name : {"show", "as_json", "as_python", "insts", "with_decision", "simplified", "apply_to_schedule"}) { out.push_back(Name(name)); }
+    for (const char* name : {"show", "as_json", "as_python", "insts", "decisions", "get_decision", "with_decision", "simplified", "apply_to_schedule"}) { out.push_back(Name(name)); }
   }
   auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
     static const Name show("show"), as_json("as_json"), as_python("as_python"), insts("insts"), with_decision("with_decision"), simplified("simplified"),
-        apply_to_schedule("apply_to_schedule");
-    if (name == insts) {
-      std::vector<eval::Value> lines;
-      for (const std::string& line : trace.python_lines(dialect)) { lines.push_back(eval::Value::str(line)); }
-      return eval::Value::list(std::move(lines));
-    }
+        apply_to_schedule("apply_to_schedule"), decisions("decisions"), get_decision("get_decision"), append("append"), pop("pop");
+    if (name == insts) { return eval::Value::list(all_instructions()); }
+    if (name == decisions) { return all_decisions(); }
+    // Changes of a trace in place are not followed.
+    if (name == append || name == pop) { return eval::Value::opaque(); }
     auto self = eval::Value(Ref<eval::Object>(this));
     auto method = [&](eval::Method::Run run) {
       return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(self, name, run).get()));
@@ -283,6 +306,7 @@ class TraceObject final : public eval::Object {
         return eval::Value::list(std::move(lines));
       });
     }
+    if (name == get_decision) { return method(trace_get_decision); }
     if (name == with_decision) { return method(trace_with_decision); }
     if (name == simplified) { return method(trace_simplified); }
     if (name == apply_to_schedule) { return method(trace_apply); }
@@ -303,12 +327,40 @@ class TraceObject final : public eval::Object {
     return value.is_bool() ? value.bool_value() : value.to_int().value_or(0) != 0;
   }
 
-  // with_decision(inst, decision, remove_postproc=False): `inst` is the number of an instruction that samples.
+  auto all_instructions() const -> std::vector<eval::Value> {
+    std::vector<std::string> lines = trace.python_lines(dialect);
+    auto all = trace.instructions();
+    std::vector<eval::Value> out;
+    for (size_t i = 0; i < all.size() && i < lines.size(); ++i) {
+      out.push_back(eval::Value(Ref<eval::Object>(eval::make_object<InstructionObject>(lines[i], std::string(all[i]->primitive->kind), i).get())));
+    }
+    return out;
+  }
+  // The decisions of the instructions that sample, by instruction.
+  auto all_decisions() const -> eval::Value {
+    Ref<eval::Dict> out = eval::make_object<eval::Dict>();
+    std::vector<eval::Value> keys = all_instructions();
+    auto all = trace.instructions();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (all[i]->primitive->is_sampling) { out->set(keys[i], from_schedule(all[i]->decision)); }
+    }
+    return eval::Value(Ref<eval::Object>(out.get()));
+  }
+  static auto trace_get_decision(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(evaluator, "get_decision", arguments, {{"inst"}}, bound)) { return bound.unknown; }
+    const auto decisions = self.as<TraceObject>()->all_decisions();
+    const eval::Value* found = decisions.as<eval::Dict>()->find(bound.values[0].value);
+    return found ? *found : eval::Value();
+  }
+
+  // with_decision(inst, decision, remove_postproc=False): `inst` is an instruction that samples, or its number.
   static auto trace_with_decision(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
     eval::BoundArguments bound;
     if (!eval::bind_arguments(evaluator, "with_decision", arguments, {{"inst"}, {"decision"}, {"remove_postproc", false}}, bound)) { return bound.unknown; }
     const schedule::Trace& trace = self.as<TraceObject>()->trace;
     auto index = bound.values[0].value.to_int();
+    if (const auto* instruction = bound.values[0].value.as<InstructionObject>()) { index = static_cast<int64_t>(instruction->index); }
     auto all = trace.instructions();
     bool fits = index && *index >= 0 && *index < static_cast<int64_t>(all.size()) && all[static_cast<size_t>(*index)]->primitive->is_sampling;
     if (!fits) {

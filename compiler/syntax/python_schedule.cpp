@@ -109,7 +109,7 @@ auto has_ls(const Document& document) -> bool { return binds(bound_in(document),
 auto python_form(const Document& document) -> PythonForm {
   std::vector<Bound> bound = bound_in(document);
   PythonForm form;
-  const bool is_newest = has_word(document.text(), "T.sblock(");
+  const bool is_newest = has_word(document.text(), "T.sblock(") || has_word(document.text(), "Ts.sblock(");
   if (is_newest) { form.looks_up = "get_sblock"; }
   for (std::string_view space : {"tir", "s_tir"}) {
     bool has_it = std::any_of(bound.begin(), bound.end(), [&](const Bound& one) { return one.name == space && (one.path == std::string("tvm.") + std::string(space)); });

@@ -132,6 +132,7 @@ void Imports::read(const std::string& path, Known& known) {
     known.module = std::make_shared<Module>(std::move(*text));
     std::filesystem::path file(path);
     known.module->file.set_own_name((file.stem() == "__init__" ? file.parent_path().filename() : file.stem()).string());
+    known.module->file.set_is_python(file.extension() == ".py");
     known.module->file.import_from(std::make_shared<Of>(*this, nullptr, path));
   } else {
     // An edit of the changed part only, so that the results for unchanged declarations stay.

@@ -142,6 +142,7 @@ Document::Document(std::string name, int64_t version, std::string text, std::sha
     : current_(std::make_shared<Snapshot>(std::move(name), version, std::move(text))),
       file_(std::make_unique<frontend::File>(script::predeclared)) {
   file_->import_from(modules);
+  file_->set_is_python(!is_tir(current_->name_));
   current_->modules_ = std::move(modules);
 }
 

@@ -7,7 +7,7 @@
 
 ; The namespaces of the language.
 ((identifier) @module
-  (#any-of? @module "T" "I" "R" "tir" "te" "tvm" "ls"))
+  (#any-of? @module "T" "Ts" "Tx" "I" "R" "tir" "tirx" "s_tir" "te" "tvm" "ls"))
 
 (attribute attribute: (identifier) @property)
 
@@ -23,18 +23,28 @@
 ((attribute
    object: (identifier) @_namespace
    attribute: (identifier) @type)
-  (#any-of? @_namespace "T" "tir" "R")
+  (#any-of? @_namespace "T" "Ts" "tir" "tirx" "R")
   (#match? @type "^(u?int[0-9]+|float[0-9]+|bfloat16|e[0-9]m[0-9].*|bool|handle|Buffer|Ptr|Schedule|Tensor)(x[0-9]+)?$"))
 
 ; `T.block`, `T.serial`, ...: the structure of a program.
 ((attribute
    object: (identifier) @_namespace
    attribute: (identifier) @function.builtin)
-  (#any-of? @_namespace "T" "tir")
+  (#any-of? @_namespace "T" "Ts" "tir" "tirx")
   (#any-of? @function.builtin
     "block" "sblock" "init" "reads" "writes" "where" "block_attr" "sblock_attr" "func_attr" "serial" "parallel"
     "vectorized" "unroll" "thread_binding" "grid" "axis" "match_buffer" "alloc_buffer" "sblock_alloc_buffer"
-    "decl_buffer" "allocate" "allocate_const" "launch_thread" "attr" "let" "bind" "evaluate"))
+    "decl_buffer" "allocate" "allocate_const" "launch_thread" "attr" "let" "bind" "evaluate"
+    "alloc_tensor" "decl_tensor" "match_tensor" "alloc_shared" "alloc_local" "device_entry" "cta_id" "cluster_id"
+    "warpgroup_id" "warp_id" "thread_id" "lane_id"))
+
+; `T.ptx.mbarrier.init`, `T.cuda.cta_sync`, `Tx.warp.copy`: instructions of machines, operations on tiles.
+((attribute
+   object: (attribute
+     object: (identifier) @_namespace
+     attribute: (identifier) @module))
+  (#any-of? @_namespace "T" "Ts" "Tx")
+  (#any-of? @module "ptx" "cuda" "nvshmem" "metal" "webgpu" "nki" "trn" "tile" "cta" "warp" "wg" "warpgroup" "thread" "cluster"))
 
 (function_definition name: (identifier) @function)
 (class_definition name: (identifier) @type)

@@ -19,6 +19,7 @@
 #include "lsp/features/tuning.h"
 #include "lsp/features/loop_name_repairs.h"
 #include "support/text.h"
+#include "workspace/edits/migration.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -188,13 +189,21 @@ void add_holes(ActionList& out) {
   }
 }
 
-/// On the head of a function, because it changes the whole file.
-void add_block_spelling(ActionList& out) {
+struct MigrationRow { std::string_view name; Dialect dialect; };
+constexpr MigrationRow migrations[] = {
+    {"migrate to tensor", dialects::tensor}, {"migrate to ts", dialects::ts}, {"migrate to s_tir", dialects::s_tir}, {"migrate to sblock", dialects::sblock}, {"migrate to block", dialects::block}};
+
+/// On the head of a function, because they change the whole file, and for editors that ask again for the edits of the one that is chosen: each
+/// migration reads the file twice.
+void add_migrations(ActionList& out) {
+  if (!out.request.can_resolve) { return; }
   auto callable = callable_at(out.snapshot, out.request.span.begin);
   if (!callable || callable->name_span.begin > out.request.span.begin || out.request.span.begin > callable->name_span.end) { return; }
-  TextRewrite spelled = switch_block_spelling(out.snapshot);
-  if (spelled.edits.empty()) { return; }
-  out.actions.push_back({.title = spelled.title + " in this file", .edits = std::move(spelled.edits), .label = spelled.title});
+  const Dialect own = workspace::dialect_of_text(out.snapshot.syntax()).dialect;
+  for (const MigrationRow& row : migrations) {
+    if (row.dialect == own) { continue; }
+    out.actions.push_back({.title = fmt::format("Migrate this file to TVM {}", dialects::versions_of(row.dialect)), .rewrite = row.name});
+  }
 }
 
 auto stop_title(const JobFacts& job, const std::string& function) -> std::string {
@@ -262,13 +271,16 @@ auto code_actions(const Snapshot& snapshot, const Measured& measured, const Acti
   add_lazy_rewrites(out);
   add_schedule_rewrites(out);
   add_holes(out);
-  add_block_spelling(out);
+  add_migrations(out);
   for (const Tunable& program : tunables_in(snapshot, request.span)) { add_searches(out, program.name); }
   add_interpretations(out);
   return std::move(out.actions);
 }
 
 auto resolve_rewrite(const Snapshot& snapshot, uint32_t at, std::string_view rewrite, const CancelToken& cancel) -> std::optional<TextRewrite> {
+  for (const MigrationRow& migration : migrations) {
+    if (migration.name == rewrite) { return migration_to(snapshot, migration.dialect); }
+  }
   const auto* row = std::find_if(std::begin(lazy_rewrites), std::end(lazy_rewrites), [&](const LazyRewrite& one) { return one.name == rewrite; });
   if (row == std::end(lazy_rewrites)) { return std::nullopt; }
   bool minimises = rewrite == minimise_rewrite;

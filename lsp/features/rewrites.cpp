@@ -18,6 +18,7 @@
 #include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
+#include "workspace/edits/migration.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -112,36 +113,12 @@ auto as_expectation(const Snapshot& snapshot, const Finding& finding) -> TextRew
   return {"Turn this diagnostic into a test", {{{end, end}, line_break_of(snapshot) + line}}, {}};
 }
 
-auto switch_block_spelling(const Snapshot& snapshot) -> TextRewrite {
-  // One spelling beside the other; the first column is that of TVM 0.8 to 0.22.
-  static constexpr std::pair<std::string_view, std::string_view> spellings[] = {
-      {"block", "sblock"}, {"block_attr", "sblock_attr"}, {"alloc_buffer", "sblock_alloc_buffer"}, {"get_block", "get_sblock"}};
-  struct Place { Span span; size_t row; bool is_new; };
-  std::vector<Place> places;
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    for (const syntax::Stmt* statement : placed.item->statements) {
-      syntax::walk(*statement, [&](const syntax::Node& node) {
-        const auto* call = node.as<syntax::CallExpr>();
-        const auto* attribute = call != nullptr ? call->callee->as<syntax::AttributeExpr>() : nullptr;
-        if (attribute == nullptr) { return true; }
-        for (size_t row = 0; row < std::size(spellings); ++row) {
-          bool is_new = attribute->attr.name.view() == spellings[row].second;
-          if (!is_new && attribute->attr.name.view() != spellings[row].first) { continue; }
-          if (auto span = snapshot.syntax().resolve({attribute->decl, attribute->attr.span.begin, attribute->attr.span.end, 0})) { places.push_back({*span, row, is_new}); }
-        }
-        return true;
-      });
-    }
-  }
-  bool has_new = std::any_of(places.begin(), places.end(), [](const Place& place) { return place.row == 0 && place.is_new; });
-  bool has_old = std::any_of(places.begin(), places.end(), [](const Place& place) { return place.row == 0 && !place.is_new; });
-  TextRewrite rewrite{has_new ? "Spell blocks as `T.block`" : "Spell blocks as `T.sblock`", {}, {}};
-  if (!has_new && !has_old) { return rewrite; }
-  for (const Place& place : places) {
-    if (place.is_new != has_new) { continue; }
-    rewrite.edits.push_back({place.span, std::string(has_new ? spellings[place.row].first : spellings[place.row].second)});
-  }
-  std::sort(rewrite.edits.begin(), rewrite.edits.end(), [](const TextEdit& a, const TextEdit& b) { return a.span.begin < b.span.begin; });
+auto migration_to(const Snapshot& snapshot, Dialect dialect) -> TextRewrite {
+  workspace::Migration migration = workspace::migrate(snapshot.syntax(), snapshot.name(), dialect);
+  TextRewrite rewrite{fmt::format("Migrate this file to TVM {}", dialects::versions_of(dialect)), std::move(migration.edits), {}};
+  if (rewrite.edits.empty()) { rewrite.why_not = "it is written in this dialect already"; }
+  // An editor shows the title where it asks before it makes the edits.
+  for (const Diagnostic& warning : snapshot.without_silenced(std::move(migration.warnings))) { rewrite.title += "; " + warning.message(); }
   return rewrite;
 }
 

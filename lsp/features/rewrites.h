@@ -18,8 +18,9 @@ namespace loopsmith::lsp {
 /// A comment below the line that expects the finding, as in tests/golden/analysis. Findings over several lines are marked on the first.
 [[nodiscard]] auto as_expectation(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> TextRewrite;
 
-/// Changes `T.block` to `T.sblock` in the whole file, or back, and the words that depend on the spelling. No edits: the file has no blocks.
-[[nodiscard]] auto switch_block_spelling(const workspace::Snapshot& snapshot) -> TextRewrite;
+/// Replaces the words of the whole file by those of another dialect. The title names the words that changed their meaning. No edits: the file is
+/// written in the dialect already.
+[[nodiscard]] auto migration_to(const workspace::Snapshot& snapshot, Dialect dialect) -> TextRewrite;
 
 /// Writes a comment above every step of the schedule at an offset: the effect of its primitives in general, and their result here. No edits: no
 /// schedule is there, or it has the comments already.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "frontend/thread_level.h"
 #include "ir/dtype.h"
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
@@ -118,6 +119,17 @@ auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
   return info;
 }
 
+/// A word of the language for threads and tiles, or a member of one (`ptx.mbarrier.init`).
+auto describe_thread_word(Span span, std::string_view name) -> std::optional<HoverInfo> {
+  const frontend::ThreadEntry* entry = frontend::find_thread_entry(name.substr(0, name.find('.')));
+  if (entry == nullptr) { return std::nullopt; }
+  const bool is_member = name.find('.') != std::string_view::npos;
+  HoverInfo info{span, fmt::format("`T.{}{}`", name, is_member ? std::string_view() : entry->signature), {}};
+  info.facts.push_back({"meaning", is_member ? fmt::format("of `T.{}`: {}", entry->name, entry->summary) : std::string(entry->summary)});
+  info.facts.push_back({"checks", "names, shapes and types are checked; the meaning is not known here"});
+  return info;
+}
+
 /// The hover on a name of the file: the line that binds it.
 auto describe_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   NameTable names = names_of(snapshot);
@@ -156,6 +168,7 @@ auto usage_of(std::string_view path) -> std::optional<Usage> {
   std::string_view name = path.substr(2);
   if (const Meaning* known = find_word(name)) { return Usage{std::string(known->form), std::string(known->text), static_cast<int>(known - std::begin(words))}; }
   if (const Intrinsic* row = find_intrinsic(name)) { return Usage{form_of(*row), type_text(*row) + "; " + operands_text(*row)}; }
+  if (const frontend::ThreadEntry* entry = frontend::find_thread_entry(name)) { return Usage{fmt::format("T.{}{}", name, entry->signature), std::string(entry->summary)}; }
   if (auto type = DataType::parse(name); type && !type->is_void()) {
     return Usage{fmt::format("T.{}(value)", name), fmt::format("a value of dtype `{}`; as the annotation of a parameter, one that is given to the program", type->str())};
   }
@@ -177,13 +190,14 @@ auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInf
     bool is_whole = word.span.begin > 0 && word.span.end < text.size() && (text[word.span.begin - 1] == '"' || text[word.span.begin - 1] == '\'') && text[word.span.end] == text[word.span.begin - 1];
     return is_whole && type ? std::optional(describe_dtype(word.span, *type)) : std::nullopt;
   }
-  if (word.object == "T" || word.object.starts_with("T.")) {
-    if (type && word.object == "T") { return describe_dtype(word.span, *type); }
-    std::string name = std::string(word.object.substr(1)) + "." + std::string(word.text);
+  const size_t space = std::min(word.object.find('.'), word.object.size());
+  if (word.object.substr(0, space) == "T" || word.object.substr(0, space) == "Ts") {
+    if (type && word.object.size() == space) { return describe_dtype(word.span, *type); }
+    std::string name = std::string(word.object.substr(space)) + "." + std::string(word.text);
     name.erase(0, 1);
     if (const Meaning* known = find_word(name)) { return HoverInfo{word.span, fmt::format("`{}`", known->form), {{"meaning", std::string(known->text)}}}; }
-    const Intrinsic* row = find_intrinsic(name);
-    return row != nullptr ? std::optional(describe_intrinsic(word.span, *row)) : std::nullopt;
+    if (const Intrinsic* row = find_intrinsic(name)) { return describe_intrinsic(word.span, *row); }
+    return describe_thread_word(word.span, name);
   }
   return word.object.empty() ? describe_name(snapshot, at) : std::nullopt;
 }

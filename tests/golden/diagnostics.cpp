@@ -1,4 +1,4 @@
-// Golden cases of diagnostics: a case is a .tir file with the expected reports as comments, each below its line:
+// Golden cases of diagnostics: a case is a .tir or .py file with the expected reports as comments, each below its line:
 //
 //     A[i, j] = B[i]
 //     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 index given
@@ -57,21 +57,22 @@ auto without_expectations(const std::string& text) -> std::string {
   return out;
 }
 
-auto all_diagnostics(const syntax::Document& document) -> Diagnostics {
+auto all_diagnostics(const syntax::Document& document, bool is_python) -> Diagnostics {
   frontend::File file;
+  file.set_is_python(is_python);
   file.update(document);
   Diagnostics diagnostics = document.diagnostics();
   Diagnostics more = file.diagnostics();
   diagnostics.insert(diagnostics.end(), more.begin(), more.end());
   analysis::Analyses analyses;
-  analyses.update(document, file, true, INT64_MAX);
+  analyses.update(document, file, !is_python, INT64_MAX);
   diagnostics.insert(diagnostics.end(), analyses.diagnostics().begin(), analyses.diagnostics().end());
   return diagnostics;
 }
 
-auto with_reports(const std::string& text) -> std::string {
+auto with_reports(const std::string& text, bool is_python) -> std::string {
   syntax::Document document(text);
-  Diagnostics diagnostics = all_diagnostics(document);
+  Diagnostics diagnostics = all_diagnostics(document, is_python);
   SourceText source("case", text);
   struct Mark { uint32_t line, column; size_t order; std::string text; };
   std::vector<Mark> marks;
@@ -123,7 +124,7 @@ auto read(const std::filesystem::path& path) -> std::string {
 // False: it does not hold.
 auto run(const std::filesystem::path& path, bool update) -> bool {
   std::string wanted = read(path);
-  std::string found = with_reports(without_expectations(wanted));
+  std::string found = with_reports(without_expectations(wanted), path.extension() == ".py");
   if (found == wanted) { return true; }
   if (update) {
     std::ofstream(path) << found;
@@ -156,7 +157,7 @@ auto list(const char* path) -> int {
     if (name.empty()) { return; }
     syntax::Document document(text);
     SourceText source("", text);
-    for (const Diagnostic& d : all_diagnostics(document)) {
+    for (const Diagnostic& d : all_diagnostics(document, name.ends_with(".py"))) {
       auto span = document.resolve(d.where);
       auto at = source.line_column(span ? span->begin : 0);
       std::printf("%s:%u: %s: %s [%s]\n", name.c_str(), at.line + 1, severity_name(d.severity), d.message().c_str(), std::string(code_id(d.code)).c_str());
@@ -179,7 +180,7 @@ auto main(int argc, char** argv) -> int {
     std::vector<std::filesystem::path> paths;
     if (std::filesystem::is_directory(argv[i])) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-        if (entry.path().extension() == ".tir") { paths.push_back(entry.path()); }
+        if (entry.path().extension() == ".tir" || entry.path().extension() == ".py") { paths.push_back(entry.path()); }
       }
     } else {
       paths.emplace_back(argv[i]);

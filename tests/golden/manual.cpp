@@ -45,6 +45,8 @@ const std::set<std::string> without_example = {
     "unknown-stage", "tile-not-contiguous", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
     "cannot-emit", "llvm-failed", "cannot-load-code", "no-such-function", "not-a-c-name", "kernel-twice",
     "nothing-to-build", "link-failed",
+    // Migrations to another dialect.
+    "changed-meaning", "not-migrated",
     // Tuning.
     "cannot-tune", "worker-failed", "database-unreadable", "database-failed",
     // Commands: files, processes, the choice of a program.

@@ -1,8 +1,8 @@
 // Programs and texts are two forms of the same: print, parse, equal.
 //
 //   golden_printed language FILE.md       every ```python block of a page: read without errors, laid out, and its programs, as
-//                                         scheduled by its schedules too, printed in both spellings and read back
-//   golden_printed stages [--all]         programs of the corpus after every stage of lowering, in both spellings
+//                                         scheduled by its schedules too, printed in every dialect and read back
+//   golden_printed stages [--all]         programs of the corpus after every stage of lowering, in every dialect
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -13,6 +13,7 @@
 
 #include "format/format.h"
 #include "frontend/file.h"
+#include "ir/dialects.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
@@ -39,7 +40,7 @@ auto read_back(const std::string& text) -> IRModule {
 }
 
 void round_trip(const std::string& where, const IRModule& module) {
-  for (Dialect dialect : {Dialect::Block, Dialect::SBlock}) {
+  for (Dialect dialect : {dialects::block, dialects::sblock, dialects::s_tir, dialects::ts, dialects::tensor}) {
     PrintOptions options;
     options.dialect = dialect;
     options.override_dialect = true;

@@ -1,16 +1,34 @@
 // `loopsmith print FILE`: the programs of a file as the compiler understood them, printed as script.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "driver/command.h"
 #include "driver/program.h"
 #include "support/codes.h"
+#include "workspace/edits/migration.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
+// A text of which all lines but the first begin with `columns` blanks, without them.
+auto unindented(const std::string& text, size_t columns) -> std::string {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+    out += at == 0 ? line : line.substr(std::min(blanks, columns));
+    if (end < text.size()) { out += '\n'; }
+    at = end + 1;
+  }
+  return out;
+}
+
 const Usage usage{
     .command = "print",
-    .arguments = "FILE [--function F] [--dialect block|sblock] [--comments types|regions]",
+    .arguments = "FILE [--function F] [--dialect D] [--comments types|regions]",
     .summary = "Parses, checks, and prints programs as script in the standard form, with all defaults written out.",
     .options = {function_option, dialect_option,
                 {.name = "--comments", .value = "WHAT", .help = "adds comments: the types of values, or the regions that loops and blocks touch"}, json_option},
@@ -19,6 +37,33 @@ const Usage usage{
     .least = 1,
     .most = 1,
 };
+
+// The text of a program of which the meaning is not known, in the words of a dialect where one is asked for; without its indentation.
+auto as_written(const SourceFile& file, const workspace::Program& program, std::optional<Dialect> dialect) -> std::string {
+  const syntax::Document& document = file.snapshot()->syntax();
+  std::optional<Span> found;
+  for (const syntax::PlacedItem& placed : document.items()) {
+    for (syntax::StmtPtr s : placed.item->statements) {
+      syntax::walk(*s, [&](const syntax::Node& n) {
+        const auto* def = n.as<syntax::FunctionDef>();
+        const auto* of = n.as<syntax::ClassDef>();
+        if (!def && !of) { return true; }
+        Span name = def ? def->name.span : of->name.span;
+        bool is_it = program.is_inside ? n.decl == program.where.decl && name.begin == program.where.begin : n.decl == program.decl;
+        if (is_it && !found) { found = document.resolve(n.origin()); }
+        return !found;
+      });
+    }
+  }
+  if (!found) { return {}; }
+  const std::string& text = document.text();
+  size_t line = text.rfind('\n', found->begin);
+  std::string out = unindented(text.substr(found->begin, found->end - found->begin), found->begin - (line == std::string::npos ? 0 : line + 1));
+  if (!dialect) { return out; }
+  syntax::Document alone(out + "\n");
+  std::string made = workspace::with_edits(alone.text(), workspace::migrate(alone, file.name(), *dialect).edits);
+  return made.substr(0, made.find_last_not_of('\n') + 1);
+}
 
 }  // namespace
 
@@ -45,15 +90,21 @@ auto print(std::vector<std::string> args) -> int {
   }
   // Errors, and programs that are left out because they are not known.
   Diagnostics shown = (*file)->diagnostics();
-  std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
+  std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::UnknownMeaning && d.code != Code::OtherLanguage; });
   reporter.report(shown, file->get());
   bool first = true;
   std::vector<workspace::Program> programs = workspace::top_programs(*(*file)->snapshot());
   for (workspace::Program& inner : workspace::inner_programs(*(*file)->snapshot())) { programs.push_back(std::move(inner)); }
   for (const workspace::Program& program : programs) {
-    if (!program.module) { continue; }
+    std::string written = program.module || program.has_errors ? std::string() : as_written(**file, program, dialect);
+    if (!program.module && written.empty()) { continue; }
     if (!first && !arguments.json()) { fmt::print("\n\n"); }
     first = false;
+    if (!program.module) {
+      if (arguments.json()) { written = nlohmann::json({{"text", written}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+      fmt::print("{}\n", written);
+      continue;
+    }
     if (int status = print_module(program.module, arguments); status != exit_done) { return status; }
   }
   return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);

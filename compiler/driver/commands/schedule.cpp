@@ -7,7 +7,7 @@ namespace {
 
 const Usage usage{
     .command = "schedule",
-    .arguments = "FILE [--with NAME | --trace T.json] [--until LINE] [--function F] [--dialect block|sblock]",
+    .arguments = "FILE [--with NAME | --trace T.json] [--until LINE] [--function F] [--dialect D]",
     .summary = "Applies a schedule function, or a trace in TVM's JSON, and prints the module.",
     .details = "If the file has only one schedule function, that one is applied.",
     .options = {with_option,

@@ -10,7 +10,7 @@ namespace {
 
 const Usage usage{
     .command = "trace",
-    .arguments = "FILE [--with NAME] [--format json|python] [--dialect block|sblock]",
+    .arguments = "FILE [--with NAME] [--format json|python] [--dialect D]",
     .summary = "Prints the trace that a schedule function makes.",
     .details = "The JSON is that of TVM's `trace.as_json()`, the Python that of `trace.show()`: both work in TVM and here.",
     .options = {with_option,

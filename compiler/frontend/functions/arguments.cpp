@@ -5,12 +5,17 @@
 
 #include "eval/evaluator.h"
 #include "frontend/functions/functions.h"
+#include "frontend/thread_level.h"
 #include "ir/ops.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
 
 auto wrong_type(Evaluator& e, const Argument& a, std::string_view expected) -> Value {
+  if (const auto* word = a.value.as<ThreadWord>()) {
+    note_thread_level(e, word->path.view(), a.where);
+    return e.opaque(a.where);
+  }
   if (a.value.is_unknown()) { return a.value; }
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }

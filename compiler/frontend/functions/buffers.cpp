@@ -6,6 +6,7 @@
 
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
+#include "frontend/thread_level.h"
 #include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
@@ -169,16 +170,17 @@ const std::vector<Parameter>& buffer_parameters() {
       {"layout", false, true}, {"allocated_addr", false, true}, {"byte_offset", false, true}};
   return parameters;
 }
-// True for a buffer with a layout or an address, by which TVM's main line places elements in a machine's memory. They have no meaning here,
-// so the program is not checked. `first`: the index of the parameter `shape`.
-auto is_laid_out(const BoundArguments& b, size_t first) -> bool {
-  // Extents that are expressions in quotes.
+// True for a buffer of which the shape is not known here: extents that are expressions in quotes. Notes layouts and addresses, by which TVM's
+// main line places elements in the memory of a machine. `first`: the index of the parameter `shape`.
+auto is_laid_out(Evaluator& e, const BoundArguments& b, size_t first) -> bool {
   for (const Value& extent : b.values[first].value.items() ? *b.values[first].value.items() : std::vector<Value>()) {
     if (const std::string* text = extent.string(); text && !is_name(*text)) { return true; }
   }
   for (size_t i = first + 10; i < first + 13; ++i) {
     const std::string* text = b.values[i].value.string();
-    if (is_given(b, i) && !(text && *text == "default")) { return true; }
+    if (!is_given(b, i) || (text && *text == "default")) { continue; }
+    if (!Lowerer::of(e)) { return true; }
+    note_thread_level(e, i == first + 10 ? "layout" : i == first + 11 ? "allocated_addr" : "byte_offset", b.values[i].where);
   }
   return false;
 }
@@ -187,7 +189,7 @@ auto buffer_arguments(const BoundArguments& b, size_t first) -> BufferArguments 
           b.values[first + 5], b.values[first + 6], b.values[first + 7], b.values[first + 8], b.values[first + 9]};
 }
 
-auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
+auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.alloc_buffer");
   static const std::vector<Parameter> parameters = [] {
@@ -196,7 +198,7 @@ auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
     return out;
   }();
   if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, parameters, b)) { return not_bound(b); }
-  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
+  if (is_laid_out(e, b, 0)) { return e.opaque(a.call); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   if (!buffer) { return Value::error(); }
   if (const Argument& given = b.values.back(); is_given(b, b.values.size() - 1)) {
@@ -211,9 +213,18 @@ auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
     f.annotations = std::move(*annotations);
     return make_object<FrameObject>(std::move(f), "T.alloc_buffer");
   }
-  lowerer->add_alloc(buffer);
+  // Other memories than the global one belong to a thread or a block of threads, wherever they are allocated: nothing is unclear.
+  static const Name global("global");
+  eval::Unreported unclear(e);
+  const bool is_here = !is_for_block && lowerer->allocates_in_place(a.callee);
+  if (buffer->scope() == global) { unclear.keep(); }
+  if (is_here) { lowerer->allocate_here(buffer, a.call); } else { lowerer->add_alloc(buffer); }
   return make_object<BufferObject>(buffer);
 }
+// `T.alloc_buffer` allocates for the block around until TVM 0.23, and since then for the statements below it; `T.sblock_alloc_buffer` allocates
+// for the block.
+auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value { return alloc_for(e, a, false); }
+auto sblock_alloc_buffer(Evaluator& e, const Arguments& a) -> Value { return alloc_for(e, a, true); }
 
 // `T.alloc_shared((16,), "float32")`.
 auto alloc_in(Evaluator& e, const Arguments& given, const char* scope) -> Value {
@@ -268,7 +279,7 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.match_buffer");
   if (!lowerer || !bind_arguments(e, "T.match_buffer", a, parameters, b)) { return not_bound(b); }
-  if (is_laid_out(b, 1)) { return e.opaque(a.call); }
+  if (is_laid_out(e, b, 1)) { return e.opaque(a.call); }
   const Argument& param = b.values[0];
   if (const auto* x = param.value.as<ExprObject>()) {
     if (const auto* var = x->expr.as<VarNode>()) {
@@ -309,7 +320,7 @@ auto free_buffer(Evaluator& e, const Arguments& a) -> Value {
   Name called(name ? *name : "buffer");
   b.values.erase(b.values.begin() + 2);
   b.given.erase(b.given.begin() + 2);
-  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
+  if (is_laid_out(e, b, 0)) { return e.opaque(a.call); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   if (!buffer) { return Value::error(); }
   BufferNode fields = *buffer;
@@ -321,7 +332,7 @@ auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
   if (!Lowerer::of(e)) { return free_buffer(e, a); }
   BoundArguments b;
   if (!bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return not_bound(b); }
-  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
+  if (is_laid_out(e, b, 0)) { return e.opaque(a.call); }
   BuildFrame f;
   f.kind = FrameKind::DeclBuffer;
   f.origin = a.call;
@@ -335,7 +346,7 @@ auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
 auto declare_plain(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
   if (!bind_arguments(e, "T.Buffer", a, buffer_parameters(), b)) { return not_bound(b); }
-  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
+  if (is_laid_out(e, b, 0)) { return e.opaque(a.call); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   return buffer ? Value(make_object<BufferObject>(buffer)) : Value::error();
 }
@@ -439,7 +450,7 @@ auto BufferTypeObject::get_item(Evaluator& e, const std::vector<Argument>& indic
 
 auto buffer_functions() -> FunctionRows {
   static constexpr FunctionRow rows[] = {
-      {"alloc_buffer", alloc_buffer}, {"sblock_alloc_buffer", alloc_buffer}, {"match_buffer", match_buffer}, {"decl_buffer", decl_buffer},
+      {"alloc_buffer", alloc_buffer}, {"sblock_alloc_buffer", sblock_alloc_buffer}, {"match_buffer", match_buffer}, {"decl_buffer", decl_buffer},
       {"buffer_decl", declare_by_older_name}, {"allocate", allocate}, {"allocate_const", allocate_const}, {"alloc_shared", alloc_shared},
       {"alloc_local", alloc_local}, {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar}, {"alloc_tensor", alloc_buffer},
       {"decl_tensor", decl_buffer}, {"match_tensor", match_buffer},

@@ -5,6 +5,7 @@
 
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
+#include "frontend/introspection.h"
 #include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/plain.h"
@@ -47,8 +48,8 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
     ++a.positional;
   }
   // `T.Call("tirx.prefetch", [x], ty="void")`, as TVM's main line has it: the type by name.
-  static const Name ty_name("ty"), op_name("op"), args_name("args");
-  if (const Argument* t = a.keyword(ty_name)) {
+  static const Name ty_name("ty"), ret_ty_name("ret_ty"), op_name("op"), args_name("args");
+  if (const Argument* t = a.keyword(ty_name) ? a.keyword(ty_name) : a.keyword(ret_ty_name)) {
     Arguments ordered = a;
     ordered.all = {*t};
     for (size_t i = 0; i < a.all.size(); ++i) {
@@ -61,8 +62,10 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
   }
   if (a.all.size() < 2) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.call_intrin").arg("count", 2).arg("given", static_cast<int64_t>(a.all.size()))); }
   auto t = to_dtype(e, a.all[0]);
-  const std::string* name = a.all[1].value.string();
   if (!t) { return Value::error(); }
+  if (a.all[1].value.is_opaque()) { return e.opaque(a.call); }
+  const std::string given = operator_name(a.all[1].value);
+  const std::string* name = a.all[1].value.string() ? a.all[1].value.string() : given.empty() ? nullptr : &given;
   auto is_part = [](char c) { return is_name_part(c) || c == '.'; };
   if (!name || name->empty() || !std::all_of(name->begin(), name->end(), is_part)) { return wrong_type(e, a.all[1], "an operator's name"); }
   std::vector<Expr> args;

@@ -37,7 +37,13 @@ auto immediate(Evaluator& e, const Arguments& a) -> Value {
   auto i = b.values[1].value.to_int();
   return i ? expr_or_error(int_imm(*i, *t, a.call)) : wrong_type(e, b.values[1], "an int");
 }
-auto named_var(Evaluator& e, const Arguments& a) -> Value {
+auto named_var(Evaluator& e, const Arguments& given) -> Value {
+  // The type is `dtype`, or `ty` in TVM's main line.
+  static const Name ty("ty"), dtype("dtype");
+  Arguments a = given;
+  for (size_t i = a.positional; i < a.all.size(); ++i) {
+    if (a.all[i].keyword == ty) { a.all[i].keyword = dtype; }
+  }
   static const std::vector<Parameter> parameters = {{"name", false}, {"dtype", false}};
   BoundArguments b;
   if (!bind_arguments(e, "T.Var", a, parameters, b)) { return not_bound(b); }

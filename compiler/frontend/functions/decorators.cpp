@@ -2,6 +2,7 @@
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
 #include "frontend/lower.h"
+#include "frontend/thread_level.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -18,12 +19,15 @@ class PrimFuncDecorator final : public eval::Object {
     if (a.positional == 1 && a.all.size() == 1) {
       if (const auto* f = a.all[0].value.as<eval::Function>(); f && f->def) { return make(e, *f->def, f->captured); }
     }
+    if (options.is_jit) { return Value(this); }
     static const std::vector<Parameter> parameters = {{"private", false, true}, {"check_well_formed", false, true}, {"is_stir", false, true},
-                                                      {"s_tir", false, true}, {"persistent", false, true}};
+                                                      {"s_tir", false, true}, {"persistent", false, true}, {"extra_vars", false, true}};
     BoundArguments b;
     if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return not_bound(b); }
     FunctionOptions out = options;
     out.is_private = b.given[0] && b.values[0].value.to_int().value_or(0) != 0;
+    bool has_blocks = (b.given[2] && b.values[2].value.to_int().value_or(0) != 0) || (b.given[3] && b.values[3].value.to_int().value_or(0) != 0);
+    if (has_blocks && out.dialect < dialects::s_tir) { out.dialect = dialects::s_tir; }
     out.check_well_formed = !b.given[1] || b.values[1].value.to_int().value_or(1) != 0;
     return make_object<PrimFuncDecorator>(out);
   }
@@ -37,7 +41,7 @@ class PrimFuncDecorator final : public eval::Object {
   auto make(Evaluator& e, const syntax::FunctionDef& def, const eval::ScopeRef& scope) const -> Value {
     LoweredFunction lowered = lower_function(e, def, scope, options);
     if (!lowered.func) { return lowered.is_opaque ? Value::opaque() : Value::error(); }
-    return make_object<ProgramObject>(module_of(lowered.func, lowered.uses_sblock ? Dialect::SBlock : Dialect::Block), def.name.name, true,
+    return make_object<ProgramObject>(module_of(lowered.func, dialect_of(options, lowered)), def.name.name, true,
                                       Origin{def.decl, def.name.span.begin, def.name.span.end, 0});
   }
 };
@@ -46,15 +50,21 @@ const eval::TypeTag PrimFuncDecorator::type_tag{"T.prim_func"};
 class ModuleDecorator final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  ModuleDecorator() : Object(&type_tag) {}
+  const bool check_well_formed;
+  explicit ModuleDecorator(bool check) : Object(&type_tag), check_well_formed(check) {}
   auto is_callable() const -> bool override { return true; }
-  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return Value(this); }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
+    static const std::vector<Parameter> parameters = {{"check_well_formed", false, true}, {"extra_vars", false, true}};
+    BoundArguments b;
+    if (!bind_arguments(e, "I.ir_module", a, parameters, b)) { return not_bound(b); }
+    return make_object<ModuleDecorator>(!b.given[0] || b.values[0].value.to_int().value_or(1) != 0);
+  }
   auto decorate(Evaluator& e, const syntax::Stmt& declaration, const eval::ScopeRef& scope, Origin where) const -> std::optional<Value> override {
     const auto* def = declaration.as<syntax::ClassDef>();
     if (!def) { return {}; }
     LoweredModule lowered = lower_module(e, *def, scope);
     if (!lowered.module) { return lowered.is_opaque ? Value::opaque() : Value::error(); }
-    return make_object<ProgramObject>(lowered.module, def->name.name, false, Origin{def->decl, def->name.span.begin, def->name.span.end, 0});
+    return make_object<ProgramObject>(lowered.module, def->name.name, false, Origin{def->decl, def->name.span.begin, def->name.span.end, 0}, std::move(lowered.foreign));
   }
 };
 const eval::TypeTag ModuleDecorator::type_tag{"I.ir_module"};
@@ -88,7 +98,8 @@ class LetObject final : public eval::Object {
     if (indices.size() != 1) { return {}; }
     // In TVM's main line the type alone declares a variable that can be assigned to: this one cannot.
     const auto* type = indices[0].value.as<DtypeObject>();
-    return type ? Value(make_object<DtypeObject>(type->dtype)) : indices[0].value;
+    if (type) { return make_object<DtypeObject>(type->dtype); }
+    return indices[0].value.as<ThreadWord>() ? let_annotation() : indices[0].value;  // `T.let[T.Tuple(T.int32, T.float32)]`
   }
   auto repr() const -> std::string override { return "T.let"; }
 };
@@ -103,9 +114,13 @@ auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions>
   return p ? std::optional(p->options) : std::nullopt;
 }
 auto is_module_decorator(const Value& decorator) -> bool { return decorator.as<ModuleDecorator>() != nullptr; }
+auto checks_module(const Value& decorator) -> bool {
+  const auto* d = decorator.as<ModuleDecorator>();
+  return !d || d->check_well_formed;
+}
 
 auto prim_func_decorator(FunctionOptions options) -> Value { return make_object<PrimFuncDecorator>(options); }
-auto module_decorator() -> Value { return make_object<ModuleDecorator>(); }
+auto module_decorator() -> Value { return make_object<ModuleDecorator>(true); }
 auto macro_decorator() -> Value { return make_object<MacroDecorator>(true); }
 auto let_annotation() -> Value { return make_object<LetObject>(); }
 

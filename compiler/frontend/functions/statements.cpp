@@ -11,6 +11,16 @@ namespace loopsmith::frontend {
 
 namespace {
 
+// `tirx.noalias`, as TVM spells attributes since 0.24, is `tir.noalias`.
+auto in_older_words(const AttrMap& attrs) -> AttrMap {
+  AttrMap out;
+  for (const auto& [key, value] : attrs) {
+    bool is_newer = key.view().starts_with("tirx.");
+    out = with_attr(out, is_newer ? Name("tir." + std::string(key.view().substr(5))) : key, value);
+  }
+  return out;
+}
+
 auto func_attr(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"attrs"}};
   BoundArguments b;
@@ -19,6 +29,7 @@ auto func_attr(Evaluator& e, const Arguments& a) -> Value {
   auto attrs = to_attrs(e, b.values[0]);
   if (!attrs) { return Value::error(); }
   check_keys(e, Vocabulary::FunctionAttribute, *attrs, b.values[0].where);
+  *attrs = in_older_words(*attrs);
   if (lowerer->attrs().empty()) {
     lowerer->set_attrs(std::move(*attrs));
   } else {
@@ -150,6 +161,19 @@ auto branch(Evaluator& e, const Arguments& a) -> Value {
   return make_object<FrameObject>(std::move(f), what);
 }
 
+// A list of buffers and values as one expression, `T.tvm_tuple(...)`.
+auto tuple_of_pointers(Evaluator& e, const Value& list, Origin where) -> Expr {
+  static const Name tuple("tvm_tuple");
+  std::vector<Expr> parts;
+  for (const Value& item : *list.items()) {
+    const auto* buffer = item.as<BufferObject>();
+    Expr part = buffer ? Expr(buffer->buffer->data) : to_expr(e, {item, where, {}});
+    if (!part) { return {}; }
+    parts.push_back(std::move(part));
+  }
+  return make<Call>(DataType::handle(), tuple, Array<Expr>(std::move(parts)), where);
+}
+
 auto attr(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"node"}, {"attr_key"}, {"value"}};
   BoundArguments b;
@@ -169,7 +193,12 @@ auto attr(Evaluator& e, const Arguments& a) -> Value {
     f.subject = Expr(make<Reduce>(c, c->identity, Array<IterVar>(), bool_imm(true), 0, Array<Expr>(), a.call));
   }
   else if (node.is_none() || node.as<AttrObject>() || node.as<eval::Dict>()) { f.subject = std::monostate{}; }
-  else {
+  else if (node.items()) {
+    // `T.attr([view, buffer], "buffer_bind_scope", ...)`: the pair as a call with the two pointers.
+    Expr x = tuple_of_pointers(e, node, b.values[0].where);
+    if (!x) { return Value::error(); }
+    f.subject = x;
+  } else {
     Expr x = to_expr(e, b.values[0]);
     if (!x) { return Value::error(); }
     f.subject = x;
@@ -227,6 +256,14 @@ auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
     f.thread = *known;
   }
   f.thread.dom = from_zero(extent);
+  // A second variable for an index that is launched around, with the same number of threads, is the same index.
+  const BuildFrame* around = lowerer->launched(f.thread.thread_tag);
+  if (around && around->thread.var.get() != f.thread.var.get() && arith_deep_equal(around->a, extent)) {
+    f.kind = FrameKind::Let;
+    f.var = f.thread.var;
+    f.a = cast(f.var->dtype, Expr(around->thread.var));
+    return make_object<FrameObject>(std::move(f), "T.launch_thread");
+  }
   bool is_virtual = is_virtual_axis(f.thread.thread_tag.view());
   static const Name thread_extent("thread_extent"), virtual_thread("virtual_thread");
   f.key = is_virtual ? virtual_thread : thread_extent;

@@ -4,6 +4,7 @@
 #include "eval/wide_int.h"
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
+#include "frontend/thread_level.h"
 #include "frontend/words.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -18,8 +19,10 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
     const Argument* first = a.positional > 0 ? &a.all[0] : a.keyword(dtype_name);
     const Argument* second = a.positional > 1 ? &a.all[1] : a.keyword(storage);
     if (first && !first->value.is_none() && (first->value.string() || first->value.as<DtypeObject>())) {
+      const std::string* text = first->value.string();
       // A descriptor of a tensor for the machine's copy engine.
-      if (const std::string* text = first->value.string(); text && *text == "tensormap") { return e.opaque(a.call); }
+      if (text && *text == "tensormap") { note_thread_level(e, "tensormap", a.call); }
+      if (text && (*text == "tensormap" || text->starts_with("custom["))) { return e.opaque(a.call); }
       auto t = to_dtype(e, *first);
       if (!t) { return Value::error(); }
       const std::string* scope = second ? second->value.string() : nullptr;

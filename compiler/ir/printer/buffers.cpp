@@ -16,7 +16,7 @@ void ScriptPrinter::fragment_buffer(const Buffer& buffer) {
   for (const Expr& e : buffer->shape) { define_free_of(e); }
   for (const Expr& e : buffer->strides) { define_free_of(e); }
   if (buffer->elem_offset) { define_free_of(buffer->elem_offset); }
-  out_ += "T.Buffer(";
+  out_ += is_tensor() ? "T.Tensor(" : "T.Buffer(";
   buffer_arguments(buffer, VarDefinition::DataPointer, true);
   out_ += ')';
 }
@@ -49,7 +49,9 @@ void ScriptPrinter::constant_data(const AllocateConst& s) {
 
 void ScriptPrinter::decl_buffer(const DeclBuffer& s, VarDefinition definition, bool concise) {
   Mark mark(*this);
-  out_ += "T.decl_buffer(";
+  // Without memory of its own it is a declaration; with it, an allocation, which has a word of its own since 0.24.
+  const bool allocates = definition == VarDefinition::DataPointer && sblock_;
+  out_ += allocates ? (is_tensor() ? "T.alloc_tensor(" : "T.alloc_buffer(") : is_tensor() ? "T.decl_tensor(" : "T.decl_buffer(";
   // The name is taken only for the body, but `data` may be found through the buffer inside it.
   buffer_arguments(s.buffer, definition, true);
   out_ += ')';
@@ -59,7 +61,9 @@ void ScriptPrinter::decl_buffer(const DeclBuffer& s, VarDefinition definition, b
 void ScriptPrinter::alloc_buffer(const Buffer& buffer) {
   begin_line();
   out_ += define(buffer.get(), buffer->name.empty() ? Name("buffer") : buffer->name).view();
-  out_ += sblock_ ? " = T.sblock_alloc_buffer(" : " = T.alloc_buffer(";
+  out_ += " = ";
+  out_ += of_blocks();
+  out_ += sblock_ ? "sblock_alloc_buffer(" : "alloc_buffer(";
   buffer_arguments(buffer, VarDefinition::DataPointer, true);
   out_ += ")\n";
 }

@@ -11,7 +11,7 @@ namespace loopsmith {
 namespace {
 
 // Names that mean something else in the printed text.
-auto is_reserved(std::string_view name) -> bool { return name == "T" || name == "I" || name == "range" || is_python_keyword(name); }
+auto is_reserved(std::string_view name) -> bool { return name == "T" || name == "Ts" || name == "I" || name == "range" || is_python_keyword(name); }
 
 }  // namespace
 
@@ -126,7 +126,7 @@ void ScriptPrinter::buffer_name(const BufferNode& buffer) {
       buffer_arguments(Buffer(&buffer), VarDefinition::DataPointer, true);
       std::swap(frames_[index], frames_.back());
       std::string arguments = mark.cut();
-      insert_before(frames_[index], name.str() + " = T.Buffer(" + arguments + ")");
+      insert_before(frames_[index], name.str() + (is_tensor() ? " = T.Tensor(" : " = T.Buffer(") + arguments + ")");
     }
     found = objects_.find(&buffer);
   }

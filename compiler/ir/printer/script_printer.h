@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/printer/use_scopes.h"
@@ -28,13 +29,24 @@ inline auto is_true(const Expr& e) -> bool {
 
 class ScriptPrinter {
  public:
-  ScriptPrinter(const PrintOptions& options, Dialect dialect) : options_(options), sblock_(dialect == Dialect::SBlock) { out_.reserve(4096); }
+  ScriptPrinter(const PrintOptions& options, Dialect dialect) : options_(options), dialect_(dialect), sblock_(dialects::is_recent(dialect)) { out_.reserve(4096); }
   auto take() -> std::string;
 
   // -- modules and functions
   void module(const IRModule& mod);
   void function_alone(const PrimFunc& fn);
   void func(const PrimFunc& fn, Name name);
+  /// `# from tvm.script import ...`. `has_blocks`: some function has.
+  void imports(bool has_blocks);
+  /// `@T.prim_func`, `@Ts.function(private=True)`.
+  void decorator(const PrimFuncNode& fn);
+  /// True for a function with a block other than the root that every function has.
+  [[nodiscard]] static auto has_own_blocks(const PrimFuncNode& fn) -> bool;
+  /// `T.` or `Ts.`, in front of the words for blocks.
+  [[nodiscard]] auto of_blocks() const -> const char* { return dialects::has_ts(dialect_) ? "Ts." : "T."; }
+  [[nodiscard]] auto is_tensor() const -> bool { return dialect_ == dialects::tensor; }
+  /// `[n: T.int32, m: T.int64]`: the variables in the shapes of parameters that nothing else declares.
+  void shape_variables(const PrimFuncNode& fn);
   // The parameters and the type that is returned. Gives the buffers that a parameter declares, `A: T.Buffer(...)`; others are matched in the body.
   auto parameters(const PrimFuncNode& fn) -> std::unordered_set<const BufferNode*>;
 
@@ -239,7 +251,7 @@ class ScriptPrinter {
   auto is_remapped(const Block& b, const BlockRealize* realize, size_t i) const -> bool;
   void remapped_axes(const Block& b, const BlockRealize& realize, const std::vector<size_t>& axes);
   void one_axis(const IterVar& iter, const Expr& binding);
-  static auto is_simple(const Buffer& buffer) -> bool;
+  auto is_simple(const Buffer& buffer) const -> bool;
   // Parameters that occur elsewhere than as the key of their buffer.
   static void find_used_params(const PrimFuncNode& fn, std::unordered_set<const VarNode*>& used);
   static auto contains_block(const Stmt& s) -> bool;
@@ -279,7 +291,9 @@ class ScriptPrinter {
   void name_range(size_t index, NodeId id, size_t begin);
 
   const PrintOptions& options_;
+  const Dialect dialect_;
   bool sblock_;
+  std::unordered_set<const VarNode*> shape_variables_;   // declared as `def f[n](...)`
   bool in_module_ = false;
   std::string out_;
   int indent_ = 0;

@@ -77,9 +77,10 @@ void ScriptPrinter::on(const LetStmt& s, size_t) {
     std::string value = mark.cut();
     push_frame(&s);
     out_ += define_var(s.var.get()).view();
-    out_ += ": ";
+    // Since 0.25 a plain annotation declares memory.
+    out_ += sblock_ ? ": T.let[" : ": ";
     var_type(*s.var);
-    out_ += " = ";
+    out_ += sblock_ ? "] = " : " = ";
     out_ += value;
     out_ += '\n';
     body(s.body);
@@ -358,7 +359,9 @@ void ScriptPrinter::on(const While& s, size_t) {
 }
 
 void ScriptPrinter::block(const Block& b, const BlockRealize* realize, size_t range) {
-  out_ += sblock_ ? "with T.sblock(" : "with T.block(";
+  out_ += "with ";
+  out_ += of_blocks();
+  out_ += sblock_ ? "sblock(" : "block(";
   size_t at = out_.size() + 1;
   string_literal(b.name.view());
   if (options_.ranges) {
@@ -375,21 +378,25 @@ void ScriptPrinter::block(const Block& b, const BlockRealize* realize, size_t ra
   block_axes(b, realize);
   if (realize && !is_true(realize->predicate)) {
     begin_line();
-    out_ += "T.where(";
+    out_ += of_blocks();
+    out_ += "where(";
     expr(realize->predicate);
     out_ += ")\n";
   }
   begin_line();
-  out_ += "T.reads(";
+  out_ += of_blocks();
+  out_ += "reads(";
   regions(b.reads);
   out_ += ")\n";
   begin_line();
-  out_ += "T.writes(";
+  out_ += of_blocks();
+  out_ += "writes(";
   regions(b.writes);
   out_ += ")\n";
   if (!b.annotations.empty()) {
     begin_line();
-    out_ += sblock_ ? "T.sblock_attr(" : "T.block_attr(";
+    out_ += of_blocks();
+    out_ += sblock_ ? "sblock_attr(" : "block_attr(";
     attrs(b.annotations);
     out_ += ")\n";
   }
@@ -397,14 +404,16 @@ void ScriptPrinter::block(const Block& b, const BlockRealize* realize, size_t ra
   for (const MatchBufferRegion& match : b.match_buffers) {
     begin_line();
     out_ += define(match.buffer.get(), match.buffer->name.empty() ? Name("buffer") : match.buffer->name).view();
-    out_ += " = T.match_buffer(";
+    out_ += is_tensor() ? " = T.match_tensor(" : " = T.match_buffer(";
     region(match.source);
     buffer_arguments(match.buffer, VarDefinition::MatchBuffer, false);
     out_ += ")\n";
   }
   if (b.init) {
     begin_line();
-    out_ += "with T.init():\n";
+    out_ += "with ";
+    out_ += of_blocks();
+    out_ += "init():\n";
     nested(b.init.get(), b.init);
   }
   body(b.body);
@@ -472,9 +481,11 @@ auto ScriptPrinter::is_remapped(const Block& b, const BlockRealize* realize, siz
 }
 
 void ScriptPrinter::one_axis(const IterVar& iter, const Expr& binding) {
-  static constexpr const char* kinds[] = {" = T.axis.spatial(", " = T.axis.reduce(", " = T.axis.scan(", " = T.axis.opaque(", " = T.axis.opaque("};
+  static constexpr const char* kinds[] = {"axis.spatial(", "axis.reduce(", "axis.scan(", "axis.opaque(", "axis.opaque("};
   begin_line();
   Mark mark(*this);
+  out_ += " = ";
+  out_ += of_blocks();
   out_ += kinds[static_cast<size_t>(iter.kind)];
   if (is_zero(iter.dom.min)) {
     expr(iter.dom.extent);
@@ -502,7 +513,9 @@ void ScriptPrinter::remapped_axes(const Block& b, const BlockRealize& realize, c
     comma(first);
     out_ += define_var(b.iter_vars[i].var.get()).view();
   }
-  out_ += " = T.axis.remap(\"";
+  out_ += " = ";
+  out_ += of_blocks();
+  out_ += "axis.remap(\"";
   for (size_t i : axes) { out_ += b.iter_vars[i].kind == IterKind::Spatial ? 'S' : 'R'; }
   out_ += "\", [";
   first = true;

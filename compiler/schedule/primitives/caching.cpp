@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/candidates.h"
@@ -115,7 +116,7 @@ class LoadsWithin : public Visitor {
 // If one inner block, and nothing else in a block, uses a buffer: the part of its predicate on the iter vars of the outer block. None: no such
 // part. Versions that spell blocks `T.sblock` copy only that part; earlier ones copied the whole region that the outer block declares.
 auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
-  if (cx.state.module()->dialect != Dialect::SBlock) { return {}; }
+  if (!dialects::is_recent(cx.state.module()->dialect)) { return {}; }
   const auto& views = block.block()->match_buffers;
   if (std::any_of(views.begin(), views.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) { return {}; }
   const Place* user = nullptr;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -296,7 +297,7 @@ struct Fuse {
     Var fused = loop_var(Name(name + "_fused"), dtype, first.var->origin);
     VarMap map;
     // Versions that spell blocks `T.sblock` multiply sizes in the order of the loops.
-    const bool is_recent = cx.state.module()->dialect == Dialect::SBlock;
+    const bool is_recent = dialects::is_recent(cx.state.module()->dialect);
     Expr lower = int_imm(1, dtype);
     for (size_t i = args.loops.size(); i-- > 0;) {
       const For& loop = args.loops[i].loop();

@@ -7,6 +7,7 @@
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
+#include "ir/dialects.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/candidates.h"
@@ -308,7 +309,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
   fields.reads = {BufferRegion{from, Array<Range>(tile), origin}};
   fields.writes = {BufferRegion{to, Array<Range>(tile), origin}};
   // Versions that spell blocks `T.sblock` write true in place of 1.
-  bool is_recent = cx.state.module()->dialect == Dialect::SBlock;
+  bool is_recent = dialects::is_recent(cx.state.module()->dialect);
   fields.annotations = with_attr({}, Name("auto_copy"), Attr(is_recent ? bool_imm(true) : int_imm(1)));
   fields.body = wrap_loops(make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(indices), origin)), Array<Expr>(indices), origin), loops, origin);
   Ref<Block> block = make<Block>(std::move(fields), origin);

@@ -109,7 +109,9 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   if (!found) { return action; }
   if (context.cancel.is_cancelled()) { return cancelled(); }
   if (!found->why_not.empty()) { return failed(fmt::format("{}: {}", title, found->why_not)); }
-  action["edit"] = edit_of(in_file(context, *snapshot), found->edits, {title});
+  // The label of a migration says what changed its meaning.
+  const bool is_migration = string_in(data, "rewrite").starts_with("migrate to ");
+  action["edit"] = edit_of(in_file(context, *snapshot), found->edits, {is_migration ? found->title : title});
   return action;
 }
 

@@ -18,14 +18,16 @@ TEST_CASE("thread axes") {
   CHECK(is_block_axis("blockIdx.x"));
 }
 
-TEST_CASE("memories by the first part of their scope") {
+TEST_CASE("memories by the word that their scope begins with") {
   CHECK(is_global_memory(""));
   CHECK(is_global_memory("global.texture"));
   CHECK(is_shared_memory("shared.dyn"));
   CHECK(memory_family("wmma.matrix_a") == MemoryFamily::WmmaA);
   CHECK(memory_family("local") > memory_family("warp"));
   CHECK_FALSE(memory_family("globl"));
-  CHECK_FALSE(memory_family("shared0"));
+  // A suffix is a tag of the program's own.
+  CHECK(is_shared_memory("shared0"));
+  CHECK(memory_family("local.mine") == MemoryFamily::Local);
 }
 
 TEST_CASE("words that are offered are words that are known") {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ir/dialects.h"
 #include "ir/equal.h"
 #include "lsp/features/links.h"
 #include "tests/support/effort.h"
@@ -145,20 +146,21 @@ TEST_CASE("another schedule takes the place of a function, or of statements behi
   CHECK(after.ends_with("def matmul_blocked(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n"));
 }
 
-TEST_CASE("blocks spelled the other way, and back") {
+TEST_CASE("a file in the words of another version of TVM, and back") {
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir", "tests/golden/lsp/helpers.tir"}) {
     std::string text = file(path);
-    TextRewrite there = switch_block_spelling(*workspace::analyse("file:///a.tir", text)->snapshot());
-    CHECK(there.title == "Spell blocks as `T.sblock`");
-    REQUIRE_FALSE(there.edits.empty());
-    std::string spelled = applied(text, there.edits);
-    CHECK(spelled.find("T.block(") == std::string::npos);
-    auto other = workspace::analyse("file:///a.tir", spelled);
-    CHECK(errors_of(*other->snapshot()) == 0);
-    CHECK(structural_equal(result_of(text), result_of(spelled)));
-    TextRewrite back = switch_block_spelling(*other->snapshot());
-    CHECK(back.title == "Spell blocks as `T.block`");
-    CHECK(applied(spelled, back.edits) == text);
+    for (Dialect dialect : {dialects::sblock, dialects::s_tir, dialects::ts, dialects::tensor}) {
+      TextRewrite there = migration_to(*workspace::analyse("file:///a.tir", text)->snapshot(), dialect);
+      CHECK(there.title.starts_with("Migrate this file to TVM " + std::string(dialects::versions_of(dialect))));
+      REQUIRE_FALSE(there.edits.empty());
+      std::string migrated = applied(text, there.edits);
+      CHECK(migrated.find("T.block(") == std::string::npos);
+      auto other = workspace::analyse("file:///a.tir", migrated);
+      CHECK(errors_of(*other->snapshot()) == 0);
+      CHECK(structural_equal(result_of(text), result_of(migrated)));
+      CHECK(applied(migrated, migration_to(*other->snapshot(), dialects::block).edits) == text);
+      CHECK(migration_to(*other->snapshot(), dialect).edits.empty());
+    }
   }
 }
 
