@@ -2,6 +2,7 @@
 #include "schedule/requirements.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -11,13 +12,64 @@
 #include "schedule/block_classes.h"
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/instances.h"
+#include "schedule/facts/outside_blocks.h"
 #include "schedule/func_tree.h"
 #include "schedule/hidden.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule {
+
+namespace {
+
+// Primitives that change no order: of nothing at all, or of no statement in the loop.
+constexpr std::string_view harmless[] = {"annotate", "unannotate"};
+constexpr std::string_view keeps_order[] = {"annotate", "unannotate", "add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
+auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
+
+// The buffer that a plain statement of the scope and the block both touch, one of them writing it.
+struct Shared { const BufferNode* buffer = nullptr; bool is_written = false; };
+auto shared_with(const OutsideBlocks::Touched& touched, const FuncState& func, const Place& block) -> Shared {
+  for (const BufferRegion& write : block.block()->writes) {
+    const VarNode* data = write.buffer->data.get();
+    if (touched.writes.contains(data) || touched.reads.contains(data)) { return {write.buffer.get(), touched.writes.contains(data)}; }
+  }
+  for (const BufferRegion& read : block.block()->reads) {
+    if (touched.writes.contains(read.buffer->data.get())) { return {read.buffer.get(), true}; }
+  }
+  for (const Buffer& read : func.hidden_reads(block)) {
+    if (touched.writes.contains(read->data.get())) { return {read.get(), true}; }
+  }
+  return {};
+}
+
+}  // namespace
+
+auto require_blocks_only(const Context& cx, const PlaceArg& loop) -> Status {
+  if (!loop.func->outside_blocks().loops_with_statements.contains(loop->id) || FAULT(statement_order_ignored)) { return ok(); }
+  return note_loop(cx.error(Code::ControlFlow).arg("name", loop->name().view()).arg("why", "it runs statements that belong to no block"), *loop)
+      .remedy("put these statements into a block");
+}
+
+auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
+  std::string_view name = cx.primitive.name;
+  const OutsideBlocks& outside = at.func->outside_blocks();
+  if (outside.empty() || cx.primitive.is_pure || is_one_of(harmless, name)) { return ok(); }
+  auto located = [&](Diagnostic d) { return at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at); };
+  if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
+    return located(cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second)).note(outside.jump_at.at(at->id), "it stands here");
+  }
+  if (at->is_loop()) { return is_one_of(keeps_order, name) ? ok() : require_blocks_only(cx, at); }
+  const Place* scope = at.func->scope(*at);
+  auto touched = scope ? outside.touched.find(scope->id) : outside.touched.end();
+  if (touched == outside.touched.end()) { return ok(); }
+  Shared shared = shared_with(touched->second, *at.func, *at);
+  if (!shared.buffer || FAULT(statement_ignored)) { return ok(); }
+  return located(cx.error(Code::PlainStatement).arg("name", at->name().view()).arg("buffer", shared.buffer->name.view()).arg("access", shared.is_written ? "writes" : "reads"))
+      .remedy("put that statement into a block");
+}
 
 auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
   return std::move(diagnostic).arg("block", block.name().view()).at_node(block.id)

@@ -129,6 +129,8 @@ struct Split {
       }
       plan.needs_predicate = total > *extent;
     }
+    // A predicate holds back blocks only.
+    if (plan.needs_predicate) { LOOPSMITH_CHECK(require_blocks_only(cx, args.loop)); }
     return plan;
   }
 
