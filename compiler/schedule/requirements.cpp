@@ -24,9 +24,9 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Primitives that change no order: of nothing at all, or of no statement in the loop.
-constexpr std::string_view harmless[] = {"annotate", "unannotate"};
-constexpr std::string_view keeps_order[] = {"annotate", "unannotate", "add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
+// Primitives that move no statement; and those that keep the order of the statements in a loop.
+constexpr std::string_view moves_nothing[] = {"annotate", "unannotate", "set_scope", "storage_align"};
+constexpr std::string_view keeps_order[] = {"add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
 // The buffer that a plain statement of the scope and the block both touch, one of them writing it.
@@ -47,28 +47,46 @@ auto shared_with(const OutsideBlocks::Touched& touched, const FuncState& func, c
 
 }  // namespace
 
-auto require_blocks_only(const Context& cx, const PlaceArg& loop) -> Status {
-  if (!loop.func->outside_blocks().loops_with_statements.contains(loop->id) || FAULT(statement_order_ignored)) { return ok(); }
+auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads) -> Status {
+  const OutsideBlocks& outside = loop.func->outside_blocks();
+  const bool has_statements = outside.loops_with_statements.contains(loop->id) || (no_loads && outside.loops_with_loads.contains(loop->id));
+  if (!has_statements || FAULT(statement_order_ignored)) { return ok(); }
   return note_loop(cx.error(Code::ControlFlow).arg("name", loop->name().view()).arg("why", "it runs statements that belong to no block"), *loop)
       .remedy("put these statements into a block");
 }
 
+namespace {
+
+// No plain statement of the block's scope conflicts with it.
+auto require_no_conflict(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  const OutsideBlocks& outside = func.outside_blocks();
+  const Place* scope = func.scope(block);
+  auto touched = scope ? outside.touched.find(scope->id) : outside.touched.end();
+  if (touched == outside.touched.end() || FAULT(statement_ignored)) { return ok(); }
+  Shared shared = shared_with(touched->second, func, block);
+  if (!shared.buffer) { return ok(); }
+  return note_block(cx.error(Code::PlainStatement).arg("name", block.name().view()).arg("buffer", shared.buffer->name.view())
+                        .arg("access", shared.is_written ? "writes" : "reads"), block)
+      .remedy("put that statement into a block");
+}
+
+}  // namespace
+
 auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
   std::string_view name = cx.primitive.name;
   const OutsideBlocks& outside = at.func->outside_blocks();
-  if (outside.empty() || cx.primitive.is_pure || is_one_of(harmless, name)) { return ok(); }
-  auto located = [&](Diagnostic d) { return at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at); };
+  if (outside.empty() || cx.primitive.is_pure || is_one_of(moves_nothing, name)) { return ok(); }
   if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
-    return located(cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second)).note(outside.jump_at.at(at->id), "it stands here");
+    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second);
+    return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
   }
-  if (at->is_loop()) { return is_one_of(keeps_order, name) ? ok() : require_blocks_only(cx, at); }
-  const Place* scope = at.func->scope(*at);
-  auto touched = scope ? outside.touched.find(scope->id) : outside.touched.end();
-  if (touched == outside.touched.end()) { return ok(); }
-  Shared shared = shared_with(touched->second, *at.func, *at);
-  if (!shared.buffer || FAULT(statement_ignored)) { return ok(); }
-  return located(cx.error(Code::PlainStatement).arg("name", at->name().view()).arg("buffer", shared.buffer->name.view()).arg("access", shared.is_written ? "writes" : "reads"))
-      .remedy("put that statement into a block");
+  if (at->is_block()) { return require_no_conflict(cx, *at.func, *at); }
+  if (!is_one_of(keeps_order, name)) { LOOPSMITH_CHECK(require_blocks_only(cx, at)); }
+  // The blocks of the later loop move to the first one.
+  if (name == "merge") {
+    for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_no_conflict(cx, *at.func, *block)); }
+  }
+  return ok();
 }
 
 auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {

@@ -369,15 +369,16 @@ class Program {
         line(0, fmt::format("for x0 in range({}):", r));
         line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
         line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
-        line(2, "n = T.alloc_buffer((1,), \"int32\")");
-        line(2, "n[0] = 0");
-        line(2, fmt::format("while n[0] < {}:", c));
+        std::string n = fmt::format("n{}", blocks_);
+        line(2, fmt::format("{} = T.alloc_buffer((1,), \"int32\")", n));
+        line(2, fmt::format("{}[0] = 0", n));
+        line(2, fmt::format("while {}[0] < {}:", n, c));
         if (random_.chance(50)) {
-          line(3, fmt::format("if {}:", some_condition(in, "v0, n[0]")));
+          line(3, fmt::format("if {}:", some_condition(in, fmt::format("v0, {}[0]", n))));
           line(4, "break");
         }
-        store(3, out, "v0, n[0]", fmt::format("{} + {}", load(in, "v0, n[0]"), constant()));
-        line(3, "n[0] = n[0] + 1");
+        store(3, out, fmt::format("v0, {}[0]", n), fmt::format("{} + {}", load(in, fmt::format("v0, {}[0]", n)), constant()));
+        line(3, fmt::format("{0}[0] = {0}[0] + 1", n));
         break;
       }
       case 6: {   // a `while` around blocks

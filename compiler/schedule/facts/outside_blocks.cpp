@@ -38,7 +38,7 @@ class Find {
     Name name;
     bool has_blocks = false;
     OutsideBlocks::Touched touched;
-    std::vector<NodeId> loops_with_statements;
+    std::vector<NodeId> loops_with_statements, loops_with_loads;
   };
 
   // `is_last`: nothing of the function runs after the statement.
@@ -60,7 +60,8 @@ class Find {
           if (scopes_.size() > around_.back().scope) { around_.back().block = scopes_.back().name; }
         }
         return;
-      case NodeKind::BufferStore: effect(); break;
+      case NodeKind::BufferStore:
+      case NodeKind::AssertStmt: effect(); break;
       case NodeKind::Evaluate:
         if (is_return(s)) {
           if (!is_last && !early_return_) { early_return_ = s.get(); }
@@ -71,20 +72,20 @@ class Find {
       default: break;
     }
     if (const auto* store = s.as<BufferStore>(); store && !scopes_.empty()) { scopes_.back().touched.writes.insert(store->buffer->data.get()); }
-    const bool is_certain = !s.as<IfThenElse>();
-    visit_children(s, [&](const Expr& e) { expression(e); }, [&](const Stmt& inner) { statement(inner, is_last && is_certain); });
+    visit_children(s, [&](const Expr& e) { expression(e); }, [&](const Stmt& inner) { statement(inner, is_last); });
   }
 
   void block(const BlockRealize& n) {
     if (!scopes_.empty()) { scopes_.back().has_blocks = true; }
     all_.push_back(n.block->id);
-    scopes_.push_back({n.block->id, n.block->name, false, {}, {}});
+    scopes_.push_back({n.block->id, n.block->name, false, {}, {}, {}});
     statement(n.block->body, scopes_.size() == 1);
     Scope done = std::move(scopes_.back());
     scopes_.pop_back();
     // The statements of a block without blocks inside are its body.
     if (!done.has_blocks) { return; }
     out.loops_with_statements.insert(done.loops_with_statements.begin(), done.loops_with_statements.end());
+    out.loops_with_loads.insert(done.loops_with_loads.begin(), done.loops_with_loads.end());
     if (!done.touched.reads.empty() || !done.touched.writes.empty()) { out.touched.emplace(done.id, std::move(done.touched)); }
   }
 
@@ -126,20 +127,29 @@ class Find {
     post_order(body, [&](const Stmt& s) { found = found || s.as<BlockRealize>(); }, [](const Expr&) {});
     return found;
   }
+  // Adds the loops of the scope around the current statement.
+  void add_loops(std::vector<NodeId>& to) const {
+    for (const Around& at : around_) { if (at.loop && at.scope == scopes_.size()) { to.push_back(at.loop->id); } }
+  }
   void effect() {
-    for (const Around& at : around_) { if (at.loop && at.scope == scopes_.size() && !scopes_.empty()) { scopes_.back().loops_with_statements.push_back(at.loop->id); } }
+    if (!scopes_.empty()) { add_loops(scopes_.back().loops_with_statements); }
   }
   void expression(const Expr& e) {
     if (scopes_.empty()) { return; }
     OutsideBlocks::Touched& touched = scopes_.back().touched;
+    bool loads = false;
     post_order(e, [&](const Expr& x) {
-      if (const auto* load = x.as<BufferLoad>()) { touched.reads.insert(load->buffer->data.get()); }
+      if (const auto* load = x.as<BufferLoad>()) {
+        touched.reads.insert(load->buffer->data.get());
+        loads = true;
+      }
       // A pointer that is passed on may be read and written.
       if (const auto* v = x.as<VarNode>(); v && v->dtype.is_handle()) {
         touched.reads.insert(v);
         touched.writes.insert(v);
       }
     });
+    if (loads) { add_loops(scopes_.back().loops_with_loads); }
   }
 
   std::vector<Around> around_;

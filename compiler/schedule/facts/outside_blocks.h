@@ -18,11 +18,13 @@ struct OutsideBlocks {
   std::unordered_map<NodeId, Origin> jump_at;
   /// Loops with a plain statement that has an effect below, outside of blocks.
   std::unordered_set<NodeId> loops_with_statements;
+  /// Loops with a load below, outside of blocks: in a plain statement, a condition, or the bounds of a loop.
+  std::unordered_set<NodeId> loops_with_loads;
   /// The buffers that plain statements of a scope touch, by the block that is the scope.
   struct Touched { std::unordered_set<const VarNode*> reads, writes; };
   std::unordered_map<NodeId, Touched> touched;
 
-  [[nodiscard]] auto empty() const -> bool { return skipped.empty() && loops_with_statements.empty() && touched.empty(); }
+  [[nodiscard]] auto empty() const -> bool { return skipped.empty() && loops_with_statements.empty() && loops_with_loads.empty() && touched.empty(); }
 };
 [[nodiscard]] auto find_outside_blocks(const PrimFunc& func) -> OutsideBlocks;
 

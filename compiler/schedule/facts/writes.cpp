@@ -6,6 +6,7 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -29,6 +30,13 @@ auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_con
   if (const auto* n = stmt.as<BlockRealize>(); n && !is_conditional && !is_one(n->predicate)) { is_conditional = !is_bound_of_domains(*n); }
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
+  return found;
+}
+
+// True where a jump or a `while` loop may leave stores out.
+auto has_jumps(const Stmt& body) -> bool {
+  bool found = false;
+  post_order(body, [&](const Stmt& s) { found = found || s.as<While>() || s.as<Break>() || s.as<Continue>() || is_return(s); }, [](const Expr&) {});
   return found;
 }
 
@@ -72,6 +80,7 @@ auto nothing_of(const BufferRegion& region) -> BufferRegion {
 }  // namespace
 
 auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
+  if (has_jumps(block.body)) { return nothing_of(declared); }
   bool is_point = std::all_of(declared.region.begin(), declared.region.end(), [](const Range& r) { return is_one(r.extent); });
   if (is_point) { return declared; }
   auto of_store = [&](const Stmt& s) -> std::optional<BufferRegion> {
