@@ -24,9 +24,10 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Primitives that move no statement; and those that keep the order of the statements in a loop.
+// Primitives that move no statement; those that keep the order of the statements in a loop; and those that change the loops around a block.
 constexpr std::string_view moves_nothing[] = {"annotate", "unannotate", "set_scope", "storage_align"};
 constexpr std::string_view keeps_order[] = {"add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
+constexpr std::string_view reshapes_loops[] = {"pad_einsum", "transform_block_layout", "transform_layout", "rolling_buffer", "decompose_padding", "blockize", "tensorize"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
 // The buffer that a plain statement of the scope and the block both touch, one of them writing it.
@@ -80,7 +81,12 @@ auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
     Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second);
     return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
   }
-  if (at->is_block()) { return require_no_conflict(cx, *at.func, *at); }
+  if (at->is_block()) {
+    if (is_one_of(reshapes_loops, name)) {
+      for (const Place* loop : at.func->loops(*at)) { LOOPSMITH_CHECK(require_blocks_only(cx, PlaceArg{at.func, loop})); }
+    }
+    return require_no_conflict(cx, *at.func, *at);
+  }
   if (!is_one_of(keeps_order, name)) { LOOPSMITH_CHECK(require_blocks_only(cx, at)); }
   // The blocks of the later loop move to the first one.
   if (name == "merge") {
