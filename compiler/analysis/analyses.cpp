@@ -24,6 +24,7 @@ constexpr Row rows[] = {
     {"bounds", check_bounds},
     {"regions", check_regions},
     {"initialisation", check_initialisation},
+    {"jumps", check_jumps},
     {"races", check_races},
     {"conditions", check_conditions},
 };

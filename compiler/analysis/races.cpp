@@ -12,11 +12,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/subject.h"
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/scratch.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -116,10 +118,23 @@ class Races {
       if (facts_.memory(p.data) == memory) { return true; }   // its accesses are not visible
     }
     if (!facts_.is_allocated(memory)) { return false; }
-    bool all_inside = uses_.at(memory) == inside;
+    bool all_inside = uses_.at(memory) == inside && (in_blocks(fact, memory) == inside || scratch_use(*fact.loop, memory).is_scratch);
     // All threads see shared memory, wherever it is declared.
     if (threads == Threads::Thread && is_shared) { return false; }
     return all_inside;
+  }
+
+  /// The number of accesses to the memory in blocks below the loop. Lowering gives each iteration a copy of buffers that only such blocks access.
+  auto in_blocks(const LoopFact& fact, const VarNode* memory) const -> size_t {
+    std::set<const Block*> below;
+    post_order(fact.loop->body, [&](const Stmt& s) { if (const auto* block = s.as<Block>()) { below.insert(block); } }, [](const Expr&) {});
+    size_t out = 0, counted_to = fact.begin;
+    for (const BlockFact& b : facts_.blocks) {
+      if (!below.contains(b.block) || b.end <= counted_to) { continue; }
+      for (size_t i = std::max(b.begin, counted_to); i < b.end; ++i) { out += facts_.memory(*facts_.accesses[i].buffer) == memory ? 1 : 0; }
+      counted_to = b.end;
+    }
+    return out;
   }
 
   static auto is_reduction_across_threads(const LoopFact& fact, const Access& a, const Facts& facts) -> bool {
@@ -315,6 +330,8 @@ class Races {
     }
     if (accumulates && everywhere) {
       (void)std::move(d).remedy(fmt::format("all iterations of `{}` add to the same elements: keep it serial and run another loop in parallel, or give each part a result of its own with `sch.rfactor`", loop));
+    } else if (facts_.is_allocated(facts_.memory(*w.buffer))) {
+      (void)std::move(d).remedy(fmt::format("make `{}` serial (`T.serial`), or let each iteration store every element of `{}` before it loads it", loop, w.buffer->name.view()));
     } else if (!other.is_write && !accumulates) {
       (void)std::move(d).remedy(fmt::format("make `{}` serial (`T.serial`), or write to another buffer than is read", loop));
     } else {

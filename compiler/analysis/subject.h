@@ -63,6 +63,7 @@ class Subject {
 // The analyses, a file each.
 void check_bounds(Subject& subject);            // accesses outside of buffers, iter vars outside of domains
 void check_regions(Subject& subject);           // T.reads and T.writes against the accesses
+void check_jumps(Subject& subject);             // `break` and others in loops whose iterations have no order
 void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
 void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
 void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing

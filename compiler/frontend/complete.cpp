@@ -3,7 +3,7 @@
 //
 // As TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops inside of the block.
 // Regions of one buffer are joined. Buffers that the block allocates do not count. A reduction with an init does not read the elements
-// that it writes.
+// that it writes. An index that is loaded from memory which the block allocates or stores to may be any: its values before the block say nothing.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -39,6 +39,8 @@ class Detector : public Visitor {
  public:
   Detector(const Block& block, const std::unordered_map<const VarNode*, Buffer>& outer) : outer_(outer) {
     for (const MatchBufferRegion& m : block.match_buffers) { matches_.emplace(m.buffer.get(), m.source); }
+    for (const Buffer& b : block.alloc_buffers) { changing_.insert(b->data.get()); }
+    post_order(block.body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { changing_.insert(store->buffer->data.get()); } }, [](const Expr&) {});
     if (block.init) { visit(block.init); }
     visit(block.body);
   }
@@ -124,7 +126,9 @@ class Detector : public Visitor {
       std::vector<Range> region;
       for (size_t i = 0; i < a.region.size(); ++i) {
         const IntSet& x = a.region[i];
-        if (x.can_prove_single_point(analyzer)) {
+        if (changes(x)) {
+          region.push_back(from_zero(a.buffer->shape[i]));
+        } else if (x.can_prove_single_point(analyzer)) {
           region.push_back(point(x.min()));
         } else {
           region.push_back(x.cover_range(from_zero(a.buffer->shape[i]), analyzer));
@@ -136,6 +140,19 @@ class Detector : public Visitor {
   }
 
  private:
+  // True where a bound is loaded from memory that the block changes.
+  [[nodiscard]] auto changes(const IntSet& set) const -> bool {
+    bool found = false;
+    auto look = [&](const Expr& bound) {
+      post_order(bound, [&](const Expr& e) {
+        const auto* load = e.as<BufferLoad>();
+        found = found || (load && changing_.contains(load->buffer->data.get()));
+      });
+    };
+    if (set.has_lower_bound()) { look(set.min()); }
+    if (set.has_upper_bound()) { look(set.max()); }
+    return found;
+  }
   void touch(std::vector<Access>& into, const Buffer& buffer, const Array<Expr>& indices) {
     std::vector<IntSet> region;
     for (const Expr& index : indices) { region.push_back(arith::eval_set(index, dom_)); }
@@ -162,6 +179,7 @@ class Detector : public Visitor {
 
   const std::unordered_map<const VarNode*, Buffer>& outer_;
   std::unordered_map<const BufferNode*, BufferRegion> matches_;
+  std::unordered_set<const VarNode*> changing_;        // memory that the block allocates or stores to
   arith::DomMap dom_;
 };
 

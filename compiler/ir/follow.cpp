@@ -2,7 +2,9 @@
 #include "ir/follow.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 
@@ -11,8 +13,11 @@ namespace loopsmith {
 auto Follower::follow(const Stmt& stmt) -> bool {
   if (!enter(stmt)) { return true; }
   size_t before = values.size();
+  ++depth_;
   bool done = step(stmt);
   values.resize(before);
+  // A jump that leaves the whole statement is over: its loop is the caller's.
+  if (--depth_ == 0) { jump_ = Jump::None; }
   return done;
 }
 
@@ -30,6 +35,7 @@ auto Follower::step(const Stmt& stmt) -> bool {
     case NodeKind::SeqStmt:
       for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
         if (!follow(s)) { return false; }
+        if (jump_ != Jump::None) { break; }
       }
       return true;
     case NodeKind::For: {
@@ -38,18 +44,16 @@ auto Follower::step(const Stmt& stmt) -> bool {
       look(n.extent);
       auto min = evaluate_integer(n.min, values);
       auto extent = evaluate_integer(n.extent, values);
-      if (!min || !extent) {                   // some iterations, or none
-        ++undecided_;
-        bool done = follow(n.body);
-        --undecided_;
-        return done;
-      }
+      if (!min || !extent) { return follow_unknown_loop(n.body); }
+      Loop around = enter_loop();
       size_t at = values.size();
       values.emplace_back(n.var.get(), 0);
       for (int64_t i = *min; i < *min + *extent; ++i) {
         values[at].second = i;
         if (--steps_left < 0 || !follow(n.body)) { return false; }
+        if (!goes_on()) { break; }
       }
+      leave_loop(around);
       return true;
     }
     case NodeKind::IfThenElse: {
@@ -86,14 +90,14 @@ auto Follower::step(const Stmt& stmt) -> bool {
     case NodeKind::DeclBuffer: return follow(stmt.as<DeclBuffer>()->body);
     case NodeKind::While: {
       look(stmt.as<While>()->condition);
-      ++undecided_;
-      bool done = follow(stmt.as<While>()->body);
-      --undecided_;
-      return done;
+      return follow_unknown_loop(stmt.as<While>()->body);
     }
-    case NodeKind::Evaluate: look(stmt.as<Evaluate>()->value); return true;
-    case NodeKind::Break:
-    case NodeKind::Continue: return true;
+    case NodeKind::Evaluate:
+      look(stmt.as<Evaluate>()->value);
+      if (is_return(stmt)) { jump(Jump::Return); }
+      return true;
+    case NodeKind::Break: jump(Jump::Break); return true;
+    case NodeKind::Continue: jump(Jump::Continue); return true;
 #define EXPR(Kind) case NodeKind::Kind:
 #define STMT(Kind)
 #include "ir/nodes.def"
@@ -131,6 +135,41 @@ auto Follower::step(const Block& block) -> bool {
     if (!branches(begins, block.init, Stmt())) { return false; }
   }
   return follow(block.body);
+}
+
+void Follower::jump(Jump kind) {
+  if (undecided_ == 0 && open_.empty()) {
+    jump_ = kind;
+    return;
+  }
+  ++undecided_;
+  if (kind == Jump::Break) { ++breaks_; }
+  if (kind == Jump::Continue) { ++continues_; }
+}
+
+auto Follower::goes_on() -> bool {
+  undecided_ -= std::exchange(continues_, 0);
+  if (jump_ == Jump::Continue) { jump_ = Jump::None; }
+  return jump_ == Jump::None;
+}
+
+auto Follower::enter_loop() -> Loop { return {std::exchange(breaks_, 0), std::exchange(continues_, 0)}; }
+
+void Follower::leave_loop(const Loop& around) {
+  undecided_ -= breaks_ + continues_;
+  breaks_ = around.breaks;
+  continues_ = around.continues;
+  if (jump_ != Jump::Return) { jump_ = Jump::None; }
+}
+
+// Some iterations run, or none: the body is followed once.
+auto Follower::follow_unknown_loop(const Stmt& body) -> bool {
+  Loop around = enter_loop();
+  ++undecided_;
+  bool done = follow(body);
+  --undecided_;
+  leave_loop(around);
+  return done;
 }
 
 auto Follower::branches(const std::optional<int64_t>& condition, const Stmt& yes, const Stmt& no) -> bool {

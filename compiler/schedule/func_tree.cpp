@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 
@@ -70,6 +71,8 @@ auto is_plain_child(const FuncTree& func, const Place& place) -> bool {
 auto always_runs(const FuncTree& func, const Place& place) -> bool {
   const Place* around = func.parent(place);
   if (!around) { return true; }
+  const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
+  if (jumps_out_of(body).any()) { return false; }
   const StmtNode* own = place.is_loop() ? static_cast<const StmtNode*>(place.loop) : place.realize;
   std::function<bool(const Stmt&)> holds = [&](const Stmt& s) -> bool {
     if (s.get() == own) { return true; }
@@ -85,7 +88,7 @@ auto always_runs(const FuncTree& func, const Place& place) -> bool {
       default: return false;
     }
   };
-  return holds(around->is_loop() ? around->loop->body : around->block()->body);
+  return holds(body);
 }
 
 auto loop_domains(const FuncTree& func, const Place& block, const Place* above) -> std::vector<std::pair<Var, Range>> {

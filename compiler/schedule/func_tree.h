@@ -52,7 +52,8 @@ class FuncTree {
 [[nodiscard]] auto position_of(const FuncTree& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
 /// True for a statement directly in the body of the loop or block around; false inside of a condition or another statement of that body.
 [[nodiscard]] auto is_plain_child(const FuncTree& func, const Place& place) -> bool;
-/// True where a loop or block runs whenever the loop or block around does: it stands in no condition (in declarations it may stand).
+/// True where a loop or block runs whenever the loop or block around does: it stands in no condition (in declarations it may stand),
+/// and no jump skips it.
 [[nodiscard]] auto always_runs(const FuncTree& func, const Place& place) -> bool;
 
 /// The domains of the loops around a block within its scope, up to but not including `above`.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedule/hidden.h"
+#include "schedule/requirements.h"
 #include "schedule/schedule.h"
 #include "support/codes.h"
 
@@ -96,6 +97,7 @@ auto resolve(const Context& cx, const Param& param, const Value& value, uint32_t
   }
   out.func = found.func;
   out.place = found.place;
+  LOOPSMITH_CHECK(require_nothing_between(cx, out));
   return require_nothing_hidden(cx, out);
 }
 

@@ -2,6 +2,7 @@
 #include "schedule/requirements.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -11,13 +12,88 @@
 #include "schedule/block_classes.h"
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/instances.h"
+#include "schedule/facts/outside_blocks.h"
 #include "schedule/func_tree.h"
 #include "schedule/hidden.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule {
+
+namespace {
+
+// Primitives that move no statement; those that keep the order of the statements in a loop; and those that change the loops around a block.
+constexpr std::string_view moves_nothing[] = {"annotate", "unannotate", "set_scope", "storage_align"};
+constexpr std::string_view keeps_order[] = {"add_unit_loop", "fuse", "split", "unroll", "compute_at", "reverse_compute_at"};
+constexpr std::string_view reshapes_loops[] = {"pad_einsum", "transform_block_layout", "transform_layout", "rolling_buffer", "decompose_padding", "blockize", "tensorize"};
+auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
+
+// The buffer that a plain statement of the scope and the block both touch, one of them writing it.
+struct Shared { const BufferNode* buffer = nullptr; bool is_written = false; };
+auto shared_with(const OutsideBlocks::Touched& touched, const FuncState& func, const Place& block) -> Shared {
+  for (const BufferRegion& write : block.block()->writes) {
+    const VarNode* data = write.buffer->data.get();
+    if (touched.writes.contains(data) || touched.reads.contains(data)) { return {write.buffer.get(), touched.writes.contains(data)}; }
+  }
+  for (const BufferRegion& read : block.block()->reads) {
+    if (touched.writes.contains(read.buffer->data.get())) { return {read.buffer.get(), true}; }
+  }
+  for (const Buffer& read : func.hidden_reads(block)) {
+    if (touched.writes.contains(read->data.get())) { return {read.get(), true}; }
+  }
+  return {};
+}
+
+}  // namespace
+
+auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads) -> Status {
+  const OutsideBlocks& outside = loop.func->outside_blocks();
+  const bool has_statements = outside.loops_with_statements.contains(loop->id) || (no_loads && outside.loops_with_loads.contains(loop->id));
+  if (!has_statements || FAULT(statement_order_ignored)) { return ok(); }
+  return note_loop(cx.error(Code::ControlFlow).arg("name", loop->name().view()).arg("why", "it runs statements that belong to no block"), *loop)
+      .remedy("put these statements into a block");
+}
+
+namespace {
+
+// No plain statement of the block's scope conflicts with it.
+auto require_no_conflict(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  const OutsideBlocks& outside = func.outside_blocks();
+  const Place* scope = func.scope(block);
+  auto touched = scope ? outside.touched.find(scope->id) : outside.touched.end();
+  if (touched == outside.touched.end() || FAULT(statement_ignored)) { return ok(); }
+  Shared shared = shared_with(touched->second, func, block);
+  if (!shared.buffer) { return ok(); }
+  return note_block(cx.error(Code::PlainStatement).arg("name", block.name().view()).arg("buffer", shared.buffer->name.view())
+                        .arg("access", shared.is_written ? "writes" : "reads"), block)
+      .remedy("put that statement into a block");
+}
+
+}  // namespace
+
+auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
+  std::string_view name = cx.primitive.name;
+  const OutsideBlocks& outside = at.func->outside_blocks();
+  if (outside.empty() || cx.primitive.is_pure || is_one_of(moves_nothing, name)) { return ok(); }
+  if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
+    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second);
+    return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
+  }
+  if (at->is_block()) {
+    if (is_one_of(reshapes_loops, name)) {
+      for (const Place* loop : at.func->loops(*at)) { LOOPSMITH_CHECK(require_blocks_only(cx, PlaceArg{at.func, loop})); }
+    }
+    return require_no_conflict(cx, *at.func, *at);
+  }
+  if (!is_one_of(keeps_order, name)) { LOOPSMITH_CHECK(require_blocks_only(cx, at)); }
+  // The blocks of the later loop move to the first one.
+  if (name == "merge") {
+    for (const Place* block : at.func->child_blocks(*at)) { LOOPSMITH_CHECK(require_no_conflict(cx, *at.func, *block)); }
+  }
+  return ok();
+}
 
 auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
   return std::move(diagnostic).arg("block", block.name().view()).at_node(block.id)

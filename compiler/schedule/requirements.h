@@ -16,6 +16,12 @@ namespace loopsmith::schedule {
 /// The diagnostic with the block as an argument, as a node at fault, and as a note.
 [[nodiscard]] auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
 
+/// For an argument of the call. No jump skips the loop or block, and no `while` loop repeats it; no jump leaves a loop below a loop. A block touches no
+/// buffer that a plain statement of its scope touches, where one of them writes; a loop holds no such statement, unless the primitive keeps the
+/// order of its statements.
+[[nodiscard]] auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status;
+/// The statements below the loop that have an effect belong to blocks. With `no_loads`, so do all loads.
+[[nodiscard]] auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads = false) -> Status;
 /// The block around; an error for the root block.
 [[nodiscard]] auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*>;
 [[nodiscard]] auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status;

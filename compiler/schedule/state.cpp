@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/mentions.h"
+#include "schedule/facts/outside_blocks.h"
 
 namespace loopsmith::schedule {
 
@@ -38,6 +39,7 @@ struct FuncState::Kept {
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
   std::vector<std::shared_ptr<const ScopeMentions>> mentions;
   std::vector<std::shared_ptr<const RacesKept>> races;
+  std::shared_ptr<const OutsideBlocks> outside;   // primitives add no such statement: an empty answer stays
   // Taken over from the state before, and not compared yet.
   std::vector<std::shared_ptr<const ScopeTree>> old_scopes;
   std::vector<std::shared_ptr<const CoverEntry>> old_covers;
@@ -227,6 +229,11 @@ auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const
   std::sort(out.begin(), out.end(), [](const Place* a, const Place* b) { return a->index < b->index; });
   return out;
 }
+auto FuncState::outside_blocks() const -> const OutsideBlocks& {
+  if (!kept_->outside) { kept_->outside = std::make_shared<const OutsideBlocks>(find_outside_blocks(func())); }
+  return *kept_->outside;
+}
+
 auto FuncState::has_plain_body(const Place& scope_place) const -> bool {
   return scope_tree(scope_place)->is_plain;
 }
@@ -294,6 +301,7 @@ void FuncState::adopt(const FuncState& before) {
   if (before.kept_->hidden->size() < many + 4 * places().size()) { kept_->hidden = before.kept_->hidden; }
   kept_->allocs = before.kept_->allocs;
   kept_->outputs = before.kept_->outputs;
+  if (before.kept_->outside && before.kept_->outside->empty()) { kept_->outside = before.kept_->outside; }
   // The newest fact of each scope and block.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;

@@ -27,6 +27,7 @@
 
 namespace loopsmith::schedule {
 
+struct OutsideBlocks;
 struct RacesKept;
 
 /// The tree of one function with the facts about it that it keeps; shared, immutable but for these.
@@ -53,6 +54,8 @@ class FuncState : public FuncTree {
   [[nodiscard]] auto mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
   /// The blocks in those, as `child_blocks` has them.
   [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
+  /// Jumps, `while` loops and plain statements that act on blocks.
+  [[nodiscard]] auto outside_blocks() const -> const OutsideBlocks&;
   /// True where the body of a block consists of loops and blocks only.
   [[nodiscard]] auto has_plain_body(const Place& scope_place) const -> bool;
   /// The blocks right below (as `child_blocks`) that declare neither reads nor writes.

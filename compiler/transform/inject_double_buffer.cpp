@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
@@ -37,6 +38,12 @@ struct Touches : Visitor {
   }
   void on(const While& n) override {
     is_plain = false;
+    Visitor::on(n);
+  }
+  void on(const Break&) override { is_plain = false; }
+  void on(const Continue&) override { is_plain = false; }
+  void on(const Evaluate& n) override {
+    is_plain = is_plain && !is_return(Stmt(Ref<Evaluate>(&n)));
     Visitor::on(n);
   }
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
@@ -210,6 +211,7 @@ class Inject : public Mutator {
     auto stage = integers(*stages), order = integers(*orders);
     if (!stage || !order) { return fail(loop, "`software_pipeline_stage` and `software_pipeline_order` must be lists of integers"); }
     if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, "its iterations run in any order"); }
+    if (jumps_out_of(loop.body).any()) { return fail(loop, "`break`, `continue` or a return ends its iterations early"); }
     std::vector<Buffer> buffers;
     std::vector<Part> parts;
     take(loop.body, buffers, parts);

@@ -1,6 +1,7 @@
 // Blocks as plain statements: see lower_opaque_block.h.
 #include "transform/lower_opaque_block.h"
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/rewritten_buffer.h"
 #include "ir/strides.h"
@@ -69,7 +70,8 @@ class LowerBlocks : public Mutator {
     Expr min = mutate(n.min);
     Expr extent = mutate(n.extent);
     AttrMap annotations = without_pragmas(n.annotations);
-    bool unit = is_one(extent) && annotations.empty() && n.for_kind != ForKind::ThreadBinding;
+    // A jump out of the body needs the loop.
+    bool unit = is_one(extent) && annotations.empty() && n.for_kind != ForKind::ThreadBinding && !loop_jumps_out_of(n.body).any();
     if (unit) { unit_[n.var.get()] = cast(n.var->dtype, min); }
     Stmt body = mutate(n.body);
     Stmt out;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -16,27 +17,6 @@
 
 namespace loopsmith::transform {
 namespace {
-
-/// True when a `break`, `continue` or return leaves this statement.
-auto leaves(const Stmt& stmt) -> bool {
-  if (stmt.as<Break>() || stmt.as<Continue>()) { return true; }
-  if (const auto* evaluate = stmt.as<Evaluate>()) {
-    const auto* call = evaluate->value.as<Call>();
-    return call && call->op == "ret";
-  }
-  bool found = false;
-  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || leaves(s); });
-  if (!found || !(stmt.as<For>() || stmt.as<While>())) { return found; }
-  // The loop's own breaks stay inside.
-  bool returns = false;
-  post_order(
-      stmt, [](const Stmt&) {},
-      [&](const Expr& e) {
-        const auto* call = e.as<Call>();
-        returns = returns || (call && call->op == "ret");
-      });
-  return returns;
-}
 
 struct Problem {
   std::string what;
@@ -75,7 +55,7 @@ class Fission {
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
-      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and only some of them might execute it", stmt.origin()); }
+      if (jumps_out_of(stmt).any()) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and only some of them might execute it", stmt.origin()); }
       return for_all(stmt);
     }
     if (auto loop = as_thread_loop(stmt)) {

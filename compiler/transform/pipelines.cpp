@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/calls.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -36,6 +37,7 @@
 #include "transform/plain_calls.h"
 #include "transform/plan_buffer_location.h"
 #include "transform/plan_storage.h"
+#include "transform/private_scratch.h"
 #include "transform/remove_no_op.h"
 #include "transform/reuse_storage.h"
 #include "transform/separate_init.h"
@@ -62,6 +64,8 @@ constexpr std::array llvm_stages{
     // Buffers have the size of an iteration, and still belong to blocks.
     Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},
     Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
+    // Memory of plain statements, which plan_buffer_location leaves outside of loops.
+    Stage{"private_scratch", private_scratch, "scratch memory moves into the loops whose iterations run at the same time"},
     Stage{"plain_accesses", plain_accesses, "textures and masked accesses as those of buffers, lanes that a mask leaves out"},
     // Accesses still have an index for every dimension.
     Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
@@ -173,6 +177,14 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
         .arg("why", "it is a part of a program (`no_realize=True`): its iter vars have no values");
+  }
+  for (const auto& [name, func] : module->functions) {
+    // Vectorized loops with jumps are lowered to serial loops.
+    for (const auto& [loop, jump] : unordered_jumps(func->body)) {
+      if (loop->for_kind == ForKind::Vectorized) { continue; }
+      return error(Code::JumpFromParallel, jump->origin).arg("jump", jump_word(*jump)).arg("loop", loop->var->name.view())
+          .arg("kind", loop->for_kind == ForKind::Parallel ? "parallel" : "thread-bound");
+    }
   }
   std::span<const Stage> stages = pipeline(request.target_kind);
   size_t count = stages.size();

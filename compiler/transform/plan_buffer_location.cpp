@@ -9,6 +9,7 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "ir/follow.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -64,11 +65,16 @@ class FindLocations : public Visitor {
     ranges_.emplace_back(n.var, Range{substitute(n.min, bindings_), substitute(n.extent, bindings_)});
     domains_.push(n.var.get(), n.min, n.extent);
     around_.push_back(here_);
+    if (loop_jumps_out_of(n.body).any()) { jumped_over(n.body); }
     visit(n.body);
     around_.pop_back();
     ranges_.pop_back();
     domains_.pop();
     here_ = outer;
+  }
+  void on(const While& n) override {
+    jumped_over(n.body);
+    Visitor::on(n);
   }
   void on(const BlockRealize& n) override {
     for (const Expr& v : n.iter_values) { visit(v); }
@@ -126,6 +132,7 @@ class FindLocations : public Visitor {
   /// True when an iteration of the loop `to` may read elements of the buffer that it does not write itself. With wrapping
   /// indices (fused loops, computed indices) an iteration writes scattered elements, and a read of their box uses earlier ones.
   [[nodiscard]] auto reads_what_others_wrote(const VarNode* data, int to) const -> bool {
+    if (jumped_over_.contains(data)) { return true; }
     auto writers = written.find(data);
     auto readers = read.find(data);
     if (writers == written.end() || readers == read.end()) { return false; }
@@ -263,6 +270,10 @@ class FindLocations : public Visitor {
   }
 
  private:
+  // The stores in a `while`, or in a loop that a jump leaves, may not run. Without counting, each element may keep the value of an earlier iteration.
+  void jumped_over(const Stmt& body) {
+    post_order(body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { jumped_over_.insert(store->buffer->data.get()); } }, [](const Expr&) {});
+  }
   // The only store to the buffer, outside of loops and blocks of the body; null for other bodies.
   static auto only_store(const Stmt& stmt, const Buffer& buffer) -> const BufferStore* {
     if (const auto* store = stmt.as<BufferStore>()) { return store->buffer == buffer ? store : nullptr; }
@@ -414,6 +425,7 @@ class FindLocations : public Visitor {
   std::vector<std::pair<Var, Range>> ranges_;          // of the loops around
   std::vector<int> around_;
   std::unordered_map<const VarNode*, int> loops_;
+  std::unordered_set<const VarNode*> jumped_over_;
 };
 
 // Declares the reads and writes of a new block, as whole buffers.
@@ -521,7 +533,7 @@ class Carried : public Follower {
   }
   // True for the buffer's memory, by its own name or by that of a view.
   [[nodiscard]] auto is_its(const VarNode* data) const -> bool { return data == buffer_->data.get() || views_.contains(data); }
-  // True when the statement accesses the buffer; other statements are skipped.
+  // True when the statement accesses the buffer, or jumps; other statements are skipped.
   auto uses(const Stmt& stmt) -> bool {
     auto [known, fresh] = uses_.emplace(stmt.get(), false);
     if (!fresh) { return known->second; }
@@ -533,6 +545,7 @@ class Carried : public Follower {
       });
     };
     if (const auto* store = stmt.as<BufferStore>()) { found = is_its(store->buffer->data.get()); }
+    found = found || stmt.as<Break>() || stmt.as<Continue>() || is_return(stmt);
     if (const auto* block = stmt.as<Block>()) {
       for (const MatchBufferRegion& m : block->match_buffers) {
         if (!is_its(m.source.buffer->data.get())) { continue; }

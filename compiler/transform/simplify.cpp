@@ -2,6 +2,7 @@
 // and decides comparisons by the ranges of loop variables.
 #include "transform/simplify.h"
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
@@ -22,7 +23,8 @@ class Simplify : public Mutator {
     domains_.push(n.var.get(), min, extent);
     Stmt body = mutate(n.body);
     domains_.pop();
-    if (is_one(extent) && n.for_kind != ForKind::ThreadBinding && n.annotations.empty()) {
+    // A jump out of the body needs the loop.
+    if (is_one(extent) && n.for_kind != ForKind::ThreadBinding && n.annotations.empty() && !loop_jumps_out_of(body).any()) {
       return mutate(fold(body, {{n.var.get(), cast(n.var->dtype, min)}}));
     }
     if (min.same_as(n.min) && extent.same_as(n.extent) && body.same_as(n.body)) { return self(n); }

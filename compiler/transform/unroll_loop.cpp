@@ -1,6 +1,7 @@
 // Loops written out: see unroll_loop.h.
 #include "transform/unroll_loop.h"
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/scoped_value.h"
@@ -42,7 +43,8 @@ class Unroll : public Mutator {
     bool marked = n.for_kind == ForKind::Unrolled && extent && spent_ + steps <= limit_;
     bool automatic = n.for_kind == ForKind::Serial && extent && *extent > 0 && inner_loops == 0 && n.annotations.empty() &&
                      max_steps_ > 0 && steps <= max_steps_ && spent_ + steps <= limit_;
-    if (marked || automatic) {
+    // A jump out of the body needs the loop.
+    if ((marked || automatic) && (!loop_jumps_out_of(body).any() || FAULT(unroll_jump_lost))) {
       loops_left_ = outer_loops + inner_loops;
       spent_ += steps;
       std::vector<Stmt> out;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/scoped_value.h"
@@ -41,6 +42,11 @@ class Vectorizer : public Mutator {
 
   /// Vector code, or a loop over the lanes where that is impossible.
   auto statement(const Stmt& stmt) -> Stmt {
+    // A mask cannot make a jump of some lanes only.
+    if (mask_ && jumps_out_of(stmt).any() && !FAULT(vector_jump_lost)) {
+      failed_ = true;
+      return stmt;
+    }
     if (!depends(stmt)) {
       // All active lanes do the same. Once is enough, unless the statement reads its own result or has another effect.
       if (is_idempotent(stmt) && (!mask_ || first_lane_)) { return fold(stmt); }
@@ -54,8 +60,8 @@ class Vectorizer : public Mutator {
     Stmt out = mutate(stmt);
     bool failed = std::exchange(failed_, outer);
     if (!failed) { return out; }
-    // Under a mask or a vector let, the serial loop must go around that statement.
-    if (mask_ || !lets_.empty()) {
+    // Under a mask or a vector let, the serial loop must go around that statement. Nor may it stand between a jump and its target.
+    if (mask_ || !lets_.empty() || jumps_out_of(stmt).any()) {
       failed_ = true;
       return stmt;
     }
@@ -484,7 +490,8 @@ class VectorizeLoops : public Mutator {
     // Inner vectorized loops come first; the outer one then contains vectors, and stays a loop around them.
     Stmt body = mutate(n.body);
     auto extent = as_int(n.extent);
-    if (!options_.vectorize || !extent || *extent <= 1) { return serial(n, std::move(body)); }
+    // Lanes run together: a jump that skips the rest of an iteration, or later ones, needs a serial loop.
+    if (!options_.vectorize || !extent || *extent <= 1 || (jumps_out_of(n.body).any() && !FAULT(vector_jump_lost))) { return serial(n, std::move(body)); }
     std::vector<Stmt> parts;
     for (int64_t done = 0; done < *extent && !(FAULT(vector_tail_lost) && done > 0);) {
       int64_t lanes = std::min<int64_t>(largest_power(*extent - done), largest_power(options_.max_lanes));

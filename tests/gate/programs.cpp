@@ -50,7 +50,12 @@ class Program {
     } else {
       made_.push_back(parameter(random_shape()));
       int64_t stages = random_.between(1, 4);
-      for (int64_t i = 0; i < stages; ++i) { stage(i == stages - 1); }
+      // A quarter of the programs have jumps, `while` loops, assertions and plain statements between their blocks.
+      Random other_kind{hash_combine(random_.state, 0x2b)};
+      const bool is_loose = other_kind.chance(25);
+      for (int64_t i = 0; i < stages; ++i) {
+        if (is_loose && random_.chance(60)) { loose_stage(); } else { stage(i == stages - 1); }
+      }
     }
     std::string body = "@T.prim_func\ndef main(";
     for (size_t i = 0; i < params_.size(); ++i) { body += (i ? ", " : "") + params_[i]; }
@@ -283,6 +288,211 @@ class Program {
                          "TensorIntrin.register(\"product\", product_tile, product_unit)\n",
                          params, tile[0], tile[1], tile[2], is_transposed ? "vj, vk" : "vk, vj", is_transposed ? "j, k" : "k, j");
     made_.push_back(c);
+  }
+
+  // A condition on an element that holds for some inputs.
+  auto some_condition(const Tensor& t, const std::string& at) -> std::string {
+    return fmt::format("{} {} {}", load(t, at), random_.pick<std::string>({"<", ">", "=="}), number(random_.between(t.dtype[0] == 'u' ? 1 : -2, 2)));
+  }
+  auto jump() -> std::string { return random_.chance(50) ? "break" : "continue"; }
+  // A buffer for plain statements of a type of its own, with the statement that fills its first element.
+  auto scratch(int64_t size, const std::string& dtype) -> std::string {
+    std::string name = fmt::format("S{}", allocations_.size());
+    allocations_.push_back(fmt::format("{} = T.alloc_buffer(({},), \"{}\")", name, size, dtype));
+    return name;
+  }
+  // A loop of plain statements: their iterations are independent, so it may have any kind.
+  auto plain_loop(int indent, const std::string& var, int64_t extent) -> int {
+    line(indent, fmt::format("for {} in {}({}):", var, random_.pick<std::string>({"range", "T.serial", "T.parallel", "T.vectorized", "T.unroll"}), extent));
+    return indent + 1;
+  }
+
+  // Statements that no block declares, and jumps. Results are parameters: where nothing is stored they keep their elements.
+  void loose_stage() {
+    Tensor in = input(2, 2);
+    if (in.dtype != dtype_) { in = parameter({size(), size()}); }
+    int64_t r = in.shape[0], c = in.shape[1];
+    Tensor out = parameter({r, c});
+    // More instances than primitives look at one by one.
+    if (random_.chance(4)) {
+      r = 96;
+      c = 90;
+      in = parameter({r, c});
+      out = parameter({r, c});
+    }
+    auto head = [&](int at, const char* kind = "spatial") {
+      line(at, fmt::format("with T.block(\"B{}\"):", blocks_++));
+      line(at + 1, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+      line(at + 1, fmt::format("v1 = T.axis.{}({}, x1)", kind, c));
+      return at + 1;
+    };
+    auto loops = [&] {
+      line(0, fmt::format("for x0 in range({}):", r));
+      line(1, fmt::format("for x1 in range({}):", c));
+      return 2;
+    };
+    const std::string value = fmt::format("{} + {}", load(in, "v0, v1"), constant());
+    switch (random_.below(16)) {
+      case 0: case 1: {   // a block that leaves the loops around it
+        int b = head(loops());
+        line(b, fmt::format("if {}:", some_condition(random_.chance(70) ? in : out, "v0, v1")));
+        line(b + 1, jump());
+        store(b, out, "v0, v1", value);
+        break;
+      }
+      case 2: {   // a jump beside the inner loop
+        line(0, fmt::format("for x0 in range({}):", r));
+        bool is_first = random_.chance(60);
+        auto leave = [&] {
+          line(1, fmt::format("if {}:", some_condition(in, "x0, 0")));
+          line(2, jump());
+        };
+        if (is_first) { leave(); }
+        line(1, fmt::format("for x1 in range({}):", c));
+        store(head(2), out, "v0, v1", value);
+        if (!is_first) { leave(); }
+        break;
+      }
+      case 3: case 4: {   // a loop inside of a block that ends early: the block is whole
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("for i in range({}):", c));
+        bool is_early = random_.chance(60);
+        if (!is_early) { store(3, out, "v0, i", load(in, "v0, i")); }
+        line(3, fmt::format("if {}:", random_.chance(60) ? some_condition(in, "v0, i") : fmt::format("{} < v0 + i", random_.between(0, r + c))));
+        line(4, jump());
+        if (is_early) { store(3, out, "v0, i", fmt::format("{} * {}", load(in, "v0, i"), constant())); }
+        break;
+      }
+      case 5: {   // a `while` inside of a block
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        std::string n = fmt::format("n{}", blocks_);
+        line(2, fmt::format("{} = T.alloc_buffer((1,), \"int32\")", n));
+        line(2, fmt::format("{}[0] = 0", n));
+        line(2, fmt::format("while {}[0] < {}:", n, c));
+        if (random_.chance(50)) {
+          line(3, fmt::format("if {}:", some_condition(in, fmt::format("v0, {}[0]", n))));
+          line(4, "break");
+        }
+        store(3, out, fmt::format("v0, {}[0]", n), fmt::format("{} + {}", load(in, fmt::format("v0, {}[0]", n)), constant()));
+        line(3, fmt::format("{0}[0] = {0}[0] + 1", n));
+        break;
+      }
+      case 6: {   // a `while` around blocks
+        std::string n = scratch(1, "int32");
+        line(0, fmt::format("{}[0] = 0", n));
+        line(0, fmt::format("while {}[0] < {}:", n, random_.between(1, 3)));
+        line(1, fmt::format("for x0, x1 in T.grid({}, {}):", r, c));
+        int b = head(2);
+        store(b, out, "v0, v1", fmt::format("{} + {}", load(random_.chance(50) ? out : in, "v0, v1"), load(in, "v0, v1")));
+        line(1, fmt::format("{0}[0] = {0}[0] + 1", n));
+        break;
+      }
+      case 7: {   // an early return
+        if (random_.chance(60)) {
+          line(0, fmt::format("if {}:", some_condition(in, "0, 0")));
+          line(1, "T.evaluate(T.ret(0))");
+          store(head(loops()), out, "v0, v1", value);
+          break;
+        }
+        int b = head(loops());
+        store(b, out, "v0, v1", value);
+        line(b, fmt::format("if {}:", some_condition(in, "v0, v1")));
+        line(b + 1, "T.evaluate(T.ret(0))");
+        break;
+      }
+      case 8: {   // an assertion that holds
+        bool is_in_block = random_.chance(50);
+        int at = loops();
+        std::string text = fmt::format("assert {}, \"holds\"", is_in_block ? fmt::format("v0 < {}", r) : fmt::format("x0 + x1 < {}", r + c));
+        if (!is_in_block) { line(at, text); }
+        int b = head(at);
+        if (is_in_block) { line(b, text); }
+        store(b, out, "v0, v1", value);
+        break;
+      }
+      case 9: case 10: {   // scratch memory of a loop of plain statements
+        bool is_row = random_.chance(50);
+        std::string s = scratch(is_row ? c : random_.between(1, 2), dtype_);
+        int at = plain_loop(0, "i", r);
+        Tensor row{s, {c}, dtype_};
+        if (is_row) {
+          line(at, fmt::format("for j in range({}):", c));
+          store(at + 1, row, "j", fmt::format("{} * {}", load(in, "i, j"), constant()));
+        } else {
+          store(at, row, "0", fmt::format("{} * {}", load(in, "i, 0"), constant()));
+        }
+        if (random_.chance(20)) {
+          line(at, fmt::format("if {}:", some_condition(in, "i, 0")));
+          line(at + 1, "continue");
+        }
+        line(at, fmt::format("for j in range({}):", c));
+        store(at + 1, out, "i, j", fmt::format("{} + {}", load(row, is_row ? fmt::format("{} - j", c - 1) : "0"), load(in, "i, j")));
+        break;
+      }
+      case 11: {   // a plain statement before a block that reads what it stores
+        std::string s = scratch(c, dtype_);
+        Tensor row{s, {c}, dtype_};
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("for j in range({}):", c));
+        store(2, row, "j", fmt::format("{} * {}", load(in, "x0, j"), constant()));
+        line(1, fmt::format("for x1 in range({}):", c));
+        int b = head(2);
+        store(b, out, "v0, v1", fmt::format("{} - {}", load(in, "v0, v1"), load(row, random_.chance(50) ? "v1" : fmt::format("{} - v1", c - 1))));
+        break;
+      }
+      case 12: {   // a plain statement behind a block, of what it made
+        Tensor made = result({r, c}, false, dtype_);
+        int at = loops();
+        int b = head(at);
+        store(b, made, "v0, v1", value);
+        bool is_inside = random_.chance(50);
+        if (is_inside) {
+          store(2, out, "x0, x1", fmt::format("{} * {}", load(made, "x0, x1"), constant()));
+        } else {
+          line(0, fmt::format("for i, j in T.grid({}, {}):", r, c));
+          store(1, out, "i, j", fmt::format("{} - {}", load(made, "i, j"), load(in, "i, j")));
+        }
+        made_.push_back(made);
+        break;
+      }
+      case 13: {   // plain statements that count what blocks use
+        std::string n = scratch(1, dtype_);
+        Tensor count{n, {1}, dtype_};
+        store(0, count, "0", number(0));
+        line(0, fmt::format("for x0 in range({}):", r));
+        store(1, count, "0", fmt::format("{} + {}", load(count, "0"), load(in, "x0, 0")));
+        line(1, fmt::format("for x1 in range({}):", c));
+        int b = head(2);
+        store(b, out, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), load(count, "0")));
+        break;
+      }
+      case 14: {   // a loop of plain statements between two blocks
+        Tensor first = result({r, c}, false, dtype_);
+        store(head(loops()), first, "v0, v1", value);
+        int at = plain_loop(0, "i", r);
+        if (random_.chance(30)) {
+          line(at, fmt::format("if {}:", some_condition(in, "i, 0")));
+          line(at + 1, "continue");
+        }
+        store(at, first, "i, 0", fmt::format("{} * {}", load(first, "i, 0"), constant()));
+        store(head(loops()), out, "v0, v1", fmt::format("{} - {}", load(first, "v0, v1"), load(in, "v0, v1")));
+        made_.push_back(first);
+        break;
+      }
+      default: {   // a jump by the indices, in loops of any kind
+        int at = plain_loop(0, "i", r);
+        at = plain_loop(at, "j", c);
+        line(at, fmt::format("if (i + j) % {} == {}:", random_.between(2, 4), random_.below(2)));
+        line(at + 1, "continue");
+        store(at, out, "i, j", fmt::format("{} * {}", load(in, "i, j"), constant()));
+        break;
+      }
+    }
+    made_.push_back(out);
   }
 
   void stage(bool last) {

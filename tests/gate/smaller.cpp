@@ -79,6 +79,8 @@ class Parts : public Mutator {
     if (places_.is_it()) { return substitute(n.body, {{n.var.get(), n.value}}); }
     return Mutator::on(n);
   }
+  auto on(const AssertStmt& n) -> Stmt override { return places_.is_it() ? n.body : Mutator::on(n); }
+  auto on(const While& n) -> Stmt override { return places_.is_it() ? n.body : Mutator::on(n); }
   auto on(const For& n) -> Stmt override {
     if (n.for_kind != ForKind::Serial && places_.is_it()) { return make<For>(n.var, n.min, n.extent, ForKind::Serial, n.body, std::optional<IterVar>(), n.annotations, n.origin, n.id); }
     if (!n.annotations.empty() && places_.is_it()) { return make<For>(n.var, n.min, n.extent, n.for_kind, n.body, n.thread, AttrMap(), n.origin, n.id); }

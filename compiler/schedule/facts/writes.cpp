@@ -6,6 +6,7 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
+#include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -30,6 +31,33 @@ auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_con
   if (const auto* n = stmt.as<BlockRealize>(); n && !is_conditional && !is_one(n->predicate)) { is_conditional = !is_bound_of_domains(*n); }
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
+  return found;
+}
+
+// True where a condition in the statement may leave a store to the buffer out: the other branch does not store the same element.
+auto stores_in_one_branch(const Stmt& stmt, const Buffer& buffer) -> bool {
+  auto stores_in = [&](const Stmt& branch) {
+    std::vector<const BufferStore*> out;
+    if (branch) { post_order(branch, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>(); store && store->buffer == buffer) { out.push_back(store); } }, [](const Expr&) {}); }
+    return out;
+  };
+  if (const auto* n = stmt.as<IfThenElse>()) {
+    auto first = stores_in(n->then_case), second = stores_in(n->else_case);
+    if (first.empty() && second.empty()) { return false; }
+    const auto* yes = n->then_case.as<BufferStore>();
+    const auto* no = n->else_case.as<BufferStore>();
+    return !yes || !no || first.size() != 1 || second.size() != 1 ||
+           !std::equal(yes->indices.begin(), yes->indices.end(), no->indices.begin(), no->indices.end(), [](const Expr& a, const Expr& b) { return arith::deep_equal(a, b); });
+  }
+  bool found = false;
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_in_one_branch(s, buffer); });
+  return found;
+}
+
+// True where a jump or a `while` loop may leave stores out.
+auto has_jumps(const Stmt& body) -> bool {
+  bool found = false;
+  post_order(body, [&](const Stmt& s) { found = found || s.as<While>() || s.as<Break>() || s.as<Continue>() || is_return(s); }, [](const Expr&) {});
   return found;
 }
 
@@ -87,6 +115,7 @@ auto stores_all_of(const Block& block, const BufferRegion& region) -> bool {
 }  // namespace
 
 auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
+  if (has_jumps(block.body)) { return nothing_of(declared); }
   bool is_point = std::all_of(declared.region.begin(), declared.region.end(), [](const Range& r) { return is_one(r.extent); });
   if (is_point) { return declared; }
   auto of_store = [&](const Stmt& s) -> std::optional<BufferRegion> {
@@ -162,7 +191,8 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   arith::Analyzer analyzer;
   bind_loops(func, func.parent(block), analyzer);
   // A block that holds other blocks or loops may write less than it declares: a triangle fills no rectangle.
-  if (block.end != block.index + 1 && stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
+  const bool is_leaf = block.end == block.index + 1;
+  if (is_leaf ? stores_in_one_branch(block.block()->body, write.buffer) : stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
   BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));
   // The same region in each instance: no estimate is needed.
   bool is_fixed = is_one(block.realize->predicate);

@@ -131,6 +131,8 @@ struct Split {
       }
       plan.needs_predicate = total > *extent && !args.disable_predication;
     }
+    // A predicate holds back blocks only: conditions around them would load elements behind the last one.
+    if (plan.needs_predicate) { LOOPSMITH_CHECK(require_blocks_only(cx, args.loop, true)); }
     return plan;
   }
 

@@ -1,0 +1,75 @@
+// Jumps that leave a statement: see jumps.h.
+#include "ir/jumps.h"
+
+#include <functional>
+
+#include "ir/visitor.h"
+
+namespace loopsmith {
+namespace {
+
+// `in_loop`: a loop around, inside the searched statement, takes `break` and `continue`.
+void search(const Stmt& stmt, bool in_loop, bool enters_loops, Jumps& out) {
+  switch (stmt.kind()) {
+    case NodeKind::Break:
+      if (!in_loop && !out.breaks) { out.breaks = stmt.get(); }
+      return;
+    case NodeKind::Continue:
+      if (!in_loop && !out.continues) { out.continues = stmt.get(); }
+      return;
+    case NodeKind::Evaluate:
+      if (!out.returns && is_return(stmt)) { out.returns = stmt.get(); }
+      return;
+    case NodeKind::BufferStore: return;
+    case NodeKind::For:
+    case NodeKind::While:
+      if (!enters_loops) { return; }
+      in_loop = true;
+      break;
+    default: break;
+  }
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { search(s, in_loop, enters_loops, out); });
+}
+
+}  // namespace
+
+auto is_return(const Stmt& stmt) -> bool {
+  static const Name ret("ret");
+  const auto* evaluate = stmt.as<Evaluate>();
+  const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+  return call && call->op == ret;
+}
+
+auto jump_word(const StmtNode& jump) -> std::string_view {
+  return jump.kind == NodeKind::Break ? "break" : jump.kind == NodeKind::Continue ? "continue" : "return";
+}
+
+auto unordered_jumps(const Stmt& stmt) -> std::vector<UnorderedJump> {
+  std::vector<UnorderedJump> out;
+  std::function<void(const Stmt&)> look = [&](const Stmt& s) {
+    if (const auto* loop = s.as<For>(); loop && loop->for_kind != ForKind::Serial && loop->for_kind != ForKind::Unrolled) {
+      Jumps jumps = jumps_out_of(loop->body);
+      const StmtNode* jump = jumps.breaks ? jumps.breaks : jumps.returns;
+      if (!jump && loop->for_kind == ForKind::Vectorized) { jump = jumps.continues; }
+      if (jump) { out.push_back({loop, jump}); }
+    }
+    visit_children(s, [](const Expr&) {}, look);
+  };
+  look(stmt);
+  return out;
+}
+
+auto jumps_out_of(const Stmt& stmt) -> Jumps {
+  Jumps out;
+  search(stmt, false, true, out);
+  return out;
+}
+
+auto loop_jumps_out_of(const Stmt& stmt) -> Jumps {
+  Jumps out;
+  search(stmt, false, false, out);
+  out.returns = nullptr;
+  return out;
+}
+
+}  // namespace loopsmith

@@ -1,0 +1,125 @@
+// The proof that a buffer is scratch memory of a loop: see scratch.h.
+#include "ir/scratch.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "ir/equal.h"
+#include "ir/follow.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith {
+namespace {
+
+// Follows one iteration: is each loaded element stored before?
+class Iteration : public Follower {
+ public:
+  Iteration(const VarNode* data, int64_t steps) : data_(data) { steps_left = steps; }
+  [[nodiscard]] auto is_proved(const Stmt& body) -> bool { return follow(body) && is_fine_; }
+  std::set<Element> stored;
+
+ protected:
+  void load(const Buffer& buffer, const Element& at) override { is_fine_ = is_fine_ && (!is_it(buffer) || stored.contains(at)); }
+  void load_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !is_it(buffer); }
+  void store(const Buffer& buffer, const Element& at, bool certain) override {
+    if (!is_it(buffer)) { return; }
+    if (certain) { stored.insert(at); }
+  }
+  void store_somewhere(const Buffer& buffer) override { is_fine_ = is_fine_ && !is_it(buffer); }
+  void hand_out(const VarNode* data) override { is_fine_ = is_fine_ && data != data_; }
+
+ private:
+  // Another buffer on the same memory numbers its elements in another way.
+  auto is_it(const Buffer& buffer) -> bool {
+    if (buffer->data.get() != data_) { return false; }
+    if (!buffer_) { buffer_ = buffer.get(); }
+    is_fine_ = is_fine_ && buffer_ == buffer.get();
+    return true;
+  }
+  const VarNode* data_;
+  const BufferNode* buffer_ = nullptr;
+  bool is_fine_ = true;
+};
+
+// Finds for each load a store with the same indices that certainly runs before it in the iteration.
+class Dominated : public Visitor {
+ public:
+  explicit Dominated(const VarNode* data, const VarNode* loop) : data_(data), loop_(loop) {}
+  using Visitor::on;
+  using Visitor::visit;
+  bool is_fine = true;
+  bool is_shared = true;
+
+  void on(const VarNode& n) override { is_fine = is_fine && &n != data_; }
+  void on(const BufferLoad& n) override {
+    Visitor::on(n);
+    if (n.buffer->data.get() != data_) { return; }
+    is_fine = is_fine && !n.predicate && std::any_of(stored_.begin(), stored_.end(), [&](const BufferStore* s) {
+      return s->buffer == n.buffer && std::equal(s->indices.begin(), s->indices.end(), n.indices.begin(), n.indices.end(), [](const Expr& a, const Expr& b) { return structural_equal(a, b); });
+    });
+  }
+  void on(const BufferStore& n) override {
+    Visitor::on(n);
+    if (n.buffer->data.get() != data_ || n.predicate) { return; }
+    bool loads = false;
+    for (const Expr& index : n.indices) {
+      // Each iteration has an element of its own.
+      if (index.get() == loop_) { is_shared = false; }
+      post_order(index, [&](const Expr& e) { loads = loads || e.as<BufferLoad>() || e.as<Call>(); });
+    }
+    if (!loads) { stored_.push_back(&n); }
+  }
+  void on(const For& n) override { inside([&] { Visitor::on(n); }); }
+  void on(const While& n) override { inside([&] { Visitor::on(n); }); }
+  void on(const IfThenElse& n) override {
+    visit(n.condition);
+    inside([&] { visit(n.then_case); });
+    if (n.else_case) { inside([&] { visit(n.else_case); }); }
+  }
+  // Iter vars would have to be replaced by their values.
+  void on(const BlockRealize& n) override {
+    is_fine = is_fine && n.block->iter_vars.empty() && n.block->match_buffers.empty() && !n.block->init && is_one(n.predicate);
+    if (is_fine) { visit(n.block->body); }
+  }
+
+ private:
+  // Stores inside may not run, or use variables that have no value behind.
+  template <class F> void inside(const F& f) {
+    size_t before = stored_.size();
+    f();
+    stored_.resize(before);
+  }
+  const VarNode* data_;
+  const VarNode* loop_;
+  std::vector<const BufferStore*> stored_;
+};
+
+}  // namespace
+
+auto scratch_use(const For& loop, const VarNode* data) -> ScratchUse {
+  constexpr int64_t most_steps = 1 << 16;
+  // With an unknown number for the loop variable, elements that are known are the same in every iteration.
+  Iteration any(data, most_steps);
+  if (any.is_proved(loop.body)) { return {true, !any.stored.empty()}; }
+  auto min = as_int(loop.min), extent = as_int(loop.extent);
+  if (min && extent && *extent <= 256) {
+    std::set<Follower::Element> all;
+    bool is_proved = true, is_shared = false;
+    int64_t steps = most_steps;
+    for (int64_t i = *min; i < *min + *extent && is_proved; ++i) {
+      Iteration one(data, steps);
+      one.values.emplace_back(loop.var.get(), i);
+      is_proved = one.is_proved(loop.body);
+      steps = one.steps_left;
+      for (const auto& at : one.stored) { is_shared = !all.insert(at).second || is_shared; }
+    }
+    if (is_proved) { return {true, is_shared}; }
+  }
+  Dominated dominated(data, loop.var.get());
+  dominated.visit(loop.body);
+  return {dominated.is_fine, dominated.is_shared};
+}
+
+}  // namespace loopsmith

@@ -1,0 +1,169 @@
+// Statements between blocks: see outside_blocks.h.
+#include "schedule/facts/outside_blocks.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ir/jumps.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+class Find {
+ public:
+  OutsideBlocks out;
+
+  void run(const PrimFunc& func) {
+    statement(func->body, true);
+    if (!early_return_) { return; }
+    for (NodeId id : all_) {
+      out.skipped.emplace(id, "a return ends the function early");
+      out.jump_at.emplace(id, early_return_->origin);
+    }
+  }
+
+ private:
+  // A loop or `while` around the current statement.
+  struct Around {
+    const For* loop = nullptr;               // null: a `while`
+    size_t scope = 0;                        // the number of blocks around it
+    size_t places = 0;                       // the number of places seen before it
+    const StmtNode* jump = nullptr;          // the first jump that leaves it
+    Name block;                              // the block around that jump; empty: none inside of the loop
+  };
+  struct Scope {
+    NodeId id = 0;
+    Name name;
+    bool has_blocks = false;
+    OutsideBlocks::Touched touched;
+    std::vector<NodeId> loops_with_statements, loops_with_loads;
+  };
+
+  // `is_last`: nothing of the function runs after the statement.
+  void statement(const Stmt& s, bool is_last) {
+    switch (s.kind()) {
+      case NodeKind::BlockRealize: return block(*s.as<BlockRealize>());
+      case NodeKind::For: return loop(*s.as<For>());
+      case NodeKind::While: return loop(*s.as<While>());
+      case NodeKind::SeqStmt: {
+        const auto& all = s.as<SeqStmt>()->seq;
+        size_t left = all.size();
+        for (const Stmt& one : all) { statement(one, is_last && --left == 0); }
+        return;
+      }
+      case NodeKind::Break:
+      case NodeKind::Continue:
+        if (!around_.empty() && !around_.back().jump) {
+          around_.back().jump = s.get();
+          if (scopes_.size() > around_.back().scope) { around_.back().block = scopes_.back().name; }
+        }
+        return;
+      case NodeKind::BufferStore:
+      case NodeKind::AssertStmt: effect(); break;
+      case NodeKind::Evaluate:
+        if (is_return(s)) {
+          if (!is_last && !early_return_) { early_return_ = s.get(); }
+        } else if (s.as<Evaluate>()->value.as<Call>()) {
+          effect();
+        }
+        break;
+      default: break;
+    }
+    if (const auto* store = s.as<BufferStore>(); store && !scopes_.empty()) { scopes_.back().touched.writes.insert(store->buffer->data.get()); }
+    visit_children(s, [&](const Expr& e) { expression(e); }, [&](const Stmt& inner) { statement(inner, is_last); });
+  }
+
+  void block(const BlockRealize& n) {
+    if (!scopes_.empty()) { scopes_.back().has_blocks = true; }
+    all_.push_back(n.block->id);
+    scopes_.push_back({n.block->id, n.block->name, false, {}, {}, {}});
+    statement(n.block->body, scopes_.size() == 1);
+    Scope done = std::move(scopes_.back());
+    scopes_.pop_back();
+    // The statements of a block without blocks inside are its body.
+    if (!done.has_blocks) { return; }
+    out.loops_with_statements.insert(done.loops_with_statements.begin(), done.loops_with_statements.end());
+    out.loops_with_loads.insert(done.loops_with_loads.begin(), done.loops_with_loads.end());
+    if (!done.touched.reads.empty() || !done.touched.writes.empty()) { out.touched.emplace(done.id, std::move(done.touched)); }
+  }
+
+  void loop(const For& n) {
+    expression(n.min);
+    expression(n.extent);
+    around_.push_back({&n, scopes_.size(), all_.size(), nullptr, {}});
+    all_.push_back(n.id);
+    statement(n.body, false);
+    Around done = std::move(around_.back());
+    around_.pop_back();
+    // A plain loop of a block's body is no concern of others.
+    if (!done.jump || !holds_block(n.body)) { return; }
+    std::string word(jump_word(*done.jump));
+    skip(done, done.block.empty() ? fmt::format("`{}` skips statements of loop `{}`", word, n.var->name.view())
+                                  : fmt::format("`{}` in block `{}` leaves loop `{}`", word, done.block.view(), n.var->name.view()),
+         done.jump->origin);
+  }
+  void loop(const While& n) {
+    expression(n.condition);
+    around_.push_back({nullptr, scopes_.size(), all_.size(), nullptr, {}});
+    statement(n.body, false);
+    Around done = std::move(around_.back());
+    around_.pop_back();
+    if (holds_block(n.body)) { skip(done, "a `while` loop around it repeats it", n.origin); }
+  }
+  // Everything inside of a loop that a jump leaves or a `while` repeats, and the loops around it in its scope.
+  void skip(const Around& inner, const std::string& why, Origin at) {
+    auto add = [&](NodeId id) {
+      out.skipped.emplace(id, why);
+      out.jump_at.emplace(id, at);
+    };
+    for (size_t i = inner.places; i < all_.size(); ++i) { add(all_[i]); }
+    for (const Around& outer : around_) { if (outer.loop && outer.scope == inner.scope) { add(outer.loop->id); } }
+  }
+
+  static auto holds_block(const Stmt& body) -> bool {
+    bool found = false;
+    post_order(body, [&](const Stmt& s) { found = found || s.as<BlockRealize>(); }, [](const Expr&) {});
+    return found;
+  }
+  // Adds the loops of the scope around the current statement.
+  void add_loops(std::vector<NodeId>& to) const {
+    for (const Around& at : around_) { if (at.loop && at.scope == scopes_.size()) { to.push_back(at.loop->id); } }
+  }
+  void effect() {
+    if (!scopes_.empty()) { add_loops(scopes_.back().loops_with_statements); }
+  }
+  void expression(const Expr& e) {
+    if (scopes_.empty()) { return; }
+    OutsideBlocks::Touched& touched = scopes_.back().touched;
+    bool loads = false;
+    post_order(e, [&](const Expr& x) {
+      if (const auto* load = x.as<BufferLoad>()) {
+        touched.reads.insert(load->buffer->data.get());
+        loads = true;
+      }
+      // A pointer that is passed on may be read and written.
+      if (const auto* v = x.as<VarNode>(); v && v->dtype.is_handle()) {
+        touched.reads.insert(v);
+        touched.writes.insert(v);
+      }
+    });
+    if (loads) { add_loops(scopes_.back().loops_with_loads); }
+  }
+
+  std::vector<Around> around_;
+  std::vector<Scope> scopes_;
+  std::vector<NodeId> all_;                    // loops and blocks in the order of the text
+  const StmtNode* early_return_ = nullptr;
+};
+
+}  // namespace
+
+auto find_outside_blocks(const PrimFunc& func) -> OutsideBlocks {
+  Find find;
+  find.run(func);
+  return std::move(find.out);
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,31 @@
+// What stands between blocks and acts on them: jumps (`break`, `continue`, returns), `while` loops, and plain statements (stores, calls, conditions).
+// Blocks declare their accesses, and dependences between blocks follow from them. These statements declare nothing.
+//
+// FuncState keeps the answer; `require_nothing_between` (requirements.h) checks every argument of every primitive by it.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/ir.h"
+
+namespace loopsmith::schedule {
+
+struct OutsideBlocks {
+  /// Loops and blocks that a jump or a `while` loop may skip or repeat, and loops around them in the same scope; with the reason, in words.
+  std::unordered_map<NodeId, std::string> skipped;
+  std::unordered_map<NodeId, Origin> jump_at;
+  /// Loops with a plain statement that has an effect below, outside of blocks.
+  std::unordered_set<NodeId> loops_with_statements;
+  /// Loops with a load below, outside of blocks: in a plain statement, a condition, or the bounds of a loop.
+  std::unordered_set<NodeId> loops_with_loads;
+  /// The buffers that plain statements of a scope touch, by the block that is the scope.
+  struct Touched { std::unordered_set<const VarNode*> reads, writes; };
+  std::unordered_map<NodeId, Touched> touched;
+
+  [[nodiscard]] auto empty() const -> bool { return skipped.empty() && loops_with_statements.empty() && loops_with_loads.empty() && touched.empty(); }
+};
+[[nodiscard]] auto find_outside_blocks(const PrimFunc& func) -> OutsideBlocks;
+
+}  // namespace loopsmith::schedule
