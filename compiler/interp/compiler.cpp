@@ -67,6 +67,10 @@ void Compiler::find_implicit(const PrimFuncNode& func) {
     void visit_buffer(const Buffer& b) override { declared.insert(b.get()); Visitor::visit_buffer(b); }
     void on(const BufferLoad& n) override { use(n.buffer); Visitor::on(n); }
     void on(const BufferStore& n) override { use(n.buffer); Visitor::on(n); }
+    void on(const Block& n) override {
+      for (const MatchBufferRegion& m : n.match_buffers) { use(m.source.buffer); }
+      Visitor::on(n);
+    }
   } uses;
   for (const auto& [param, buffer] : func.buffer_map) { uses.declared.insert(buffer.get()); }
   uses.visit(func.body);
