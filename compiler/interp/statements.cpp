@@ -60,7 +60,11 @@ void BlockInstance::run(Frame& f) const {
     a->run(f);
     if (f.failed) { return; }
   }
-  for (const MatchRegion& m : matches) { m.run(f); }
+  for (const BindBuffer& view : views) { view.run(f); }
+  for (const MatchRegion& m : matches) {
+    m.run(f);
+    if (f.failed) { return; }
+  }
   for (const DeclaredRegion& region : declared) {
     for (size_t d = 0; d < region.mins.size(); ++d) {
       f.lane = 0;

@@ -229,10 +229,15 @@ struct MatchRegion {
   // Variables that the view's shape, strides and offset define.
   std::vector<std::pair<uint32_t, size_t>> shape_vars, stride_vars;
   std::optional<uint32_t> offset_var;
+  std::vector<BindBuffer> bind;                            // buffers without a declaration in the view's memory
   Origin origin;
   void run(Frame& f) const {
     f.lane = 0;
     const Binding from = f.bindings[source];
+    if (from.strides.size() != mins.size()) {
+      f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "a view of a buffer that is not declared before it"));
+      return;
+    }
     Binding& to = f.bindings[target];
     to.memory = from.memory;
     f.pointers[memory] = {from.memory, from.start};
@@ -254,6 +259,7 @@ struct MatchRegion {
     for (auto [slot, d] : shape_vars) { f.slots[slot].i = to.extents[d]; }
     for (auto [slot, d] : stride_vars) { f.slots[slot].i = to.strides[d]; }
     if (offset_var) { f.slots[*offset_var].i = to.offset; }
+    for (const BindBuffer& b : bind) { b.run(f); }
   }
 };
 
@@ -270,6 +276,7 @@ struct BlockInstance final : Statement {
   std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and their first values
   const IntExpr* predicate = nullptr;                        // null: true
   std::vector<std::unique_ptr<AllocateMemory>> allocations;
+  std::vector<BindBuffer> views;                             // buffers without a declaration that use iter vars
   std::vector<MatchRegion> matches;
   std::vector<DeclaredRegion> declared;                      // the declared regions, for checks of accesses
   std::vector<const void*> reduced;                          // loops over threads that it reduces across
