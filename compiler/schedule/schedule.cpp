@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/undefined.h"
 #include "ir/visitor.h"
 #include "schedule/index_map.h"
 #include "support/scoped_value.h"
@@ -320,8 +321,14 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
   // From here on nothing fails.
   bool changes = !outcome.func.empty();
   if (changes) {
+#ifdef LOOPSMITH_CHECKED
+    const PrimFunc before = state_.module()->find(outcome.func);
+#endif
     state_ = state_.after(outcome.func, outcome.rewrite);
 #ifdef LOOPSMITH_CHECKED
+    if (auto name = lost_definition(before, state_.module()->find(outcome.func))) {
+      return error(Code::Internal, call).arg("what", fmt::format("after {}: nothing defines `{}`", primitive.name, *name));
+    }
     if (auto difference = state_.verify_cached(outcome.func)) {
       return error(Code::Internal, call).arg("what", fmt::format("after {}: {}", primitive.name, *difference));
     }
