@@ -290,7 +290,7 @@ TEST_CASE("input made to be hard ends") {
   Var x = var("x");
   arith::Analyzer analyzer;
   Expr deep = x;
-  for (int i = 0; i < 5000; ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
+  for (int i = 0; i < tests::size_of_test(5000, 5000, 500); ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
   (void)analyzer.simplify(deep);
   // Each level asks for proofs about the one below.
   Expr nested = x;
@@ -315,7 +315,7 @@ TEST_CASE("input made to be hard ends") {
   }
   // Many conjuncts, each of which could be simplified under all others.
   Expr many = less(x, other);
-  for (int i = 0; i < 500; ++i) { many = make<And>(many, make<LT>(make<FloorMod>(x, int_imm(i + 2)), make<Mul>(var("v"), int_imm(i)))); }
+  for (int i = 0; i < tests::size_of_test(500, 500, 60); ++i) { many = make<And>(many, make<LT>(make<FloorMod>(x, int_imm(i + 2)), make<Mul>(var("v"), int_imm(i)))); }
   arith::Analyzer wide;
   wide.set_extensions(arith::apply_constraints_to_boolean_branches);
   (void)wide.simplify(many);
