@@ -979,7 +979,8 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     return nullptr;
   }
   // A recursive function is compiled once; each call has its own variables.
-  auto calling = std::find(calling_.begin(), calling_.end(), name);
+  // Compiling the arguments may change the list of calls around.
+  const bool is_recursive = std::find(calling_.begin(), calling_.end(), name) != calling_.end();
   auto* out = make_stmt<CallStatement>();
   out->origin = n.origin;
   for (size_t i = 0; i < func->params.size(); ++i) {
@@ -1011,7 +1012,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
   }
   for (const Var& param : func->params) { for (BindBuffer& b : implicit_of(param.get())) { out->bind.push_back(std::move(b)); } }
-  if (calling != calling_.end()) {
+  if (is_recursive) {
     out->recurs = true;
     out->returns_ints = func->ret_type.is_integral();
     out->returns_reals = func->ret_type.is_real();

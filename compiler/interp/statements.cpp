@@ -70,7 +70,7 @@ void BlockInstance::run(Frame& f) const {
       f.lane = 0;
       int64_t begin = value_of(*region.mins[d], f);
       f.regions[region.first + 2 * d] = begin;
-      f.regions[region.first + 2 * d + 1] = begin + value_of(*region.extents[d], f);
+      f.regions[region.first + 2 * d + 1] = end_of(begin, value_of(*region.extents[d], f));
     }
   }
   uint32_t around = f.position;
