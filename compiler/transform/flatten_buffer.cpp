@@ -9,6 +9,8 @@
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/saturate.h"
+#include "transform/rows.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -106,6 +108,16 @@ class Flatten : public Mutator {
     }
     return int_imm(1, DataType::int_(64));
   }
+  // True where the strides are those of rows without gaps.
+  static auto is_contiguous(const Buffer& buffer) -> bool {
+    int64_t step = 1;
+    for (size_t d = buffer->shape.size(); d-- > 0;) {
+      auto size = as_int(buffer->shape[d]), here = as_int(buffer->strides[d]);
+      if (!size || !here || *here != step) { return false; }
+      step = saturating_mul(step, *size);
+    }
+    return true;
+  }
   static auto allocated(const Buffer& buffer) -> Array<Expr> {
     if (!is_strided(buffer)) { return buffer->shape; }
     return {buffer->shape[0], buffer->strides[0]};
@@ -115,10 +127,11 @@ class Flatten : public Mutator {
     if (fresh) { found->second = needs_wide_index(*buffer); }
     return found->second;
   }
-  auto offset(const Buffer& buffer, const Array<Expr>& indices, Origin origin) -> Expr {
+  auto offset(const Buffer& buffer, const Array<Expr>& written, Origin origin) -> Expr {
     const bool wide = is_wide(buffer);
     auto sized = [&](const Expr& e) { return wide ? widened(e) : e; };
     Expr out;
+    const Array<Expr> indices = is_strided(buffer) && !is_contiguous(buffer) ? spread_over_rows(buffer->shape, written) : written;
     for (size_t i = 0; i < indices.size(); ++i) {
       Expr index = sized(indices[i]);
       if (is_strided(buffer)) {

@@ -11,6 +11,7 @@
 #include "support/codes.h"
 #include "support/saturate.h"
 #include "transform/fold.h"
+#include "transform/rows.h"
 #include "support/fault.h"
 
 namespace loopsmith::transform {
@@ -45,7 +46,7 @@ class LowerViews : public Mutator {
     return found->second;
   }
   explicit LowerViews(std::string function) : function_(std::move(function)) {}
-  // The first vector access that runs over the end of a tile's row while rows are not contiguous in memory.
+  // The first use of a variable of a view whose value passes its type.
   std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
@@ -73,42 +74,30 @@ class LowerViews : public Mutator {
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& load = *out.as<BufferLoad>();
-    require_whole(n.buffer, view->second, load.indices, n.origin);
-    return make<BufferLoad>(view->second.buffer, into(view->second, load.indices), n.origin, load.predicate);
+    return make<BufferLoad>(view->second.buffer, into(view->second, row_by_row(n.buffer, view->second, load.indices)), n.origin, load.predicate);
   }
   auto on(const BufferStore& n) -> Stmt override {
     Stmt out = Mutator::on(n);
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& store = *out.as<BufferStore>();
-    require_whole(n.buffer, view->second, store.indices, n.origin);
-    return make<BufferStore>(view->second.buffer, store.value, into(view->second, store.indices), n.origin, store.predicate);
+    return make<BufferStore>(view->second.buffer, store.value, into(view->second, row_by_row(n.buffer, view->second, store.indices)), n.origin, store.predicate);
   }
 
  private:
-  // `B[0, 0:64]` of a (16, 4) view accesses the whole view, if its rows are contiguous.
-  void require_whole(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices, Origin where) {
-    const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
-    auto base = ramp ? as_int(ramp->base) : std::nullopt;
-    auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
-    auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
-    auto extent = view->shape.empty() ? std::nullopt : as_int(view->shape.back());
-    if (!base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return; }
+  // `B[0, 0:64]` of a (16, 4) view accesses the whole view. Where its rows are not contiguous in memory, each lane gets the index of its row:
+  // `B[ramp // 4, ramp % 4]`.
+  static auto row_by_row(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> strides = compact_strides(source.buffer);
     int64_t step = 1;
     for (size_t d = source.region.size(); d-- > 0;) {
       auto size = as_int(source.region[d].extent);
       auto here = as_int(strides[d]);
       if (size && *size == 1) { continue; }
-      if (!size || !here || *here != step) {
-        if (!refused) {
-          refused = error(Code::TileNotContiguous, where).arg("block", block_.view()).arg("view", view->name.view()).arg("buffer", source.buffer->name.view())
-                        .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
-        }
-        return;
-      }
+      if (!size || !here || *here != step) { return spread_over_rows(view->shape, indices); }
       step = saturating_mul(step, *size);
     }
+    return indices;
   }
   static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> out;

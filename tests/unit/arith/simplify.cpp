@@ -227,6 +227,21 @@ TEST_CASE("a remainder by a negative number is not positive") {
   CHECK(text_of(analyzer.canonical_simplify(make<FloorDiv>(make<FloorMod>(Expr(x), int_imm(2)), int_imm(3)))) == "0");
 }
 
+TEST_CASE("parts of a value that is not negative are no larger than the value") {
+  arith::Analyzer analyzer;
+  Var a = var("a"), b = var("b"), c = var("c");
+  analyzer.bind(a, Range{int_imm(0), int_imm(50)});
+  analyzer.bind(b, Range{int_imm(0), int_imm(9)});
+  analyzer.bind(c, Range{int_imm(-5), int_imm(9)});
+  auto part = [](const Expr& e) { return floormod(make<Div>(e, int_imm(2)), int_imm(6)); };
+  CHECK(analyzer.prove(less(mul(add(a, b), int_imm(6)), part(a))) == arith::Proof::False);
+  CHECK(analyzer.prove(less(add(a, b), floordiv(a, int_imm(7)))) == arith::Proof::False);
+  CHECK(analyzer.prove(less(add(a, mul(b, int_imm(3))), floormod(a, int_imm(8)))) == arith::Proof::False);
+  // 0 % 8 is as large as 0; a remainder of a negative value is larger.
+  CHECK(analyzer.prove(less_equal(add(a, b), floormod(a, int_imm(8)))) == arith::Proof::Unknown);
+  CHECK(analyzer.prove(less(add(c, b), floormod(c, int_imm(8)))) == arith::Proof::Unknown);
+}
+
 TEST_CASE("facts of a scope end with it") {
   Var n = var("n"), i = var("i");
   arith::Analyzer analyzer;
