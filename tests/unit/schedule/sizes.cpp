@@ -347,7 +347,7 @@ auto judge(const IRModule& module, const Sized& program, Random& random) -> std:
 }  // namespace
 
 TEST_CASE("sizes beyond 32 and 64 bits are computed right or refused") {
-  const auto programs = tests::size_of_test<uint64_t>(1500, 60000, 60);
+  const auto programs = tests::size_of_test<uint64_t>(400, 60000, 40);
   for (uint64_t seed = 1; seed <= programs; ++seed) {
     Random random{seed * 7919};
     Sized program = draw_program(random);
