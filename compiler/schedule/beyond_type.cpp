@@ -18,26 +18,33 @@ auto is_far(const Expr& count) -> bool {
   auto number = as_int(count);
   return number && *number >= (count.dtype().bits < 64 ? int64_t{1} << 28 : int64_t{1} << 58);
 }
-auto is_far(const Place& place) -> bool {
-  if (place.is_loop()) { return is_far(place.loop->extent); }
-  for (const IterVar& iter : place.block()->iter_vars) {
-    if (is_far(iter.dom.extent)) { return true; }
-  }
-  return false;
-}
+auto is_far(const Place& loop) -> bool { return is_far(loop.loop->extent); }
 
+// True when a loop or a block of the statement counts far. Looks at the first few statements, so that a step costs no more in a large program.
 auto holds_far(const Stmt& stmt) -> bool {
-  bool found = false;
-  auto look = [&](const auto& self, const Stmt& s) -> void {
-    if (found) { return; }
-    if (const auto* loop = s.as<For>()) { found = is_far(loop->extent); }
+  int left = 32;
+  auto look = [&](const auto& self, const Stmt& s) -> bool {
+    if (!s || --left < 0) { return false; }
+    if (const auto* loop = s.as<For>()) { return is_far(loop->extent) || self(self, loop->body); }
+    if (const auto* realize = s.as<BlockRealize>()) { return self(self, Stmt(realize->block)); }
+    if (const auto* branch = s.as<IfThenElse>()) { return self(self, branch->then_case) || self(self, branch->else_case); }
+    if (const auto* let = s.as<LetStmt>()) { return self(self, let->body); }
+    if (const auto* attr = s.as<AttrStmt>()) { return self(self, attr->body); }
     if (const auto* block = s.as<Block>()) {
-      found = std::any_of(block->iter_vars.begin(), block->iter_vars.end(), [](const IterVar& iter) { return is_far(iter.dom.extent); });
+      for (const IterVar& iter : block->iter_vars) {
+        if (is_far(iter.dom.extent)) { return true; }
+      }
+      return self(self, block->init) || self(self, block->body);
     }
-    visit_children(s, [](const Expr&) {}, [&](const Stmt& child) { self(self, child); });
+    if (const auto* sequence = s.as<SeqStmt>()) {
+      for (const Stmt& item : sequence->seq) {
+        if (left <= 0) { break; }
+        if (self(self, item)) { return true; }
+      }
+    }
+    return false;
   };
-  look(look, stmt);
-  return found;
+  return look(look, stmt);
 }
 
 class Ranges : public Visitor {
@@ -101,13 +108,11 @@ class Ranges : public Visitor {
 }  // namespace
 
 auto find_beyond_type(const FuncState& func, const Rewrite& rewrite) -> std::optional<BeyondType> {
-  auto look = [&](NodeId at, const Stmt& made, bool replaces) -> std::optional<BeyondType> {
-    const Place* place = made ? func.find(at) : nullptr;
-    if (!place) { return {}; }
-    // Of an insertion the new code tells, and not all that stands beside it.
-    bool is_large = !replaces && holds_far(made);
-    for (int i = place->index; replaces && i < place->end && !is_large; ++i) { is_large = is_far(func.places()[static_cast<size_t>(i)]); }
-    for (const Place* around = func.parent(*place); around && !is_large; around = func.parent(*around)) { is_large = is_far(*around); }
+  auto look = [&](NodeId at, const Stmt& made) -> std::optional<BeyondType> {
+    if (!made) { return {}; }
+    const Place* place = func.find(at);
+    bool is_large = place && holds_far(made);
+    for (const Place* around = place ? func.parent(*place) : nullptr; around && around->is_loop() && !is_large; around = func.parent(*around)) { is_large = is_far(*around); }
     if (!is_large) { return {}; }
     Ranges ranges;
     for (const auto& [var, domain] : domains_around(func, *place)) { ranges.know(var, domain); }
@@ -115,13 +120,13 @@ auto find_beyond_type(const FuncState& func, const Rewrite& rewrite) -> std::opt
     return ranges.found;
   };
   for (const Rewrite::Change& change : rewrite.changes) {
-    if (auto found = look(change.at, change.with, true)) { return found; }
+    if (auto found = look(change.at, change.with)) { return found; }
   }
   for (const Rewrite::Insert& insert : rewrite.inserts) {
-    if (auto found = look(insert.at, insert.stmt, false)) { return found; }
+    if (auto found = look(insert.at, insert.stmt)) { return found; }
   }
   for (const Rewrite::Before& before : rewrite.befores) {
-    if (auto found = look(before.at, before.stmt, false)) { return found; }
+    if (auto found = look(before.at, before.stmt)) { return found; }
   }
   return {};
 }
