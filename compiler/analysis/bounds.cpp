@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -152,12 +153,12 @@ class Bounds {
       auto extent = iter.dom.extent ? as_int(iter.dom.extent) : std::nullopt;
       if (!min || !extent || !value.dtype().is_integral()) { continue; }
       auto range = fact.space->interval(value);
-      if (range && range->min >= *min && range->max < *min + *extent) { continue; }
+      if (range && range->min >= *min && range->max < saturating_add(*min, *extent)) { continue; }
       int64_t found = 0;
       auto witness = fact.inner->witness({value}, subject_.budget, [&](const Numbers& n) {
         auto v = evaluate(value, n);
         found = v.value_or(*min);
-        return v && (*v < *min || *v >= *min + *extent);
+        return v && (*v < *min || *v >= saturating_add(*min, *extent));
       });
       if (!witness) { continue; }
       subject_.misbound.push_back(iter.var.get());
@@ -165,11 +166,11 @@ class Bounds {
       std::string at = fact.space->in_words(*witness, {value});
       Diagnostic d = error(Code::BindingOutOfDomain, value.origin().is_known() && !value.as<VarNode>() ? value.origin() : iter.var->origin)
                          .arg("iter", iter.var->name.view()).arg("block", fact.block->name.view())
-                         .arg("domain", *min == 0 ? fmt::format("{}", *extent) : fmt::format("{} to {}", *min, *min + *extent - 1))
+                         .arg("domain", *min == 0 ? fmt::format("{}", *extent) : fmt::format("{} to {}", *min, saturating_add(*min, *extent) - 1))
                          .arg("value", fmt::format("{}{}{}", found, at.empty() ? "" : " at ", at));
       std::string text = subject_.text(value);
-      if (found >= *min + *extent) {
-        (void)std::move(d).remedy(fmt::format("keep the other iterations out with `T.where({} < {})`, or make the loops as long as the domain", text, *min + *extent));
+      if (found >= saturating_add(*min, *extent)) {
+        (void)std::move(d).remedy(fmt::format("keep the other iterations out with `T.where({} < {})`, or make the loops as long as the domain", text, saturating_add(*min, *extent)));
       } else {
         (void)std::move(d).remedy(fmt::format("let `{}` begin at {}, or keep the other iterations out with `T.where({} >= {})`", text, *min, text, *min));
       }
@@ -251,7 +252,7 @@ class Bounds {
       auto min = as_int(e.min);
       auto extent = as_int(e.extent);
       if (min && extent) {
-        (void)std::move(d).note(subject_.header(*e.loop), fmt::format("`{}` runs from {} to {}", e.var->name.view(), *min, *min + *extent - 1), e.loop->id);
+        (void)std::move(d).note(subject_.header(*e.loop), fmt::format("`{}` runs from {} to {}", e.var->name.view(), *min, saturating_add(*min, *extent) - 1), e.loop->id);
       }
     }
     std::string condition = below ? fmt::format("{} >= 0", text) : fmt::format("{} < {}", text, size);

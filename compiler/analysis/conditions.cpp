@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 #include "support/text.h"
 
 namespace loopsmith::analysis {
@@ -147,7 +148,7 @@ class Conditions {
       if (!e || !e->loop) { continue; }
       auto min = as_int(e->min);
       auto extent = as_int(e->extent);
-      if (min && extent) { (void)std::move(d).note(subject_.header(*e->loop), fmt::format("`{}` runs from {} to {}", v->name.view(), *min, *min + *extent - 1), e->loop->id); }
+      if (min && extent) { (void)std::move(d).note(subject_.header(*e->loop), fmt::format("`{}` runs from {} to {}", v->name.view(), *min, saturating_add(*min, *extent) - 1), e->loop->id); }
     }
     switch (fact.kind) {
       case ConditionKind::If:

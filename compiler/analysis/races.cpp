@@ -28,6 +28,7 @@ namespace {
 
 constexpr int64_t sample = 64;            // the value that parameters are given
 constexpr size_t most_elements = 400;     // the most elements of an iteration that are listed
+constexpr int64_t most_rewrite_steps = 60000;   // the most values tried, in one program, to find writes that make a read harmless
 
 enum class Threads : uint8_t { None, Block, Thread };
 
@@ -201,7 +202,8 @@ class Races {
       int64_t step = stride ? evaluate(stride, n).value_or(1) : 0;
       for (int64_t lane = 0; lane < lanes; ++lane) {
         out.push_back({at, n});
-        at.back() += step;
+        // A buffer without dimensions has one element, and no index to move.
+        if (!at.empty() && __builtin_add_overflow(at.back(), step, &at.back())) { break; }
       }
       return out.size() >= most_elements;
     }, fixed);
@@ -214,6 +216,8 @@ class Races {
     auto extent = evaluate_bound(fact.loop->extent);
     if (!first || !extent || *extent < 2) { return false; }
     std::vector<std::pair<int64_t, int64_t>> pairs;
+    int64_t last = 0;
+    if (__builtin_add_overflow(*first, *extent - 1, &last)) { return false; }
     auto add = [&](int64_t a, int64_t b) {
       if (a < 0 || b < 0 || a >= *extent || b >= *extent || a == b) { return; }
       auto p = std::pair(*first + a, *first + b);
@@ -256,18 +260,49 @@ class Races {
 
   /// True when the reading iteration has written the same value to the element itself: the order of the writes does not matter then.
   auto writes_it_too(const LoopFact& fact, const Access& w, int64_t iteration, const Touched& written, const Touched& read) -> bool {
-    if (!w.store) { return false; }
+    if (!w.store || reads_memory(w.store->value, facts_.memory(*w.buffer))) { return false; }
     Numbers fixed = samples_;
     fixed.push(fact.loop->var.get(), iteration);
+    for (size_t d = 0; d < w.indices->size(); ++d) {
+      // An index that is the variable of a loop gives the variable's value: that loop is not searched.
+      const VarNode* loop = loop_variable(w, (*w.indices)[d]);
+      const int64_t* known = loop ? fixed.find(loop) : nullptr;
+      if (known && *known != read.element[d]) { return false; }
+      if (loop && !known) { fixed.push(loop, read.element[d]); }
+    }
     std::vector<Expr> relevant(w.indices->begin(), w.indices->end());
-    int64_t budget = 20000;   // a separate budget: where it runs out nothing is reported
-    return w.space->witness(relevant, budget, [&](const Numbers& n) {
+    int64_t most = std::min<int64_t>(rewrite_steps_, 20000);
+    int64_t left = most;
+    bool found = w.space->witness(relevant, left, [&](const Numbers& n) {
       for (size_t d = 0; d < w.indices->size(); ++d) {
         auto v = evaluate((*w.indices)[d], n);
         if (!v || *v != read.element[d]) { return false; }
       }
       return same_value(w.store->value, written.numbers, n, facts_, facts_.memory(*w.buffer));
-    }, fixed, budget).has_value() || budget <= 0;
+    }, fixed, left).has_value();
+    rewrite_steps_ -= most - left;
+    // Nothing is reported where the search stopped early.
+    return found || left <= 0;
+  }
+
+  auto reads_memory(const Expr& value, const VarNode* memory) const -> bool {
+    bool reads = false;
+    post_order(value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      reads = reads || (load && facts_.memory(*load->buffer) == memory);
+    });
+    return reads;
+  }
+
+  /// The loop variable that an index is, directly or through iter vars; null for another index.
+  static auto loop_variable(const Access& access, Expr index) -> const VarNode* {
+    const auto* var = index.as<VarNode>();
+    const Space::Entry* entry = var ? access.space->find(var) : nullptr;
+    while (entry && entry->kind == Space::Kind::Binding) {
+      var = entry->value.as<VarNode>();
+      entry = var ? access.space->find(var) : nullptr;
+    }
+    return entry && entry->kind == Space::Kind::Loop ? var : nullptr;
   }
 
   static auto is_same_constant(const Expr& a, const Expr& b) -> bool {
@@ -308,6 +343,7 @@ class Races {
   void report(const LoopFact& fact, const Access& w, const Access& other, int64_t a, int64_t b, const std::vector<int64_t>& element) {
     std::string at;
     for (int64_t v : element) { at += (at.empty() ? "" : ", ") + std::to_string(v); }
+    if (element.empty()) { at = "()"; }
     const std::string loop = fact.loop->var->name.str();
     Diagnostic d = error(Code::DataRace, w.origin).arg("kind", kind_name(*fact.loop)).arg("loop", loop)
                        .arg("element", fmt::format("{}[{}]", w.buffer->name.view(), at))
@@ -342,6 +378,7 @@ class Races {
 
   Subject& subject_;
   const Facts& facts_;
+  int64_t rewrite_steps_ = most_rewrite_steps;
   Numbers samples_;
   std::map<const VarNode*, size_t> uses_;
 };

@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -89,7 +90,7 @@ class Regions {
           auto min = evaluate(r->region[d].min, n);
           auto extent = evaluate(r->region[d].extent, n);
           if (!min || !extent) { return false; }
-          inside = inside && at[d] >= *min && at[d] < *min + *extent;
+          inside = inside && at[d] >= *min && at[d] < saturating_add(*min, *extent);
         }
         if (inside) { return false; }
       }
@@ -110,7 +111,7 @@ class Regions {
       auto begin = as_int(r.region[d].min);
       if (extent && begin) {
         auto range = space.interval(indices[d]);
-        if (range && range->min >= *begin && range->max < *begin + *extent) { continue; }
+        if (range && range->min >= *begin && range->max < saturating_add(*begin, *extent)) { continue; }
       }
       if (is_zero(r.region[d].min) && arith::deep_equal(r.region[d].extent, r.buffer->shape[d])) { continue; }
       if (!extent || subject_.questions <= 0) { return false; }

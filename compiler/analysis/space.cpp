@@ -244,6 +244,12 @@ auto Space::interval(const Expr& expr) const -> std::optional<Interval> { return
 
 namespace {
 
+/// The last value of a loop, below `min` where the loop is empty. None: it passes 64 bits.
+auto last_value(int64_t min, int64_t extent) -> std::optional<int64_t> {
+  int64_t last = 0;
+  return __builtin_add_overflow(min, std::max<int64_t>(extent, 0) - 1, &last) ? std::nullopt : std::optional(last);
+}
+
 /// One search: entries in order, each condition checked as soon as all its variables have values.
 class Search {
  public:
@@ -328,7 +334,8 @@ class Search {
       auto min = e.min ? evaluate(e.min, numbers_) : std::nullopt;
       auto extent = e.extent ? evaluate(e.extent, numbers_) : std::nullopt;
       int64_t value = *numbers_.find(e.var);
-      if (!min || !extent || value < *min || value >= *min + *extent) { return false; }
+      auto last = min && extent ? last_value(*min, *extent) : std::nullopt;
+      if (!last || value < *min || value > *last) { return false; }
       return step(at + 1);
     }
     if (e.kind == Space::Kind::Binding) {
@@ -344,7 +351,8 @@ class Search {
     }
     auto min = evaluate(e.min, numbers_);
     auto extent = evaluate(e.extent, numbers_);
-    if (!min || !extent) { stop_ = true; return false; }
+    auto end = min && extent ? last_value(*min, *extent) : std::nullopt;
+    if (!end) { stop_ = true; return false; }
     if (*extent <= 0) { return false; }
     auto attempt = [&](int64_t value) {
       numbers_.push(e.var, value);
@@ -352,7 +360,7 @@ class Search {
       numbers_.pop();
       return found;
     };
-    int64_t last = *min + *extent - 1;
+    const int64_t last = *end;
     if (!contains(relevant_, e.var)) { return attempt(*min); }
     if (attempt(last)) { return true; }
     if (stop_ || last == *min) { return false; }

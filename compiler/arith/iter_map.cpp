@@ -13,9 +13,18 @@
 #include "arith/state.h"
 #include "arith/walk.h"
 #include "ir/ops.h"
+#include "ir/wrapped.h"
 
 namespace loopsmith::arith {
 namespace {
+
+// A product that passes 64 bits is noted: no index counts so far.
+auto product_of_scales(int64_t a, int64_t b) -> int64_t {
+  int64_t out = 0;
+  if (__builtin_mul_overflow(a, b, &out)) { note_wrapped(DataType::int_(64), __int128{a} * b); }
+  return out;
+}
+auto normalized_product(const Expr& a, const Expr& b) -> Expr { return a.as<IntImm>() && b.as<IntImm>() ? mul(a, b) : multiply_normalized(a, b); }
 
 auto mark_of(Expr source, Expr extent) -> IterMark {
   return std::make_shared<IterMarkNode>(IterMarkNode{std::move(source), nullptr, {}, std::move(extent)});
@@ -189,7 +198,7 @@ class MapRewriter {
       int64_t scale = 1;
       Expr product = one(split.scale.dtype());
       each_factor(split.scale, [&](const Expr& f) {
-        if (const auto* imm = f.as<IntImm>()) { scale = wrap_mul(scale, imm->value); }
+        if (const auto* imm = f.as<IntImm>()) { scale = product_of_scales(scale, imm->value); }
         else { product = mul(product, f); ++symbols; }
       });
       if (scale != 1) { product = mul(product, constant_int(product.dtype(), scale)); }
@@ -509,7 +518,7 @@ class MapRewriter {
     auto [x, cx] = parts(a);
     auto [y, cy] = parts(b);
     int64_t gcd = gcd_of(cx, cy);
-    Expr scale = constant_int(b.dtype(), gcd == 0 ? 0 : std::abs(wrap_mul(cx / gcd, cy)));
+    Expr scale = constant_int(b.dtype(), gcd == 0 ? 0 : std::abs(product_of_scales(cx / gcd, cy)));
     if (analyzer_.can_prove_equal(x, y)) { return mul(x, scale); }
     if (analyzer_.can_prove(equal(floormod(x, y), zero(x.dtype())))) { return mul(x, scale); }
     if (analyzer_.can_prove(equal(floormod(y, x), zero(x.dtype())))) { return mul(y, scale); }
@@ -672,12 +681,12 @@ class MapRewriter {
       visited[at] = true;
       IterSplit rhs = sum.args[at];
       while (true) {
-        at = exact_scale(sum, visited, multiply_normalized(rhs.extent, rhs.scale), &rhs.source, end, first_unit);
+        at = exact_scale(sum, visited, normalized_product(rhs.extent, rhs.scale), &rhs.source, end, first_unit);
         if (at == -1) { break; }
         const IterSplit& lhs = sum.args[at];
-        if (!analyzer_.can_prove_equal(lhs.lower_factor, multiply_normalized(rhs.lower_factor, rhs.extent))) { break; }
+        if (!analyzer_.can_prove_equal(lhs.lower_factor, normalized_product(rhs.lower_factor, rhs.extent))) { break; }
         visited[at] = true;
-        rhs.extent = multiply_normalized(lhs.extent, rhs.extent);
+        rhs.extent = normalized_product(lhs.extent, rhs.extent);
       }
       reversed.push_back(std::move(rhs));
     }
@@ -728,7 +737,7 @@ class MapRewriter {
         if (!known) { return {}; }
         grouped.push_back(split_of(known->mark, floordiv(matched_scale, base_scale)));
         extra_base = add(extra_base, mul(known->offset, matched_scale));
-        expected = multiply_normalized(known->mark->extent, matched_scale);
+        expected = normalized_product(known->mark->extent, matched_scale);
         i += constraint->args.size();
       } else {
         visited[at] = true;
@@ -736,7 +745,7 @@ class MapRewriter {
         arg.scale = analyzer_.simplify(floordiv(arg.scale, base_scale));
         flat.push_back(arg);
         grouped.push_back(arg);
-        expected = multiply_normalized(sum.args[at].extent, matched_scale);
+        expected = normalized_product(sum.args[at].extent, matched_scale);
         ++i;
       }
     }

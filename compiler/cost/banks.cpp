@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/saturate.h"
 
 namespace loopsmith::cost {
 namespace {
@@ -174,7 +175,7 @@ class Walker {
       if (is_together) { width = bytes * lane->extent; } else { others.push_back(lane); }
     }
     int64_t threads = 1;
-    for (int64_t extent : extents_) { threads *= extent; }
+    for (int64_t extent : extents_) { threads = saturating_mul(threads, extent); }
     if (threads <= 0 || threads > most_threads) { use.is_known = false; return; }
     // Iterations that shift all threads by whole words have the same conflicts.
     Expr moved = analyzer_.simplify(sub(offset, substitute(offset, first)));
@@ -232,7 +233,7 @@ class Walker {
       }
       if (!is_active) { continue; }
       auto element = evaluate_integer(offset, values);
-      if (!element || *element < 0) { use.is_known = false; return false; }
+      if (!element || *element < 0 || *element > (int64_t{1} << 56)) { use.is_known = false; return false; }
       for (int64_t word = *element * bytes / bank_bytes; word <= (*element * bytes + width - 1) / bank_bytes; ++word) {
         auto& bank = words[static_cast<size_t>(word % banks)];
         bank.insert(word);

@@ -140,7 +140,7 @@ auto other_factors(const IRModule& program, const Schedule& scheduled, size_t in
   std::vector<int64_t> candidates = {here};
   if (*extent % fixed == 0) {
     const int64_t room = *extent / fixed;
-    for (int64_t factor = 1; factor * factor <= room; ++factor) {
+    for (int64_t factor = 1; factor < (int64_t{1} << 20) && factor * factor <= room; ++factor) {
       if (room % factor != 0) { continue; }
       for (int64_t one : {factor, room / factor}) {
         if (std::find(candidates.begin(), candidates.end(), one) == candidates.end()) { candidates.push_back(one); }

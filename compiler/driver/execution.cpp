@@ -286,7 +286,12 @@ class CallMaker {
 
 }  // namespace
 
-auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> { return CallMaker(selection, arguments).make(); }
+auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> {
+  if (!selection.before->find(selection.function)) {
+    return error(Code::NoProgram).arg("file", selection.program.view()).remedy("a program is a function with `@T.prim_func`, or a class with `@I.ir_module` that has some");
+  }
+  return CallMaker(selection, arguments).make();
+}
 
 auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument> {
   std::vector<interp::Argument> out;

@@ -5,6 +5,7 @@
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -34,10 +35,9 @@ auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value
   Expr elements;
   // Rewrites of shapes leave strides behind: only those that belong to the shape count.
   if (!buffer->strides.empty() && !buffer->shape.empty()) {
-    elements = mul(buffer->strides[0], buffer->shape[0]);
+    elements = product_of(Array<Expr>{buffer->strides[0], buffer->shape[0]});
   } else {
-    elements = int_imm(1);
-    for (const Expr& s : buffer->shape) { elements = mul(elements, s); }
+    elements = product_of(buffer->shape);
   }
   Expr elem_offset = buffer->elem_offset ? buffer->elem_offset : int_imm(0);
   Expr given_offset = b.given[3] ? to_expr(e, b.values[3]) : int_imm(0);
@@ -130,13 +130,15 @@ auto offset_of(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const Buffer& buffer = self.as<BufferObject>()->buffer;
   std::vector<Expr> indices;
   if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
+  const bool is_wide = needs_wide_index(*buffer);
+  auto sized = [&](const Expr& x) { return is_wide ? widened(x) : x; };
   Expr offset;
   for (size_t i = 0; i < indices.size(); ++i) {
     if (buffer->strides.size() == indices.size()) {
-      Expr term = mul(indices[i], buffer->strides[i]);
+      Expr term = mul(sized(indices[i]), sized(buffer->strides[i]));
       offset = offset ? add(offset, term) : term;
     } else {
-      offset = offset ? add(mul(offset, buffer->shape[i]), indices[i]) : indices[i];
+      offset = offset ? add(mul(offset, sized(buffer->shape[i])), sized(indices[i])) : sized(indices[i]);
     }
   }
   if (!offset) { offset = int_imm(0); }

@@ -24,6 +24,21 @@ namespace {
 // The deepest nesting of statements and expressions that the interpreter accepts.
 constexpr int max_depth = 2000;
 
+// The variables in the shape, strides and offset of a buffer.
+auto layout_variables(const BufferNode& buffer) -> std::vector<const VarNode*> {
+  std::vector<const VarNode*> out;
+  auto add = [&](const Expr& e) {
+    post_order(e, [&](const Expr& part) {
+      const auto* v = part.as<VarNode>();
+      if (v && std::find(out.begin(), out.end(), v) == out.end()) { out.push_back(v); }
+    });
+  };
+  for (const Expr& e : buffer.shape) { add(e); }
+  for (const Expr& e : buffer.strides) { add(e); }
+  if (buffer.elem_offset) { add(buffer.elem_offset); }
+  return out;
+}
+
 }  // namespace
 
 auto Compiler::slot(const VarNode* v) -> uint32_t {
@@ -39,7 +54,34 @@ auto Compiler::binding(const BufferNode* b) -> uint32_t {
 auto Compiler::implicit_of(const VarNode* data) -> std::vector<BindBuffer> {
   std::vector<BindBuffer> out;
   auto found = implicit_.find(data);
-  if (found != implicit_.end()) { for (const Buffer& b : found->second) { out.push_back(bind_buffer(b)); } }
+  if (found == implicit_.end()) { return out; }
+  for (const Buffer& b : found->second) {
+    std::vector<const VarNode*> vars = layout_variables(*b);
+    if (std::all_of(vars.begin(), vars.end(), [&](const VarNode* v) { return is_defined(v); })) { out.push_back(bind_buffer(b)); }
+  }
+  return out;
+}
+
+auto Compiler::views_of(const VarNode* var) -> std::vector<BindBuffer> {
+  std::vector<BindBuffer> out;
+  auto found = views_by_variable_.find(var);
+  if (found == views_by_variable_.end()) { return out; }
+  for (const Buffer& b : found->second) {
+    std::vector<const VarNode*> vars = layout_variables(*b);
+    if (slots_.contains(b->data.get()) && std::all_of(vars.begin(), vars.end(), [&](const VarNode* v) { return is_defined(v); })) { out.push_back(bind_buffer(b)); }
+  }
+  return out;
+}
+
+auto Compiler::scope_of(const VarNode* var, const Stmt& body) -> const Statement* {
+  std::vector<BindBuffer> views = views_of(var);
+  const Statement* out = statement(body);
+  for (BindBuffer& view : views) {
+    auto* declare = make_stmt<DeclareStatement>();
+    declare->bind = std::move(view);
+    declare->body = out;
+    out = declare;
+  }
   return out;
 }
 auto Compiler::unsupported(Origin where, const std::string& what) -> Code {
@@ -56,7 +98,7 @@ void Compiler::count(const Expr& e) {
   if (const auto* load = e.as<BufferLoad>()) { piece.bytes_read += load->buffer->dtype.element_bytes(); }
 }
 
-// Buffers without a declaration are bound at the place of their memory.
+// Buffers without a declaration are bound at the place of their memory, and again where a variable of their layout gets a value.
 void Compiler::find_implicit(const PrimFuncNode& func) {
   struct Uses : Visitor {
     using Visitor::on;
@@ -67,11 +109,17 @@ void Compiler::find_implicit(const PrimFuncNode& func) {
     void visit_buffer(const Buffer& b) override { declared.insert(b.get()); Visitor::visit_buffer(b); }
     void on(const BufferLoad& n) override { use(n.buffer); Visitor::on(n); }
     void on(const BufferStore& n) override { use(n.buffer); Visitor::on(n); }
+    void on(const Block& n) override {
+      for (const MatchBufferRegion& m : n.match_buffers) { use(m.source.buffer); }
+      Visitor::on(n);
+    }
   } uses;
   for (const auto& [param, buffer] : func.buffer_map) { uses.declared.insert(buffer.get()); }
   uses.visit(func.body);
   for (const Buffer& b : uses.used) {
-    if (!uses.declared.contains(b.get())) { implicit_[b->data.get()].push_back(b); }
+    if (uses.declared.contains(b.get())) { continue; }
+    implicit_[b->data.get()].push_back(b);
+    for (const VarNode* v : layout_variables(*b)) { views_by_variable_[v].push_back(b); }
   }
 }
 
@@ -617,12 +665,17 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
     if (buffer->shape.size() > 1) { row_of_[buffer->data.get()] = is_strided(buffer) ? buffer->strides[buffer->strides.size() - 2] : buffer->shape.back(); }
     out->allocations.push_back(std::move(a));
   }
+  for (const IterVar& iter : b.iter_vars) {
+    for (BindBuffer& view : views_of(iter.var.get())) { out->views.push_back(std::move(view)); }
+  }
   for (const MatchBufferRegion& m : b.match_buffers) {
     MatchRegion match;
     match.target = binding(m.buffer.get());
     match.source = binding(m.source.buffer.get());
     match.buffer = m.buffer.get();
     match.memory = slot(m.buffer->data.get());
+    match.origin = m.source.origin;
+    match.bind = implicit_of(m.buffer->data.get());
     for (const Range& r : m.source.region) {
       match.mins.push_back(int_expr(r.min));
       match.extents.push_back(int_expr(r.extent));
@@ -718,10 +771,10 @@ auto Compiler::loop(const For& n) -> const Statement* {
     auto* let = make_stmt<LetStatement>();
     let->slot = slot(n.thread->var.get());
     let->value = {make_int<VarRef<IntExpr, false>>(out->slot), nullptr, n.var->dtype};
-    let->body = statement(n.body);
+    let->body = scope_of(n.var.get(), n.body);
     out->body = let;
   } else {
-    out->body = statement(n.body);
+    out->body = scope_of(n.var.get(), n.body);
   }
   return out;
 }
@@ -743,7 +796,7 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
     out->slot = slot(var.get());
     out->dimension = static_cast<size_t>(known - dimensions_.begin());
     thread_dimensions_[var.get()] = out->dimension;
-    out->body = statement(body);
+    out->body = scope_of(var.get(), body);
     return out;
   }
   auto* out = make_stmt<KernelStatement>();
@@ -776,7 +829,7 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   index->slot = slot(var.get());
   index->dimension = static_cast<size_t>(std::find(dimensions_.begin(), dimensions_.end(), tag) - dimensions_.begin());
   thread_dimensions_[var.get()] = index->dimension;
-  index->body = statement(body);
+  index->body = scope_of(var.get(), body);
   in_kernel_ = false;
   out->body = index;
   return out;
@@ -926,7 +979,8 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     return nullptr;
   }
   // A recursive function is compiled once; each call has its own variables.
-  auto calling = std::find(calling_.begin(), calling_.end(), name);
+  // Compiling the arguments may change the list of calls around.
+  const bool is_recursive = std::find(calling_.begin(), calling_.end(), name) != calling_.end();
   auto* out = make_stmt<CallStatement>();
   out->origin = n.origin;
   for (size_t i = 0; i < func->params.size(); ++i) {
@@ -958,7 +1012,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
   }
   for (const Var& param : func->params) { for (BindBuffer& b : implicit_of(param.get())) { out->bind.push_back(std::move(b)); } }
-  if (calling != calling_.end()) {
+  if (is_recursive) {
     out->recurs = true;
     out->returns_ints = func->ret_type.is_integral();
     out->returns_reals = func->ret_type.is_real();
@@ -1052,7 +1106,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       out->lanes = n.var->dtype.lanes;
       out->slot = slot(n.var.get());
       define(n.var.get());
-      out->body = statement(n.body);
+      out->body = scope_of(n.var.get(), n.body);
       return out;
     }
     case NodeKind::AttrStmt: {
@@ -1072,7 +1126,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
           out->counter = static_cast<uint32_t>(loops.size());
           loops.push_back({0, {}, iter->var->name, loop_});
           ScopedValue inside(loop_, static_cast<int>(out->counter));
-          out->body = statement(n.body);
+          out->body = scope_of(iter->var.get(), n.body);
           return out;
         }
       }

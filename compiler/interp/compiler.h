@@ -57,9 +57,14 @@ class Compiler {
   auto number(const Expr& e, Origin where) -> Code;
   auto int_expr(const Expr& e) -> const IntExpr*;
   auto bind_buffer(const Buffer& buffer) -> BindBuffer;
+  /// The buffers in this memory that no statement declares, as far as the variables of their layouts have values.
   auto implicit_of(const VarNode* data) -> std::vector<BindBuffer>;
 
  private:
+  // The buffers without a declaration whose shape, strides or offset use the variable.
+  auto views_of(const VarNode* var) -> std::vector<BindBuffer>;
+  // The body of a statement that gives the variable a value.
+  auto scope_of(const VarNode* var, const Stmt& body) -> const Statement*;
   template <class T, class... Args>
   auto make_int(Args&&... args) -> T* {
     auto made = std::make_unique<T>(std::forward<Args>(args)...);
@@ -170,7 +175,8 @@ class Compiler {
   struct Returns { bool ints = false, reals = false; } returns_;   // the return types of the function being compiled
   std::unordered_map<const VarNode*, uint32_t> slots_;
   std::unordered_map<const BufferNode*, uint32_t> bindings_;
-  std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;
+  std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;             // by memory
+  std::unordered_map<const VarNode*, std::vector<Buffer>> views_by_variable_;    // the same buffers by the variables of their layouts
   std::unordered_map<const VarNode*, Expr> row_of_;   // the row stride, in elements, of the buffer in this memory
   std::unordered_set<const VarNode*> defined_;
   std::deque<std::unique_ptr<IntExpr>> ints_;

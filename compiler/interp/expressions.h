@@ -266,9 +266,11 @@ struct Fold {
   void step(size_t axis, std::vector<Slot>& next, Frame& f) const {
     if (axis < axes.size()) {
       int64_t begin = axes[axis].min->eval(f);
-      int64_t end = begin + axes[axis].extent->eval(f);
-      for (int64_t i = begin; i < end && !f.failed; ++i) {
-        f.slots[axes[axis].slot].i = i;
+      int64_t count = axes[axis].extent->eval(f);
+      for (int64_t i = 0; i < count && !f.failed; ++i) {
+        f.slots[axes[axis].slot].i = static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i));
+        // Axes inside may be empty: these iterations count as well.
+        if (axis + 1 < axes.size() && ++f.steps >= f.next_check) { f.check_limits(); }
         step(axis + 1, next, f);
       }
       return;

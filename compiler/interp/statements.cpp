@@ -60,13 +60,17 @@ void BlockInstance::run(Frame& f) const {
     a->run(f);
     if (f.failed) { return; }
   }
-  for (const MatchRegion& m : matches) { m.run(f); }
+  for (const BindBuffer& view : views) { view.run(f); }
+  for (const MatchRegion& m : matches) {
+    m.run(f);
+    if (f.failed) { return; }
+  }
   for (const DeclaredRegion& region : declared) {
     for (size_t d = 0; d < region.mins.size(); ++d) {
       f.lane = 0;
       int64_t begin = value_of(*region.mins[d], f);
       f.regions[region.first + 2 * d] = begin;
-      f.regions[region.first + 2 * d + 1] = begin + value_of(*region.extents[d], f);
+      f.regions[region.first + 2 * d + 1] = end_of(begin, value_of(*region.extents[d], f));
     }
   }
   uint32_t around = f.position;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "interp/access.h"
+#include "support/saturate.h"
 
 namespace loopsmith::interp {
 
@@ -45,6 +47,11 @@ struct FlowStatement final : Statement {
   explicit FlowStatement(Flow x) : flow(x) {}
   void run(Frame& f) const override { f.flow = flow; }
 };
+/// The end of a range; the last number of 64 bits where it passes them, which no loop reaches.
+inline auto end_of(int64_t begin, int64_t count) -> int64_t {
+  int64_t end = 0;
+  return __builtin_add_overflow(begin, count, &end) ? std::numeric_limits<int64_t>::max() : end;
+}
 struct Loop final : Statement {
   Name name;
   uint32_t slot = 0;
@@ -56,9 +63,10 @@ struct Loop final : Statement {
   void run(Frame& f) const override {
     f.lane = 0;
     int64_t begin = value_of(*min, f);
-    int64_t end = begin + value_of(*extent, f);
+    const int64_t count = std::max<int64_t>(0, value_of(*extent, f));
+    const int64_t end = end_of(begin, count);
     f.loops.push_back({name, slot});
-    f.iterations[counter] += std::max<int64_t>(0, end - begin);
+    f.iterations[counter] = saturating_add(f.iterations[counter], count);
     bool watched = any_order && f.watch;
     uint32_t around = f.position;
     uint64_t instance = watched ? f.watch->fresh_instance() : 0;
@@ -160,18 +168,24 @@ struct BindBuffer {
     b.extents.resize(shape.size());
     b.strides.resize(shape.size());
     for (size_t d = 0; d < shape.size(); ++d) { b.extents[d] = shape[d]->eval(f); }
+    bool is_too_large = false;
     if (!strides.empty()) {
       for (size_t d = 0; d < shape.size(); ++d) { b.strides[d] = strides[d]->eval(f); }
     } else {
       int64_t stride = 1;
       for (size_t d = shape.size(); d-- > 0;) {
         b.strides[d] = stride;
-        stride *= b.extents[d];
+        if (__builtin_mul_overflow(stride, b.extents[d], &stride)) { is_too_large = true; }
       }
     }
     b.offset = offset ? offset->eval(f) : 0;
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
     b.count = b.memory ? (b.memory->bytes - b.start) / bytes : 0;
+    if (is_too_large) {
+      // No memory holds such a buffer: all its accesses are out of bounds.
+      std::fill(b.strides.begin(), b.strides.end(), 0);
+      b.count = 0;
+    }
   }
 };
 
@@ -229,10 +243,15 @@ struct MatchRegion {
   // Variables that the view's shape, strides and offset define.
   std::vector<std::pair<uint32_t, size_t>> shape_vars, stride_vars;
   std::optional<uint32_t> offset_var;
+  std::vector<BindBuffer> bind;                            // buffers without a declaration in the view's memory
   Origin origin;
   void run(Frame& f) const {
     f.lane = 0;
     const Binding from = f.bindings[source];
+    if (from.strides.size() != mins.size()) {
+      f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "a view of a buffer that is not declared before it"));
+      return;
+    }
     Binding& to = f.bindings[target];
     to.memory = from.memory;
     f.pointers[memory] = {from.memory, from.start};
@@ -254,6 +273,7 @@ struct MatchRegion {
     for (auto [slot, d] : shape_vars) { f.slots[slot].i = to.extents[d]; }
     for (auto [slot, d] : stride_vars) { f.slots[slot].i = to.strides[d]; }
     if (offset_var) { f.slots[*offset_var].i = to.offset; }
+    for (const BindBuffer& b : bind) { b.run(f); }
   }
 };
 
@@ -270,6 +290,7 @@ struct BlockInstance final : Statement {
   std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and their first values
   const IntExpr* predicate = nullptr;                        // null: true
   std::vector<std::unique_ptr<AllocateMemory>> allocations;
+  std::vector<BindBuffer> views;                             // buffers without a declaration that use iter vars
   std::vector<MatchRegion> matches;
   std::vector<DeclaredRegion> declared;                      // the declared regions, for checks of accesses
   std::vector<const void*> reduced;                          // loops over threads that it reduces across

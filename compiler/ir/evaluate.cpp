@@ -2,7 +2,6 @@
 #include "ir/evaluate.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace loopsmith {
 
@@ -19,7 +18,7 @@ auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<i
     auto b = a ? evaluate_integer(n.b, values) : std::nullopt;
     // Larger operands give no value, so that nothing overflows.
     constexpr int64_t most = int64_t{1} << 30;
-    if (!a || !b || std::abs(*a) > most || std::abs(*b) > most) { return {}; }
+    if (!a || !b || *a > most || *a < -most || *b > most || *b < -most) { return {}; }
     return f(*a, *b);
   };
   auto floor_div = [](int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); };

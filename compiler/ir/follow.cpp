@@ -48,8 +48,8 @@ auto Follower::step(const Stmt& stmt) -> bool {
       Loop around = enter_loop();
       size_t at = values.size();
       values.emplace_back(n.var.get(), 0);
-      for (int64_t i = *min; i < *min + *extent; ++i) {
-        values[at].second = i;
+      for (int64_t i = 0; i < *extent; ++i) {
+        if (__builtin_add_overflow(*min, i, &values[at].second)) { return false; }
         if (--steps_left < 0 || !follow(n.body)) { return false; }
         if (!goes_on()) { break; }
       }

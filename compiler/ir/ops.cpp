@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/reals.h"
+#include "ir/wrapped.h"
 
 namespace loopsmith {
 namespace {
@@ -37,10 +38,12 @@ auto floor_mod(int64_t a, int64_t b) -> int64_t {
   int64_t r = a % b;
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
-// Wrapping arithmetic without undefined behaviour.
-auto wadd(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-auto wsub(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-auto wmul(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+// The result of an operation on constants, wrapped at its width.
+auto folded(DataType t, __int128 exact, Origin origin) -> Expr {
+  auto low = static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(exact)));
+  if (t.is_int() && t.bits == 64 && low != exact) { note_wrapped(t, exact); }
+  return int_imm(low, t, origin);
+}
 auto divides_safely(int64_t a, int64_t b) -> bool { return b != 0 && !(b == -1 && a == std::numeric_limits<int64_t>::min()); }
 
 
@@ -77,7 +80,11 @@ auto compare(Expr a, Expr b, Origin origin, bool (*on_ints)(int64_t, int64_t), b
 
 }  // namespace
 
-auto int_imm(int64_t value, DataType dtype, Origin origin) -> Expr { return make<IntImm>(dtype, wrap(dtype, value), origin); }
+auto int_imm(int64_t value, DataType dtype, Origin origin) -> Expr {
+  const int64_t kept = wrap(dtype, value);
+  if (kept != value && dtype.is_int() && dtype.bits == 32) { note_wrapped(dtype, value); }
+  return make<IntImm>(dtype, kept, origin);
+}
 auto float_imm(double value, DataType dtype, Origin origin) -> Expr { return make<FloatImm>(dtype, value, origin); }
 auto bool_imm(bool value, Origin origin) -> Expr { return make<IntImm>(DataType::bool_(), value ? 1 : 0, origin); }
 auto constant(DataType dtype, double value, Origin origin) -> Expr {
@@ -196,7 +203,7 @@ auto add(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
   DataType t = a.dtype();
-  if (ia && ib) { return int_imm(wadd(ia->value, ib->value), t, origin); }
+  if (ia && ib) { return folded(t, __int128{ia->value} + ib->value, origin); }
   if (is_int_value(ia, 0)) { return b; }
   if (is_int_value(ib, 0)) { return a; }
   if (fa && fb) { return float_imm(round_real(t, fa->value + fb->value), t, origin); }
@@ -208,7 +215,7 @@ auto sub(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
   DataType t = a.dtype();
-  if (ia && ib) { return int_imm(wsub(ia->value, ib->value), t, origin); }
+  if (ia && ib) { return folded(t, __int128{ia->value} - ib->value, origin); }
   if (is_int_value(ib, 0)) { return a; }
   if (fa && fb) { return float_imm(round_real(t, fa->value - fb->value), t, origin); }
   if (is_float_value(fb, 0)) { return a; }
@@ -218,7 +225,7 @@ auto mul(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
   DataType t = a.dtype();
-  if (ia && ib) { return int_imm(wmul(ia->value, ib->value), t, origin); }
+  if (ia && ib) { return folded(t, __int128{ia->value} * ib->value, origin); }
   if (is_int_value(ia, 1)) { return b; }
   if (is_int_value(ia, 0)) { return a; }
   if (is_int_value(ib, 1)) { return a; }

@@ -2,6 +2,7 @@
 #include "ir/plain.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "ir/calls.h"
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "ir/visitor.h"
 
 namespace loopsmith {
@@ -238,8 +240,12 @@ class PlainAccesses : public Mutator {
     auto known = memory_.find(data);
     Expr count = int_imm(int64_t{1} << 40, DataType::int_(64));
     if (known != memory_.end() && known->second.dtype.element() == element) {
-      count = int_imm(known->second.dtype.lanes);
-      for (const Expr& e : known->second.shape) { count = mul(count, cast(DataType::int_(32), e)); }
+      std::vector<Expr> extents{int_imm(known->second.dtype.lanes)};
+      for (const Expr& e : known->second.shape) { extents.push_back(as_int(e) ? e : cast(DataType::int_(32), e)); }
+      auto elements = known_product(Array<Expr>(extents));
+      const bool is_narrow = elements && *elements <= std::numeric_limits<int32_t>::max();
+      if (is_narrow) { for (Expr& e : extents) { e = cast(DataType::int_(32), e); } }
+      if (elements) { count = product_of(Array<Expr>(std::move(extents))); }
     }
     BufferNode fields;
     fields.name = data->name;

@@ -3,6 +3,7 @@
 #include "codegen/interface.h"
 #include "ir/reals.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -21,7 +22,7 @@ constexpr uint64_t huge_page = 2U << 20U;
 
 auto element_count(const std::vector<int64_t>& shape) -> int64_t {
   int64_t out = 1;
-  for (int64_t dim : shape) { out *= dim; }
+  for (int64_t dim : shape) { out = saturating_mul(out, dim); }
   return out;
 }
 

@@ -93,8 +93,10 @@ class Pool {
     // loops inside efficient.
     grain_ = std::max<int64_t>(1, extent / (int64_t(threads) * 16));
     for (int i = 0; i < threads; ++i) {
-      slots_[i].end = begin + extent * (i + 1) / threads;
-      slots_[i].next.store(begin + extent * i / threads, std::memory_order_relaxed);
+      // `extent * i / threads`, without a product that could pass 64 bits.
+      auto first = [&](int64_t part) { return begin + extent / threads * part + extent % threads * part / threads; };
+      slots_[i].end = first(i + 1);
+      slots_[i].next.store(first(i), std::memory_order_relaxed);
     }
     // A single word holds the number of the job and the number of its threads, so a worker that wakes late for a job
     // without a part for it cannot confuse the two.

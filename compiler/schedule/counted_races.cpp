@@ -11,6 +11,7 @@
 #include "ir/ops.h"
 #include "schedule/facts/instance_walk.h"
 #include "support/cancel_scope.h"
+#include "support/saturate.h"
 
 namespace loopsmith::schedule {
 
@@ -134,8 +135,8 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
     if (!place.is_block()) { continue; }
     if (is_too_much(func, place)) { return {}; }
     int64_t count = 1;
-    for (const Place* at = func.parent(place); at; at = func.parent(*at)) { count *= at->is_loop() ? std::max<int64_t>(as_int(at->loop->extent).value_or(1), 1) : 1; }
-    instances += count;
+    for (const Place* at = func.parent(place); at; at = func.parent(*at)) { count = saturating_mul(count, at->is_loop() ? std::max<int64_t>(as_int(at->loop->extent).value_or(1), 1) : 1); }
+    instances = saturating_add(instances, count);
   }
   if (instances > most || !func.parent(loop)) { return {}; }
   Touches races;

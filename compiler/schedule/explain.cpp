@@ -122,7 +122,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
 
   std::vector<Access> out;
   Valuation values = fixed;
-  size_t order = 0;
+  size_t order = 0, iterations = 0;
   size_t most = most_each;
   auto visit = [&]() {
     if (out.size() >= 4 * most_instances) { return; }
@@ -171,10 +171,12 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
     auto min = evaluate_integer(here.min, values);
     auto extent = evaluate_integer(here.extent, values);
     if (!min || !extent) { return; }
-    for (int64_t i = *min; i < *min + *extent && order < most_instances; ++i) {
+    for (int64_t i = 0; i < *extent && order < most_instances && ++iterations <= 64 * most_instances; ++i) {
       if (around[depth] == &loop) { most = order + most_each; }
       if (order >= most) { break; }
-      values.emplace_back(here.var.get(), i);
+      int64_t value = 0;
+      if (__builtin_add_overflow(*min, i, &value)) { break; }
+      values.emplace_back(here.var.get(), value);
       run(depth + 1);
       values.pop_back();
     }

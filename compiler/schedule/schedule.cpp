@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/undefined.h"
 #include "ir/visitor.h"
+#include "ir/wrapped.h"
+#include "schedule/beyond_type.h"
 #include "schedule/index_map.h"
 #include "support/scoped_value.h"
 
@@ -300,6 +303,22 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
   return Value();
 }
 
+namespace {
+
+// What a step made must not count, or compute an index, further than its type goes: the program would mean something else.
+auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatch& watch) -> Status {
+  if (outcome.func.empty()) { return ok(); }
+  if (watch.found()) {
+    return cx.error(Code::SizeBeyondType).arg("what", "a size or an index").arg("value", watch.found()->value).arg("dtype", watch.found()->dtype.str());
+  }
+  const FuncState* func = cx.state.func(outcome.func);
+  auto beyond = func ? find_beyond_type(*func, outcome.rewrite) : std::nullopt;
+  if (!beyond) { return ok(); }
+  return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
+}
+
+}  // namespace
+
 auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
@@ -315,13 +334,21 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
     if (kept.empty()) { kept = values; }
     values[i] = Value(std::move(known));
   }
+  WrapWatch watch;
   LOOPSMITH_TRY(outcome, primitive.run(cx, values));
+  LOOPSMITH_CHECK(require_sizes_fit(cx, outcome, watch));
   if (!kept.empty()) { values = std::move(kept); }
   // From here on nothing fails.
   bool changes = !outcome.func.empty();
   if (changes) {
+#ifdef LOOPSMITH_CHECKED
+    const PrimFunc before = state_.module()->find(outcome.func);
+#endif
     state_ = state_.after(outcome.func, outcome.rewrite);
 #ifdef LOOPSMITH_CHECKED
+    if (auto name = lost_definition(before, state_.module()->find(outcome.func))) {
+      return error(Code::Internal, call).arg("what", fmt::format("after {}: nothing defines `{}`", primitive.name, *name));
+    }
     if (auto difference = state_.verify_cached(outcome.func)) {
       return error(Code::Internal, call).arg("what", fmt::format("after {}: {}", primitive.name, *difference));
     }

@@ -6,6 +6,7 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/saturate.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -151,7 +152,7 @@ auto map_iters_to_unit(const Block& block, const PrimFunc& description) -> std::
     int64_t extent = as_int(iter.dom.extent).value_or(0);
     if (!is_zero(iter.dom.min)) { return {}; }
     fused[at] = fused[at] ? add(mul(fused[at], iter.dom.extent), var) : Expr(var);
-    extents[at] *= extent;
+    extents[at] = saturating_mul(extents[at], extent);
   }
   if (std::any_of(fused.begin(), fused.end(), [](const Expr& e) { return !e; })) { return {}; }
   out.leading = static_cast<int>(leading.size());

@@ -1,6 +1,8 @@
 // Linear forms and their ranges: see affine.h.
 #include "transform/affine.h"
 
+#include <limits>
+
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -12,6 +14,13 @@ auto same_atom(const Expr& a, const Expr& b) -> bool {
   if (a.same_as(b)) { return true; }
   if (a.as<VarNode>() || b.as<VarNode>()) { return false; }
   return arith::deep_equal(a, b);
+}
+
+// total += a * b, modulo 2^64; true where that wraps.
+auto wraps_adding(int64_t& total, int64_t a, int64_t b) -> bool {
+  int64_t product = 0;
+  bool wraps = __builtin_mul_overflow(a, b, &product);
+  return __builtin_add_overflow(total, product, &total) || wraps;
 }
 
 auto floor_div(int64_t a, int64_t b) -> int64_t {
@@ -119,12 +128,13 @@ class Ranges {
     auto high = divide(x.high, c);
     if (low && high) { return Interval{std::move(*low), std::move(*high)}; }
     Affine spread = difference(x.high, x.low);
-    if (!spread.is_constant() || spread.constant < 0) { return {}; }
+    if (!spread.is_constant() || spread.constant < 0 || spread.has_wrapped) { return {}; }
     Affine base;
     if (low) { base = *low; } else { base.add(floordiv(x.low.expr(dtype), constant_int(dtype, c)), 1); }
     Affine top = base;
     // floor((l + d) / c) <= floor(l / c) + ceil(d / c)
-    top.constant += (spread.constant + c - 1) / c;
+    const int64_t steps = spread.constant / c + (spread.constant % c > 0 ? 1 : 0);
+    top.has_wrapped = wraps_adding(top.constant, steps, 1) || top.has_wrapped;
     return Interval{std::move(base), std::move(top)};
   }
   auto remainder(const std::optional<Interval>& x, int64_t c, DataType dtype) -> std::optional<Interval> {
@@ -132,15 +142,15 @@ class Ranges {
     high.constant = c - 1;
     if (x) {
       Affine spread = difference(x->high, x->low);
-      bool whole = true;
+      bool whole = !spread.has_wrapped;
       for (const auto& term : x->low.terms) { whole = whole && term.coefficient % c == 0; }
       if (spread.is_constant() && spread.constant >= 0 && whole) {
         int64_t first = floor_mod(x->low.constant, c);
-        if (first + spread.constant < c) {
+        if (spread.constant < c - first) {
           low.constant = first;
           high.constant = first + spread.constant;
         }
-      } else if (spread.is_constant() && spread.constant == 0) {
+      } else if (spread.is_constant() && spread.constant == 0 && !spread.has_wrapped) {
         low = Affine();
         low.add(floormod(x->low.expr(dtype), constant_int(dtype, c)), 1);
         high = low;
@@ -172,7 +182,7 @@ class Ranges {
 };
 
 auto constant_end(const Affine& sum, const Domains& domains, bool upper, int depth) -> std::optional<int64_t> {
-  if (depth > 16) { return {}; }
+  if (depth > 16 || sum.has_wrapped) { return {}; }
   // Innermost variables are replaced first: their ends may cancel against outer variables.
   Affine rest = sum;
   for (size_t i = domains.order.size(); i-- > 0 && !rest.is_constant();) {
@@ -181,8 +191,10 @@ auto constant_end(const Affine& sum, const Domains& domains, bool upper, int dep
     if (c == 0) { continue; }
     const Interval& range = domains.of.at(var);
     const Affine& end = (c > 0) == upper ? range.high : range.low;
+    if (c == std::numeric_limits<int64_t>::min()) { return {}; }
     rest.add(Expr(Ref<ExprNode>(var)), -c);
     rest.add(end, c);
+    if (rest.has_wrapped) { return {}; }
   }
   int64_t total = rest.constant;
   for (const auto& term : rest.terms) {
@@ -190,20 +202,20 @@ auto constant_end(const Affine& sum, const Domains& domains, bool upper, int dep
     if (const auto* mod = term.atom.as<FloorMod>()) {
       auto c = as_int(mod->b);
       if (!c || *c <= 0) { return {}; }
-      if ((term.coefficient > 0) == upper) { total += term.coefficient * (*c - 1); }
+      if ((term.coefficient > 0) == upper && wraps_adding(total, term.coefficient, *c - 1)) { return {}; }
     } else if (const auto* div = term.atom.as<FloorDiv>()) {
       auto c = as_int(div->b);
       if (!c || *c <= 0) { return {}; }
       auto inner = constant_end(affine_of(div->a), domains, (term.coefficient > 0) == upper, depth + 1);
       if (!inner) { return {}; }
-      total += term.coefficient * floor_div(*inner, *c);
+      if (wraps_adding(total, term.coefficient, floor_div(*inner, *c))) { return {}; }
     } else if (const auto* quotient = term.atom.as<Div>(); quotient && quotient->dtype.is_int()) {
       // Towards 0: it never falls while the operand grows.
       auto c = as_int(quotient->b);
       if (!c || *c <= 0) { return {}; }
       auto inner = constant_end(affine_of(quotient->a), domains, (term.coefficient > 0) == upper, depth + 1);
       if (!inner) { return {}; }
-      total += term.coefficient * (*inner / *c);
+      if (wraps_adding(total, term.coefficient, *inner / *c)) { return {}; }
     } else {
       return {};
     }
@@ -223,7 +235,7 @@ void Affine::add(const Expr& atom, int64_t coefficient) {
   if (coefficient == 0) { return; }
   for (size_t i = 0; i < terms.size(); ++i) {
     if (!same_atom(terms[i].atom, atom)) { continue; }
-    terms[i].coefficient += coefficient;
+    has_wrapped = wraps_adding(terms[i].coefficient, coefficient, 1) || has_wrapped;
     if (terms[i].coefficient == 0) { terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i)); }
     return;
   }
@@ -233,8 +245,13 @@ void Affine::add(const Affine& other, int64_t factor) {
   // `other` may be `*this`.
   std::vector<Term> items = other.terms;
   int64_t c = other.constant;
-  for (const Term& t : items) { add(t.atom, t.coefficient * factor); }
-  constant += c * factor;
+  has_wrapped = has_wrapped || other.has_wrapped;
+  for (const Term& t : items) {
+    int64_t coefficient = 0;
+    has_wrapped = wraps_adding(coefficient, t.coefficient, factor) || has_wrapped;
+    add(t.atom, coefficient);
+  }
+  has_wrapped = wraps_adding(constant, c, factor) || has_wrapped;
 }
 auto Affine::expr(DataType dtype) const -> Expr {
   Expr out;
@@ -243,7 +260,7 @@ auto Affine::expr(DataType dtype) const -> Expr {
     out = out ? loopsmith::add(std::move(out), std::move(term)) : term;
   }
   if (!out) { return constant_int(dtype, constant); }
-  return constant < 0 ? sub(std::move(out), constant_int(dtype, -constant)) : loopsmith::add(std::move(out), constant_int(dtype, constant));
+  return constant < 0 && constant > std::numeric_limits<int64_t>::min() ? sub(std::move(out), constant_int(dtype, -constant)) : loopsmith::add(std::move(out), constant_int(dtype, constant));
 }
 
 auto affine_of(const Expr& e) -> Affine {
@@ -273,7 +290,7 @@ void Domains::push(const VarNode* var, const Expr& min, const Expr& extent) {
   range.low = affine_of(min);
   range.high = range.low;
   range.high.add(affine_of(extent));
-  range.high.constant -= 1;
+  range.high.has_wrapped = wraps_adding(range.high.constant, -1, 1) || range.high.has_wrapped;
   of[var] = std::move(range);
   order.push_back(var);
 }
@@ -283,9 +300,26 @@ void Domains::pop() {
 }
 
 auto interval_of(const Expr& expr, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> std::optional<Interval> {
-  return Ranges(domains, relaxed).of(expr);
+  auto out = Ranges(domains, relaxed).of(expr);
+  return out && !out->low.has_wrapped && !out->high.has_wrapped ? out : std::nullopt;
 }
 auto constant_min(const Affine& sum, const Domains& domains) -> std::optional<int64_t> { return constant_end(sum, domains, false, 0); }
 auto constant_max(const Affine& sum, const Domains& domains) -> std::optional<int64_t> { return constant_end(sum, domains, true, 0); }
+
+auto fits_type(const Affine& sum, DataType dtype, const Domains& domains) -> bool {
+  if (sum.has_wrapped || !dtype.is_int() || !dtype.is_scalar()) { return !sum.has_wrapped; }
+  const int64_t least = *as_int(min_value(dtype)), most = *as_int(max_value(dtype));
+  auto is_inside = [&](int64_t value) { return value >= least && value <= most; };
+  if (!is_inside(sum.constant)) { return false; }
+  Affine part;
+  for (const Affine::Term& term : sum.terms) {
+    if (!is_inside(term.coefficient)) { return false; }
+    part.add(term.atom, term.coefficient);
+    auto low = constant_min(part, domains), high = constant_max(part, domains);
+    if ((low && !is_inside(*low)) || (high && !is_inside(*high))) { return false; }
+  }
+  auto low = constant_min(sum, domains), high = constant_max(sum, domains);
+  return !(low && !is_inside(*low)) && !(high && !is_inside(*high));
+}
 
 }  // namespace loopsmith::transform

@@ -18,6 +18,8 @@ struct Affine {
   };
   std::vector<Term> terms;
   int64_t constant = 0;
+  /// A number passed 64 bits and was wrapped: the sum is right modulo 2^64, and its range is unknown.
+  bool has_wrapped = false;
 
   [[nodiscard]] auto is_constant() const -> bool { return terms.empty(); }
   [[nodiscard]] auto coefficient_of(const VarNode* var) const -> int64_t;
@@ -48,5 +50,8 @@ struct Domains {
 /// Constant ends of an affine sum when all variables run over their domains; none where an end is not constant.
 [[nodiscard]] auto constant_min(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
 [[nodiscard]] auto constant_max(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
+
+/// True unless a number of the sum, or a part of the sum as `expr` adds it up, is known to pass the type.
+[[nodiscard]] auto fits_type(const Affine& sum, DataType dtype, const Domains& domains) -> bool;
 
 }  // namespace loopsmith::transform

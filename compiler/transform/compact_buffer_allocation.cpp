@@ -1,6 +1,7 @@
 // Allocations as small as their use: see compact_buffer_allocation.h.
 #include "transform/compact_buffer_allocation.h"
 
+#include <limits>
 #include <unordered_set>
 
 #include "ir/ops.h"
@@ -269,6 +270,7 @@ auto compact(const PrimFunc& func) -> PrimFunc {
         Affine size = u.ranges[i]->high;
         size.add(u.ranges[i]->low, -1);
         extent = constant_max(size, around);
+        if (extent && *extent == std::numeric_limits<int64_t>::max()) { extent.reset(); }
         if (extent && !FAULT(compact_extent_short)) { ++*extent; }
       }
       auto old_extent = as_int(old);

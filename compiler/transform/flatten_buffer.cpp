@@ -1,10 +1,15 @@
 // One index for every access: see flatten_buffer.h.
 #include "transform/flatten_buffer.h"
 
+#include <optional>
+
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 #include "support/fault.h"
+#include "support/saturate.h"
 #include "transform/rows.h"
 
 namespace loopsmith::transform {
@@ -15,18 +20,13 @@ auto is_flat(const Buffer& buffer) -> bool {
          (!buffer->elem_offset || is_zero(buffer->elem_offset));
 }
 
-auto product(const Array<Expr>& extents) -> Expr {
-  Expr out;
-  for (const Expr& e : extents) { out = out ? mul(out, e) : e; }
-  return out ? out : int_imm(1);
-}
-
 class Flatten : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
 
   std::vector<Buffer> undeclared;   // used flat views without a declaration, in the order of first use
+  std::optional<Diagnostic> too_large;   // about the first buffer whose elements 63 bits do not count
 
   auto on(const BufferLoad& n) -> Expr override {
     Array<Expr> indices = mutate(n.indices);
@@ -59,12 +59,12 @@ class Flatten : public Mutator {
   auto on(const Allocate& n) -> Stmt override {
     Stmt body = with_views(n.data, mutate(n.body));
     if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
-    return make<Allocate>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.condition, std::move(body), n.annotations, n.origin);
+    return make<Allocate>(n.data, n.dtype, Array<Expr>{count(n.extents, n.origin, n.data->name)}, n.condition, std::move(body), n.annotations, n.origin);
   }
   auto on(const AllocateConst& n) -> Stmt override {
     Stmt body = with_views(n.data, mutate(n.body));
     if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
-    return make<AllocateConst>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.bytes, std::move(body), n.annotations, n.origin);
+    return make<AllocateConst>(n.data, n.dtype, Array<Expr>{count(n.extents, n.origin, n.data->name)}, n.bytes, std::move(body), n.annotations, n.origin);
   }
 
  private:
@@ -83,7 +83,9 @@ class Flatten : public Mutator {
     Buffer out = buffer;
     if (!is_flat(buffer)) {
       BufferNode fields = *buffer;
-      fields.shape = {product(allocated(buffer))};
+      Array<Expr> extents = allocated(buffer);
+      fields.shape = {count(extents, buffer->origin, buffer->name)};
+      if (is_wide(buffer)) { fields.shape = {widened(fields.shape[0])}; }
       fields.strides = {};
       fields.elem_offset = {};
       fields.axis_separators = {};
@@ -99,38 +101,54 @@ class Flatten : public Mutator {
     if (!known && out != buffer) { undeclared.push_back(out); }
     return out;
   }
+  auto count(const Array<Expr>& extents, Origin where, Name name) -> Expr {
+    if (known_product(extents)) { return product_of(extents); }
+    if (!too_large) {
+      too_large = error(Code::CannotEmit, where).arg("what", "the buffer `" + name.str() + "`").arg("target", "any target").arg("why", "64 bits do not count its elements");
+    }
+    return int_imm(1, DataType::int_(64));
+  }
   // True where the strides are those of rows without gaps.
   static auto is_contiguous(const Buffer& buffer) -> bool {
     int64_t step = 1;
     for (size_t d = buffer->shape.size(); d-- > 0;) {
       auto size = as_int(buffer->shape[d]), here = as_int(buffer->strides[d]);
       if (!size || !here || *here != step) { return false; }
-      step *= *size;
+      step = saturating_mul(step, *size);
     }
     return true;
   }
   static auto allocated(const Buffer& buffer) -> Array<Expr> {
     if (!is_strided(buffer)) { return buffer->shape; }
-    return {mul(buffer->shape[0], buffer->strides[0])};
+    return {buffer->shape[0], buffer->strides[0]};
   }
-  static auto offset(const Buffer& buffer, const Array<Expr>& written, Origin origin) -> Expr {
+  auto is_wide(const Buffer& buffer) -> bool {
+    auto [found, fresh] = wide_.emplace(buffer.get(), false);
+    if (fresh) { found->second = needs_wide_index(*buffer); }
+    return found->second;
+  }
+  auto offset(const Buffer& buffer, const Array<Expr>& written, Origin origin) -> Expr {
+    const bool wide = is_wide(buffer);
+    auto sized = [&](const Expr& e) { return wide ? widened(e) : e; };
     Expr out;
     const Array<Expr> indices = is_strided(buffer) && !is_contiguous(buffer) ? spread_over_rows(buffer->shape, written) : written;
     for (size_t i = 0; i < indices.size(); ++i) {
+      Expr index = sized(indices[i]);
       if (is_strided(buffer)) {
-        Expr term = mul(indices[i], buffer->strides[i], origin);
+        Expr term = mul(std::move(index), sized(buffer->strides[i]), origin);
         out = out ? add(std::move(out), std::move(term), origin) : term;
       } else {
-        const Expr& stride = buffer->shape[FAULT(flatten_wrong_stride) ? 0 : i];
-        out = out ? add(mul(std::move(out), stride, origin), indices[i], origin) : indices[i];
+        Expr stride = sized(buffer->shape[FAULT(flatten_wrong_stride) ? 0 : i]);
+        out = out ? add(mul(std::move(out), std::move(stride), origin), std::move(index), origin) : index;
       }
     }
-    if (!out) { out = int_imm(0); }
-    if (buffer->elem_offset && !is_zero(buffer->elem_offset)) { out = add(std::move(out), buffer->elem_offset, origin); }
+    if (!out) { out = sized(int_imm(0)); }
+    if (buffer->elem_offset && !is_zero(buffer->elem_offset)) { out = add(std::move(out), sized(buffer->elem_offset), origin); }
     return out;
   }
 
   std::unordered_map<const BufferNode*, Buffer> views_;
+  std::unordered_map<const BufferNode*, bool> wide_;   // buffers whose flat indices pass int32
 };
 
 }  // namespace
@@ -139,6 +157,7 @@ auto flatten_buffer(const IRModule& module, const LowerContext&) -> Result<IRMod
   return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
     Flatten flatten;
     Stmt body = flatten.mutate(func->body);
+    if (flatten.too_large) { return std::move(*flatten.too_large).arg("function", called("main", func)); }
     for (size_t i = flatten.undeclared.size(); i-- > 0;) {
       body = make<DeclBuffer>(flatten.undeclared[i], std::move(body), flatten.undeclared[i]->origin);
     }

@@ -1,11 +1,13 @@
 // Two places for a buffer of a loop: see inject_double_buffer.h.
 #include "transform/inject_double_buffer.h"
 
+#include <limits>
 #include <set>
 #include <vector>
 
 #include "ir/jumps.h"
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
 
@@ -95,9 +97,10 @@ class Inject : public Mutator {
     const VarNode* data = allocate ? allocate->data.get() : nullptr;
     if (!subject || subject->as<VarNode>() != data || declared->buffer->data.get() != data || declared->buffer->shape.size() != 1) { return {}; }
     if (!is_one(allocate->condition)) { return {}; }
-    Expr size = int_imm(1);
-    for (const Expr& extent : allocate->extents) { size = mul(std::move(size), extent); }
-    if (!as_int(size)) { return {}; }
+    Expr size = product_of(allocate->extents);
+    // Indices into twice the size must fit int32.
+    auto elements = as_int(size);
+    if (!elements || *elements > std::numeric_limits<int32_t>::max() / 2) { return {}; }
 
     Touches producer, consumer;
     producer.visit(attr->body);
@@ -110,7 +113,7 @@ class Inject : public Mutator {
     if (!is_early) { return {}; }
 
     BufferNode fields = *declared->buffer;
-    fields.shape = {mul(size, int_imm(2))};
+    fields.shape = {mul(size, constant_int(size.dtype(), 2))};
     Buffer fresh = make_buffer(std::move(fields));
     const DataType t = loop.var->dtype;
     auto number = [&](int64_t value) { return constant_int(t, value); };
@@ -127,7 +130,7 @@ class Inject : public Mutator {
     for (const Stmt& s : rest) { body.push_back(at(s, loop.var)); }
     Stmt turned = make<For>(loop.var, loop.min, loop.extent, loop.for_kind, seq(std::move(body), loop.origin), loop.thread, loop.annotations, loop.origin, loop.id);
     Stmt inside = make<DeclBuffer>(fresh, seq({std::move(first), std::move(turned)}, loop.origin), declared->origin);
-    return make<Allocate>(allocate->data, allocate->dtype, Array<Expr>{mul(size, int_imm(2))}, allocate->condition, std::move(inside), allocate->annotations, allocate->origin);
+    return make<Allocate>(allocate->data, allocate->dtype, Array<Expr>{mul(size, constant_int(size.dtype(), 2))}, allocate->condition, std::move(inside), allocate->annotations, allocate->origin);
   }
 };
 

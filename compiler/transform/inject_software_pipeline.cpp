@@ -336,7 +336,7 @@ class Inject : public Mutator {
     std::vector<Stmt> all;
     auto extent = as_int(loop.extent);
     // Time steps are [0, extent + last): the first `last` of them fill the pipeline, the last ones empty it.
-    const int64_t filling = extent ? std::min(*extent + last, last) : last;
+    const int64_t filling = extent && *extent < 0 ? *extent + last : last;
     for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, false)); }
     if (!extent || *extent > last) {
       Var var = loopsmith::var(loop.var->name, t, loop.var->origin);
@@ -346,7 +346,7 @@ class Inject : public Mutator {
     }
     for (int64_t i = 0; i < last && !(FAULT(pipeline_not_emptied) && i + 1 == last); ++i) {
       // In short loops the pipeline begins to empty while it fills.
-      if (extent && *extent + i < last) { continue; }
+      if (extent && *extent < last - i) { continue; }
       Stmt step = at(loop.extent, i, false);
       if (!extent && !is_no_op(step)) {
         step = make<IfThenElse>(greater_equal(add(loop.extent, constant_int(t, i)), constant_int(t, last)), std::move(step), Stmt(), loop.origin);

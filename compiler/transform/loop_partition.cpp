@@ -129,9 +129,9 @@ class Partition : public Mutator {
     Affine d;
     switch (f.condition.kind()) {
       case NodeKind::LT: d = a->high; d.add(b->low, -1); break;
-      case NodeKind::LE: d = a->high; d.add(b->low, -1); d.constant -= 1; break;
+      case NodeKind::LE: d = a->high; d.add(b->low, -1); d.has_wrapped = __builtin_sub_overflow(d.constant, 1, &d.constant) || d.has_wrapped; break;
       case NodeKind::GT: d = b->high; d.add(a->low, -1); break;
-      case NodeKind::GE: d = b->high; d.add(a->low, -1); d.constant -= 1; break;
+      case NodeKind::GE: d = b->high; d.add(a->low, -1); d.has_wrapped = __builtin_sub_overflow(d.constant, 1, &d.constant) || d.has_wrapped; break;
       default: return {};
     }
     int64_t c = d.coefficient_of(var);
@@ -145,10 +145,12 @@ class Partition : public Mutator {
       // var < -rest / c
       Affine negated;
       negated.add(d, -1);
-      negated.constant += c - 1;
+      negated.has_wrapped = __builtin_add_overflow(negated.constant, c - 1, &negated.constant) || negated.has_wrapped;
+      if (!fits_type(negated, t, f.domains)) { return {}; }
       return Part{{}, floordiv(negated.expr(t), constant_int(t, c))};
     }
     // rest < -c * var
+    if (!fits_type(d, t, f.domains)) { return {}; }
     return Part{add(floordiv(d.expr(t), constant_int(t, -c)), one(t)), {}};
   }
 

@@ -1,9 +1,15 @@
 // Views by their sources: see lower_match_buffer.h.
 #include "transform/lower_match_buffer.h"
 
+#include <optional>
+#include <unordered_set>
+
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
+#include "support/saturate.h"
 #include "transform/fold.h"
 #include "transform/rows.h"
 #include "support/fault.h"
@@ -11,13 +17,15 @@
 namespace loopsmith::transform {
 namespace {
 
+// In int64 where flat indices of the buffer pass int32.
 auto compact_strides(const Buffer& buffer) -> std::vector<Expr> {
   if (is_strided(buffer)) { return buffer->strides.to_vector(); }
+  const bool is_wide = needs_wide_index(*buffer);
   std::vector<Expr> out(buffer->shape.size());
-  Expr step = int_imm(1);
+  Expr step = is_wide ? int_imm(1, DataType::int_(64)) : int_imm(1);
   for (size_t i = buffer->shape.size(); i-- > 0;) {
     out[i] = step;
-    step = mul(step, buffer->shape[i]);
+    if (i > 0) { step = mul(step, is_wide ? widened(buffer->shape[i]) : buffer->shape[i]); }
   }
   return out;
 }
@@ -29,10 +37,20 @@ class LowerViews : public Mutator {
 
   auto on(const VarNode& n) -> Expr override {
     auto found = values_.find(&n);
-    return found == values_.end() ? self(n) : found->second;
+    if (found == values_.end()) { return self(n); }
+    if (wide_.count(&n) && !refused) {
+      refused = error(Code::CannotEmit, n.origin).arg("what", "the use of `" + n.name.str() + "` in block `" + block_.str() + "`").arg("function", function_)
+                    .arg("target", "any target").arg("why", "the view's source has more elements than `" + n.dtype.str() + "` counts")
+                    .remedy("give the source a shape of int64: `T.int64(n)`");
+    }
+    return found->second;
   }
+  explicit LowerViews(std::string function) : function_(std::move(function)) {}
+  // The first use of a variable of a view whose value passes its type.
+  std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
+    block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
       // The source may itself be a view: it is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
@@ -77,7 +95,7 @@ class LowerViews : public Mutator {
       auto here = as_int(strides[d]);
       if (size && *size == 1) { continue; }
       if (!size || !here || *here != step) { return spread_over_rows(view->shape, indices); }
-      step *= *size;
+      step = saturating_mul(step, *size);
     }
     return indices;
   }
@@ -109,7 +127,9 @@ class LowerViews : public Mutator {
   }
   void set(const Expr& symbol, Expr value) {
     const auto* var = symbol ? symbol.as<VarNode>() : nullptr;
-    if (var && !values_.count(var)) { values_[var] = cast(var->dtype, std::move(value)); }
+    if (!var || values_.count(var)) { return; }
+    if (auto known = as_int(value); value.dtype().bits > var->dtype.bits && (!known || *known > *as_int(max_value(var->dtype)))) { wide_.insert(var); }
+    values_[var] = cast(var->dtype, std::move(value));
   }
   void bind(const Buffer& view, const BufferRegion& source) {
     if (view->data != source.buffer->data) { values_[view->data.get()] = Expr(source.buffer->data); }
@@ -120,10 +140,16 @@ class LowerViews : public Mutator {
     }
     for (size_t i = 0; i < view->strides.size() && leading + i < strides.size(); ++i) { set(view->strides[i], strides[leading + i]); }
     Expr offset = source.buffer->elem_offset ? source.buffer->elem_offset : int_imm(0);
-    for (size_t i = 0; i < strides.size(); ++i) { offset = add(offset, mul(source.region[i].min, strides[i])); }
+    const bool is_wide = needs_wide_index(*source.buffer);
+    for (size_t i = 0; i < strides.size(); ++i) {
+      offset = add(offset, is_wide ? mul(widened(source.region[i].min), widened(strides[i])) : mul(source.region[i].min, strides[i]));
+    }
     set(view->elem_offset, std::move(offset));
   }
+  std::string function_;
+  Name block_;
   VarMap values_;
+  std::unordered_set<const VarNode*> wide_;   // variables of views whose values may pass their type: they must not be used
   std::unordered_map<const BufferNode*, BufferRegion> views_;
 };
 
@@ -131,8 +157,10 @@ class LowerViews : public Mutator {
 
 auto lower_match_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
   return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
-    LowerViews lowering;
-    return with_body(func, lowering.mutate(func->body));
+    LowerViews lowering(called("main", func));
+    Stmt body = lowering.mutate(func->body);
+    if (lowering.refused) { return std::move(*lowering.refused); }
+    return with_body(func, std::move(body));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "transform/lower_thread_binding.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 
 #include "ir/jumps.h"
 #include "ir/ops.h"
+#include "ir/sizes.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -110,10 +112,13 @@ class Fission {
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
         bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-        Expr elements = int_imm(1);
-        for (const Expr& e : n.extents) { elements = mul(std::move(elements), e); }
+        Expr elements = product_of(n.extents);
         if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
         if (is_shared) { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, split(n.body), n.annotations, n.origin); }
+        auto of_all = known_product(Array<Expr>{block_.count(), elements});
+        if (!of_all || *of_all > std::numeric_limits<int32_t>::max()) {
+          return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its elements for all threads of a block are more than an int32 counts", n.origin);
+        }
         own_[n.data.get()] = {elements, n.dtype.element_bytes() * n.dtype.lanes};
         return make<Allocate>(n.data, n.dtype, Array<Expr>{mul(block_.count(), elements)}, n.condition, split(n.body), n.annotations, n.origin);
       }

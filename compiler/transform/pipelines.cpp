@@ -8,6 +8,7 @@
 #include "ir/calls.h"
 #include "ir/jumps.h"
 #include "ir/ops.h"
+#include "ir/undefined.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -206,6 +207,13 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     LOOPSMITH_TRY(after, stage.pass(current, context));
     std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (request.on_stage) { request.on_stage({&stage, current, after, spent.count()}); }
+#ifdef LOOPSMITH_CHECKED
+    for (const auto& [name, func] : after->functions) {
+      PrimFunc before = current->find(name);
+      auto lost = before ? lost_definition(before, func) : std::nullopt;
+      if (lost) { return error(Code::Internal, func->origin).arg("what", "after " + std::string(stage.name) + ": nothing defines `" + *lost + "`"); }
+    }
+#endif
     current = std::move(after);
   }
   return current;

@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/saturate.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::transform {
@@ -15,7 +16,7 @@ auto bytes_of(const Allocate& n) -> std::optional<int64_t> {
   for (const Expr& e : n.extents) {
     auto extent = as_int(e);
     if (!extent || *extent < 0 || *extent > (int64_t{1} << 40)) { return {}; }
-    bytes *= *extent;
+    bytes = saturating_mul(bytes, *extent);
   }
   return bytes;
 }
@@ -38,7 +39,7 @@ class Plan : public Mutator {
     static const Name key("storage");
     if (find_attr(n.annotations, key)) { return Mutator::on(n); }
     auto bytes = bytes_of(n);
-    bool stack = bytes && *bytes <= options_.stack_bytes_each && used_ + *bytes <= options_.stack_bytes_all;
+    bool stack = bytes && *bytes <= options_.stack_bytes_each && saturating_add(used_, *bytes) <= options_.stack_bytes_all;
     if (stack) { used_ += *bytes; }
     AttrMap annotations = with_attr(n.annotations, key, stack ? "stack" : "workspace");
     if (stack || !bytes) {

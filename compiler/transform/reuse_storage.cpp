@@ -2,12 +2,14 @@
 #include "transform/reuse_storage.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/saturate.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -121,7 +123,8 @@ auto is_in_place(const Stmt& stmt, const VarNode* from, const VarNode* to) -> bo
   int64_t reach = 0;
   for (const Linear::Term& t : sorted) {
     if (t.times <= reach) { return false; }
-    reach += t.times * (t.extent - 1);
+    if (t.extent < 0) { return false; }
+    reach = saturating_add(reach, saturating_mul(t.times, t.extent - 1));
   }
   return true;
 }
@@ -166,7 +169,7 @@ class Reuse : public Mutator {
     for (const Stmt& link : chain.links) {
       const auto* a = link.as<Allocate>();
       auto count = a && a->extents.size() == 1 ? as_int(a->extents[0]) : std::nullopt;
-      if (!count || *count <= 0 || *count * a->dtype.element_bytes() * a->dtype.lanes <= options_.stack_bytes_each || !a->annotations.empty()) { continue; }
+      if (!count || *count <= 0 || saturating_mul(*count, a->dtype.element_bytes() * a->dtype.lanes) <= options_.stack_bytes_each || !a->annotations.empty()) { continue; }
       Candidate c{a, *count, -1, -1, candidates.size()};
       for (size_t i = 0; i < sequence.seq.size(); ++i) {
         Uses uses = uses_of(sequence.seq[i], a->data.get());
@@ -230,7 +233,11 @@ class Reuse : public Mutator {
         continue;
       }
       Array<Expr> extents = a.extents;
-      if (auto grown = counts.find(a.data.get()); grown != counts.end()) { extents = Array<Expr>{int_imm(grown->second, a.extents[0].dtype())}; }
+      if (auto grown = counts.find(a.data.get()); grown != counts.end()) {
+        // The memory may be shared with a buffer whose elements int32 does not count.
+        DataType counted = grown->second > std::numeric_limits<int32_t>::max() ? DataType::int_(64) : a.extents[0].dtype();
+        extents = Array<Expr>{int_imm(grown->second, counted)};
+      }
       body = make<Allocate>(a.data, a.dtype, std::move(extents), a.condition, std::move(body), a.annotations, a.origin);
     }
     return body;

@@ -4,6 +4,7 @@
 #include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/saturate.h"
 #include "support/scoped_value.h"
 #include "transform/fold.h"
 #include "support/fault.h"
@@ -39,10 +40,10 @@ class Unroll : public Mutator {
     Stmt body = mutate(n.body);
     int inner_loops = std::exchange(loops_left_, outer_loops);
     auto extent = as_int(n.extent);
-    int64_t steps = extent ? *extent * count_statements(body) : 0;
-    bool marked = n.for_kind == ForKind::Unrolled && extent && spent_ + steps <= limit_;
+    int64_t steps = extent ? saturating_mul(std::max<int64_t>(*extent, 0), count_statements(body)) : 0;
+    bool marked = n.for_kind == ForKind::Unrolled && extent && saturating_add(spent_, steps) <= limit_;
     bool automatic = n.for_kind == ForKind::Serial && extent && *extent > 0 && inner_loops == 0 && n.annotations.empty() &&
-                     max_steps_ > 0 && steps <= max_steps_ && spent_ + steps <= limit_;
+                     max_steps_ > 0 && steps <= max_steps_ && saturating_add(spent_, steps) <= limit_;
     // A jump out of the body needs the loop.
     if ((marked || automatic) && (!loop_jumps_out_of(body).any() || FAULT(unroll_jump_lost))) {
       loops_left_ = outer_loops + inner_loops;

@@ -23,6 +23,9 @@ auto for_all(const FoundCondition& f) -> Expr {
   auto b = interval_of(cmp.b, f.domains, relaxed);
   if (!a || !b) { return {}; }
   DataType t = cmp.a.dtype();
+  for (const Affine* end : {&a->low, &a->high, &b->low, &b->high}) {
+    if (!fits_type(*end, t, f.domains)) { return {}; }
+  }
   switch (f.condition.kind()) {
     case NodeKind::LT: return less(a->high.expr(t), b->low.expr(t), f.condition.origin());
     case NodeKind::LE: return less_equal(a->high.expr(t), b->low.expr(t), f.condition.origin());

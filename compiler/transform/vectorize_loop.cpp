@@ -476,7 +476,7 @@ class Vectorizer : public Mutator {
 
 auto largest_power(int64_t limit) -> int64_t {
   int64_t power = 1;
-  while (power * 2 <= limit) { power *= 2; }
+  while (power <= limit / 2) { power *= 2; }
   return power;
 }
 

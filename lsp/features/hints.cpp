@@ -14,6 +14,7 @@
 #include "ir/vocabulary.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "support/saturate.h"
 #include "support/text.h"
 #include "syntax/ast.h"
 #include "syntax/schedule_form.h"
@@ -45,8 +46,9 @@ auto allocated_in(const PrimFunc& function) -> Memory {
     if (stmt->kind != NodeKind::BlockRealize) { return; }
     for (const Buffer& buffer : static_cast<const BlockRealize&>(*stmt).block->alloc_buffers) {
       int64_t elements = 1;
-      for (const Expr& extent : buffer->shape) { elements *= as_int(extent).value_or(0); }
-      memory[buffer->scope().empty() ? "global" : buffer->scope().str()] += elements * buffer->dtype.element_bytes();
+      for (const Expr& extent : buffer->shape) { elements = saturating_mul(elements, as_int(extent).value_or(0)); }
+      int64_t& sum = memory[buffer->scope().empty() ? "global" : buffer->scope().str()];
+      sum = saturating_add(sum, saturating_mul(elements, buffer->dtype.element_bytes()));
     }
   }, [](const Expr&) {});
   return memory;

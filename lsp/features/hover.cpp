@@ -27,6 +27,7 @@
 #include "schedule/state.h"
 #include "script/partway.h"
 #include "support/process.h"
+#include "support/saturate.h"
 #include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
@@ -293,18 +294,18 @@ auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
   for (const Expr& extent : buffer->shape) {
     shape += (shape.empty() ? "" : ", ") + print_script(extent);
     auto number = as_int(extent);
-    elements = elements && number ? std::optional(*elements * *number) : std::nullopt;
+    elements = elements && number ? std::optional(saturating_mul(*elements, *number)) : std::nullopt;
   }
   HoverInfo info{span, fmt::format("buffer `{}`: {} ({})", buffer->name.view(), buffer->dtype.str(), shape), {}};
   std::string where = fmt::format("in {} memory", buffer->scope().empty() ? "global" : buffer->scope().view());
-  if (elements) { where += ", " + bytes_text(*elements * buffer->dtype.element_bytes()); }
+  if (elements) { where += ", " + bytes_text(saturating_mul(*elements, buffer->dtype.element_bytes())); }
   info.facts.push_back({"place", where});
   std::string strides;
   std::optional<int64_t> below = 1;
   for (size_t i = buffer->shape.size(); buffer->strides.empty() && i > 0 && below; --i) {
     strides = std::to_string(*below) + (strides.empty() ? "" : ", " + strides);
     auto number = as_int(buffer->shape[i - 1]);
-    below = number ? std::optional(*below * *number) : std::nullopt;
+    below = number ? std::optional(saturating_mul(*below, *number)) : std::nullopt;
   }
   for (const Expr& stride : buffer->strides) { strides += (strides.empty() ? "" : ", ") + print_script(stride); }
   if (below && !strides.empty() && buffer->shape.size() > 1) { info.facts.push_back({"strides", "strides " + strides + (buffer->strides.empty() ? " (compact)" : "")}); }
@@ -656,7 +657,7 @@ auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Pr
   std::vector<int64_t> factors = numbers(drawn->decision);
   if (row.name == "sample_perfect_tile" && !factors.empty()) {
     int64_t extent = 1;
-    for (int64_t factor : factors) { extent *= factor; }
+    for (int64_t factor : factors) { extent = saturating_mul(extent, factor); }
     const int64_t* most = drawn->values.size() >= 3 ? drawn->values[2].integer() : nullptr;
     constexpr int64_t most_extent = int64_t{1} << 24;
     std::string out = fmt::format("here: [{}]", fmt::join(factors, ", "));

@@ -10,6 +10,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/undefined.h"
 #include "ir/visitor.h"
 #include "schedule/trace.h"
 #include "support/codes.h"
@@ -156,6 +157,11 @@ auto check_lowering(const IRModule& module, uint64_t seed, const CheckOptions& o
   auto lowered = transform::lower(module, lower_options(seed), request);
   if (!lowered.ok()) { return Failure{Failure::Kind::LoweringFails, "lowering fails: " + lowered.diagnostics()[0].message(), {}}; }
   if (!transform::is_lowered((*lowered)->find("main"))) { return Failure{Failure::Kind::LoweringFails, "what comes out is not in lowered form", {}}; }
+  for (const auto& [name, after] : stages) {
+    if (auto lost = lost_definition(module->find("main"), after->find("main"))) {
+      return Failure{Failure::Kind::PassChangesResults, fmt::format("stage `{}` leaves nothing that defines `{}`", name, *lost), name};
+    }
+  }
   auto before = run(module, seed);
   if (!before) { return {}; }
   Verdict verdict = compare(*before, *lowered);

@@ -23,6 +23,7 @@
 
 #include "intrinsics/registry.h"
 #include "ir/printer.h"
+#include "ir/undefined.h"
 #include "tests/gate/cases.h"
 #include "tests/gate/faults.h"
 #include "tests/gate/programs.h"
@@ -120,6 +121,9 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
         }
         next = follow_up(*step, random);
         c.steps.push_back(std::move(*step));
+        if (auto name = lost_definition(before->find("main"), sch.module()->find("main"))) {
+          return Found{c, {Failure::Kind::ScheduleChangesResults, "nothing defines `" + *name + "` after the last step", {}}, options};
+        }
         // What is known of blocks is kept from state to state; it must be what one would find out anew.
         if (auto difference = sch.state().verify_cached("main")) {
           return Found{c, {Failure::Kind::ScheduleChangesResults, "what is kept of the state differs from a recomputation: " + *difference, {}}, options};

@@ -13,6 +13,7 @@
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
 #include "ir/vocabulary.h"
+#include "support/saturate.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -33,7 +34,7 @@ void ModuleBuilder::add_kernel(const PrimFunc& func, llvm::Function& body, const
   set_attributes(*kernel);
   int64_t threads = 1;
   for (const auto& [tag, extent] : threads_) {
-    if (is_thread_axis(tag)) { threads *= extent; }
+    if (is_thread_axis(tag)) { threads = saturating_mul(threads, extent); }
   }
   if (threads > 1024) {
     fail(fmt::format("{} threads", threads), "a block has 1024 at most", func->origin);

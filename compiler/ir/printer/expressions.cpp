@@ -7,6 +7,7 @@
 #include "ir/printer/script_printer.h"
 #include "ir/spelling.h"
 #include "ir/visitor.h"
+#include "ir/wrapped.h"
 
 namespace loopsmith {
 
@@ -423,13 +424,16 @@ void ScriptPrinter::indices(const Array<Expr>& items) {
     comma(first);
     const auto* ramp = e.as<Ramp>();
     const auto* stride = ramp ? ramp->stride.as<IntImm>() : nullptr;
-    if (!stride) {
+    WrapWatch watch;
+    Expr end = stride ? add(ramp->base, mul(ramp->lanes, ramp->stride)) : Expr();
+    // The end of a slice may pass the type of its elements.
+    if (!stride || watch.found()) {
       expr(e);
       continue;
     }
     expr(ramp->base);
     out_ += ':';
-    expr(add(ramp->base, mul(ramp->lanes, ramp->stride)));
+    expr(end);
     if (stride->value != 1) {
       out_ += ':';
       expr(ramp->stride);

@@ -16,6 +16,7 @@
 namespace loopsmith::schedule {
 
 constexpr int64_t most_steps = 8192;          // instances that are looked at
+constexpr int64_t most_iterations = 64 * most_steps;   // iterations of loops around them, of which many may run no instance
 constexpr int64_t most_elements = 1 << 20;    // of a buffer or of domains together, where a bit stands for each
 
 /// Runs the loops and blocks around a place, the outermost first: all values of loops (of those in `first` the first only); a block runs where
@@ -27,11 +28,14 @@ class Around {
   std::function<bool(const Stmt&, Valuation&)> beside;
 
   /// Calls `f` for each instance; `f` returns false to stop. False: stopped, or not all could be run.
-  auto run(Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool { return run(0, values, steps, f); }
+  auto run(Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool {
+    int64_t iterations = 0;
+    return run(0, values, steps, iterations, f);
+  }
 
  private:
-  auto run(size_t depth, Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool;
-  auto run_body(const Stmt& body, size_t depth, Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool;
+  auto run(size_t depth, Valuation& values, int64_t& steps, int64_t& iterations, const std::function<bool(Valuation&)>& f) const -> bool;
+  auto run_body(const Stmt& body, size_t depth, Valuation& values, int64_t& steps, int64_t& iterations, const std::function<bool(Valuation&)>& f) const -> bool;
   std::vector<const Place*> path_;
   VarMap first_;
 };

@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "schedule/facts/instance_walk.h"
 #include "schedule/func_tree.h"
+#include "support/saturate.h"
 
 namespace loopsmith::schedule {
 
@@ -41,7 +42,9 @@ class Stores : public Follower {
       auto min = evaluate_integer(region.region[i].min, at_values);
       auto extent = evaluate_integer(region.region[i].extent, at_values);
       if (!min || !extent) { return {}; }
-      int64_t first = std::max<int64_t>(*min, 0), end = std::min(*min + *extent, shape_[i]);
+      int64_t reach = 0;
+      if (__builtin_add_overflow(*min, *extent, &reach)) { return {}; }
+      int64_t first = std::max<int64_t>(*min, 0), end = std::min(reach, shape_[i]);
       if (first >= end) { return true; }
       box.emplace_back(first, end);
     }
@@ -215,7 +218,7 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
     if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return false; }
   }
   Valuation values;
-  int64_t steps = 0;
+  int64_t steps = 0, iterations = 0;
   std::function<bool(size_t)> run = [&](size_t depth) -> bool {
     if (depth == loops.size()) {
       if (++steps > most_steps) { return false; }
@@ -235,8 +238,8 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
     auto extent = evaluate_integer(range.extent, values);
     if (!min || !extent) { return false; }
     values.emplace_back(var.get(), 0);
-    for (int64_t i = *min; i < *min + *extent; ++i) {
-      values.back().second = i;
+    for (int64_t i = 0; i < *extent; ++i) {
+      if (++iterations > most_iterations || __builtin_add_overflow(*min, i, &values.back().second)) { return false; }
       if (!run(depth + 1)) { return false; }
     }
     values.pop_back();
@@ -314,7 +317,7 @@ auto counted_predicate(const FuncTree& func, const Place& block) -> std::optiona
       auto value = evaluate_integer(realize.iter_values[i], here);
       auto min = evaluate_integer(dom.min, here), extent = evaluate_integer(dom.extent, here);
       if (!value || !min || !extent) { return false; }
-      if (*value < *min || *value >= *min + *extent) { return true; }
+      if (*value < *min || *value >= saturating_add(*min, *extent)) { return true; }
     }
     auto holds = evaluate_integer(realize.predicate, here);
     if (!holds) { return false; }

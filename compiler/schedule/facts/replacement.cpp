@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "schedule/facts/instance_walk.h"
 #include "support/cancel_scope.h"
+#include "support/saturate.h"
 
 namespace loopsmith::schedule {
 
@@ -83,7 +84,7 @@ auto each_element(const BufferRegion& region, const Valuation& values, int64_t& 
     auto extent = evaluate_integer(range.extent, values);
     if (!min || !extent) { return false; }
     if (*extent <= 0) { return true; }
-    box.emplace_back(*min, *min + *extent);
+    box.emplace_back(*min, saturating_add(*min, *extent));
     at.push_back(*min);
   }
   while (true) {
@@ -120,7 +121,7 @@ auto counted_replacement(const FuncTree& func, const Place& loop, const Block& b
   std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
   bool begins_late = false;
   Valuation values;
-  int64_t steps = 0;
+  int64_t steps = 0, iterations = 0;
   Around around(func, loop, nullptr);
   // Blocks under the loop may read elements made beside it, and compute other values when these change.
   if (reads_from_beside(func, loop)) {
@@ -142,8 +143,8 @@ auto counted_replacement(const FuncTree& func, const Place& loop, const Block& b
         if (!min || !extent) { return false; }
         size_t slot = here.size();
         here.emplace_back(loops[depth].first.get(), 0);
-        for (int64_t i = *min; i < *min + *extent; ++i) {
-          here[slot].second = i;
+        for (int64_t i = 0; i < *extent; ++i) {
+          if (++iterations > most_iterations || __builtin_add_overflow(*min, i, &here[slot].second)) { return false; }
           if (!run(depth + 1)) { return false; }
         }
         here.resize(slot);

@@ -7,6 +7,7 @@
 #include "arith/int_set.h"
 #include "arith/purity.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/block_classes.h"
 #include "schedule/candidates.h"
@@ -158,12 +159,23 @@ struct CacheIndex {
         if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
         cached.shape.push_back(set.max() + one(set.max().dtype()));
       }
+      if (passes_its_type(cached)) { return refuse(fmt::format("`{}` would pass `{}` in iterations that the predicate leaves out", print_script(e), e.dtype().str())); }
       plan.all.push_back(std::move(cached));
     }
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { top = at; }
     plan.position = std::max(0, statement_position(func, *scope, *top));
     return plan;
+  }
+
+  // True when the computation leaves its type for some value of its iter vars. Values beyond the domains of the iter vars are computed too.
+  static auto passes_its_type(const Cached& cached) -> bool {
+    DataType t = cached.expr.dtype();
+    if (!t.is_int() || !t.is_scalar() || t.bits >= 64) { return false; }
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i < cached.iters.size(); ++i) { analyzer.bind(cached.iters[i], from_zero(cast(cached.iters[i]->dtype, cached.shape[i]))); }
+    arith::ConstIntBound bound = analyzer.const_int_bound(cached.expr);
+    return bound.max != arith::ConstIntBound::pos_inf && bound.max > *as_int(max_value(t));
   }
 
   class Replace : public Mutator {

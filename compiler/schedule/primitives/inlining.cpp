@@ -41,6 +41,17 @@ auto require_no_init(const Context& cx, const Place& block) -> Status {
       .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
+// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may hide the
+// read: those of a block with an init do.
+auto reads_stored(const BufferStore& store) -> bool {
+  bool found = false;
+  post_order(store.value, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    found = found || (load && load->buffer->data == store.buffer->data);
+  });
+  return found;
+}
+
 // Loads of a buffer, and other uses that inlining cannot follow.
 struct Uses {
   int loads = 0;
@@ -166,7 +177,7 @@ class Inliner : public Mutator {
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
 ///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
-///        match_buffer.
+///        match_buffer; a value that does not read the stored buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {
   struct Args { BlockArg block; };
@@ -204,6 +215,7 @@ struct ComputeInline {
     };
     if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
+    if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
     // A read that replaces a hidden read is hidden as well; on a buffer with other declared reads of the reader it would go unnoticed.
     for (const Place* user : func.mentioning(*scope, store->buffer)) {
@@ -408,8 +420,8 @@ struct ComputeInline {
 ///     C[vj, vi] = B[vi, vj] + 1.0  ==>
 ///
 /// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
-///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once, and
-///        has no other consumer.
+///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once a
+///        value that does not read the stored buffer, and has no other consumer.
 /// Keeps  results bit for bit.
 struct ReverseComputeInline {
   struct Args { BlockArg block; };
@@ -507,6 +519,9 @@ struct ReverseComputeInline {
     }
     if (!tells_apart) { return body_error(cx, block, fmt::format("the indices of `{}` are no injective affine map of its iter vars", buffer->name.view())); }
     if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
+    for (const auto& [place, written] : {std::pair(producer, plan.producer_store), std::pair(&block, store)}) {
+      if (reads_stored(*written)) { return body_error(cx, *place, fmt::format("it reads `{}`, which it stores to", written->buffer->name.view())); }
+    }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
     // Every instance of the block has an instance of its producer.
     arith::DomMap producer_domains;

@@ -1,6 +1,7 @@
 // Primitives that reshape a loop nest: split, fuse, reorder, add_unit_loop. They change the numbering
 // and order of block instances, never which ones run. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/wrapped.h"
 #include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
@@ -31,6 +33,14 @@ namespace loopsmith::schedule::primitives {
 namespace {
 
 auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<VarNode>(name, dtype, origin); }
+
+// The error of a primitive whose loops would count further than their variables can.
+auto beyond_type(const Context& cx, std::string what, __int128 value, DataType dtype) -> Diagnostic {
+  Diagnostic out = cx.error(Code::SizeBeyondType).arg("what", what).arg("value", decimal(value)).arg("dtype", dtype.str());
+  if (dtype.bits < 64) { out.remedies.emplace_back("give the loops extents of 64 bits in the program: `T.int64(n)`"); }
+  return out;
+}
+auto largest(DataType dtype) -> __int128 { return *as_int(max_value(dtype)); }
 
 // Calls of `T.vscale()` become the number.
 class WithVscale final : public Mutator {
@@ -94,9 +104,11 @@ struct Split {
       }
       LOOPSMITH_TRY(factor, factor_of(cx, args, args.factors[i]));
       if (std::optional<int64_t> number = as_int(factor)) {
-        if (*number <= 0 || __builtin_mul_overflow(product, *number, &product)) {
-          return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *number), *args.loop);
+        if (*number <= 0) { return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *number), *args.loop); }
+        if (__int128 exact = __int128{product} * *number; exact > largest(dtype)) {
+          return note_loop(beyond_type(cx, "the product of the factors", exact, dtype), *args.loop);
         }
+        product *= *number;
       } else {
         is_constant = false;
       }
@@ -107,7 +119,7 @@ struct Split {
     arith::Analyzer analyzer;
     if (inferred) {
       if (extent && is_constant) {
-        plan.factors[*inferred] = int_imm((*extent + product - 1) / product, dtype);
+        plan.factors[*inferred] = int_imm(*extent / product + (*extent % product > 0 ? 1 : 0), dtype);
       } else {
         Expr divisor = is_constant ? int_imm(product, dtype) : symbolic;
         plan.factors[*inferred] = analyzer.simplify(floordiv(loop.extent + (is_constant ? int_imm(product - 1, dtype) : symbolic - one(dtype)), divisor));
@@ -123,8 +135,13 @@ struct Split {
     // True where the last value is below the extent.
     plan.needs_predicate = !args.disable_predication;
     if (extent && is_constant) {
-      int64_t total = 1;
-      for (const Expr& factor : plan.factors) { total *= *as_int(factor); }
+      // The values of the split loop, those that the predicate cuts off included, lie below the product.
+      __int128 exact = 1;
+      for (const Expr& factor : plan.factors) { exact *= *as_int(factor); }
+      if (exact > *extent && exact - 1 > largest(dtype)) {
+        return note_loop(beyond_type(cx, fmt::format("`{}`, rounded up to a multiple of the factors,", args.loop->name().view()), exact - 1, dtype), *args.loop);
+      }
+      auto total = static_cast<int64_t>(std::min<__int128>(exact, std::numeric_limits<int64_t>::max()));
       if (total > *extent && args.disable_predication && !surplus_changes_nothing(*args.loop.func, *args.loop, total)) {
         return note_loop(cx.error(Code::SplitNeedsPredicate).arg("loop", args.loop->name().view()).arg("product", total).arg("extent", *extent), *args.loop)
             .remedy("leave `disable_predication` out, or choose factors whose product is the extent");
@@ -144,6 +161,7 @@ struct Split {
     if (!given || given->as<IntImm>()) {
       int64_t number = 0;
       LOOPSMITH_CHECK(convert(cx, cx.primitive.params[1], value, number));
+      if (number > largest(dtype)) { return note_loop(beyond_type(cx, "a factor", number, dtype), *args.loop); }
       return int_imm(number, dtype);
     }
     if (!given->dtype().is_int() && !given->dtype().is_uint()) {
@@ -247,6 +265,8 @@ struct Fuse {
     if (args.loops.empty()) { return cx.error(Code::NoLoops); }
     arith::Analyzer analyzer;
     Expr extent = int_imm(1);
+    __int128 known = 1;        // the product of the constant extents
+    DataType dtype = args.loops.front().loop().var->dtype;
     std::unordered_set<const VarNode*> outer_vars;
     const LoopArg* outer = nullptr;
     for (const LoopArg& loop : args.loops) {
@@ -265,9 +285,16 @@ struct Fuse {
       }
       outer_vars.insert(loop.loop().var.get());
       outer = &loop;
-      extent = extent * loop.loop().extent;
+      if (loop.loop().var->dtype.bits > dtype.bits) { dtype = loop.loop().var->dtype; }
+      // More factors could pass even 128 bits; those of an empty loop do not matter.
+      if (auto number = as_int(loop.loop().extent); number && known <= largest(DataType::int_(64))) { known *= std::max<int64_t>(*number, 0); }
     }
-    return Plan{as_int(extent) ? extent : analyzer.simplify(extent)};
+    if (known > largest(dtype)) { return note_loop(beyond_type(cx, "the product of the extents", known, dtype), *args.loops.front()); }
+    bool is_constant = true;
+    for (const LoopArg& loop : args.loops) { is_constant = is_constant && as_int(loop.loop().extent); }
+    if (is_constant) { return Plan{int_imm(static_cast<int64_t>(known), dtype)}; }
+    for (const LoopArg& loop : args.loops) { extent = extent * loop.loop().extent; }
+    return Plan{analyzer.simplify(extent)};
   }
 
   static auto sibling_error(const Context& cx, const LoopArg& outer, const LoopArg& inner) -> Diagnostic {

@@ -14,7 +14,7 @@ namespace {
 // The prime factors of n with their powers, by size; a remainder without factors below 65536 last.
 auto factorize(int64_t n) -> std::vector<std::pair<int64_t, int>> {
   std::vector<std::pair<int64_t, int>> out;
-  for (int64_t p = 2; p * p <= n; p += p == 2 ? 1 : 2) {
+  for (int64_t p = 2; p < 65536 && p * p <= n; p += p == 2 ? 1 : 2) {
     int power = 0;
     for (; n % p == 0; n /= p) { ++power; }
     if (power) { out.emplace_back(p, power); }

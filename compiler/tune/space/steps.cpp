@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/ops.h"
+#include "support/saturate.h"
 
 namespace loopsmith::tune {
 
@@ -13,8 +14,10 @@ using schedule::Schedule;
 using schedule::Value;
 
 auto divisors(int64_t n) -> std::vector<int64_t> {
+  // Of a number beyond 2^42, divisors are found that are at most 2^21, and their counterparts.
+  constexpr int64_t most_tried = int64_t{1} << 21;
   std::vector<int64_t> out;
-  for (int64_t d = 1; d * d <= n; ++d) {
+  for (int64_t d = 1; d <= most_tried && d * d <= n; ++d) {
     if (n % d == 0) {
       out.push_back(d);
       if (d * d != n) { out.push_back(n / d); }
@@ -91,7 +94,7 @@ auto vectorize_inner(Schedule& sch, BlockRV block, size_t inner, int lanes, bool
   for (size_t i = 1; i < inner; ++i) {
     LoopRV loop = loops[loops.size() - 1 - i];
     int64_t n = extent_of(sch, loop);
-    statements *= std::max<int64_t>(1, n);
+    statements = saturating_mul(statements, std::max<int64_t>(1, n));
     if (n == 0 || statements > unroll_limit) { break; }
     if (n == 1) { continue; }
     LOOPSMITH_TRY(unrolled, sch.call("unroll", {loop}));
@@ -106,7 +109,7 @@ auto flatten_block(Schedule& sch, BlockRV block, int lanes, int64_t parallel_fro
   // Innermost loop as vectors; all around it as one parallel loop.
   int64_t outer = 1;
   std::vector<LoopRV> around(loops.begin(), loops.end() - 1);
-  for (LoopRV loop : around) { outer *= extent_of(sch, loop); }
+  for (LoopRV loop : around) { outer = saturating_mul(outer, extent_of(sch, loop)); }
   int64_t last = extent_of(sch, loops.back());
   if (last == 0 || outer == 0) { return ok(); }
   if (around.empty() || outer == 1) {
@@ -117,7 +120,7 @@ auto flatten_block(Schedule& sch, BlockRV block, int lanes, int64_t parallel_fro
       LOOPSMITH_TRY(done, sch.call("vectorize", {parts.back()}));
       (void)done;
       around.push_back(parts.front());
-      outer *= (last + chunk - 1) / chunk;
+      outer = saturating_mul(outer, last / chunk + (last % chunk > 0 ? 1 : 0));
       if (last < parallel_from) { return ok(); }
       LOOPSMITH_TRY(fused, fuse(sch, around));
       LOOPSMITH_TRY(spread, sch.call("parallel", {fused}));

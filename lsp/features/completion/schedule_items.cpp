@@ -12,6 +12,7 @@
 #include "lsp/features/completion/legality.h"
 #include "lsp/features/completion/primitives.h"
 #include "schedule/intrinsics.h"
+#include "support/saturate.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -31,7 +32,7 @@ void add_values(const ScheduleSpot& spot, ItemList& items, const schedule::Primi
       int64_t product = 1;
       auto list = written_value(spot, param, one.text);
       const auto* factors = list ? list->as<schedule::Value::List>() : nullptr;
-      for (size_t i = 0; factors != nullptr && i < factors->size(); ++i) { product *= (*factors)[i].integer() != nullptr ? *(*factors)[i].integer() : 1; }
+      for (size_t i = 0; factors != nullptr && i < factors->size(); ++i) { product = saturating_mul(product, (*factors)[i].integer() != nullptr ? *(*factors)[i].integer() : 1); }
       item.detail = *extent % product == 0 ? fmt::format("`None` is {}", *extent / product) : fmt::format("{} is no multiple of {}: guarded by a condition", *extent, product);
       if (*extent % product != 0) { item.rank = 2; }
     }
@@ -75,7 +76,7 @@ void add_iter_numbers(const ScheduleSpot& spot, ItemList& items, const schedule:
     auto extent = as_int(iter.dom.extent);
     int rank = 0;
     for (int64_t number : {1, 2, 4, 8, 16, 32, 64}) {
-      int64_t padded = extent ? (*extent + number - 1) / number * number : 0;
+      int64_t padded = extent ? saturating_mul(*extent / number + (*extent % number > 0 ? 1 : 0), number) : 0;
       items.add({std::to_string(number), CompletionKind::Value, extent ? fmt::format("`{}`: {} becomes {}", iter.var->name.view(), *extent, padded) : fmt::format("`{}`", iter.var->name.view()), {}, {}, false, rank++});
     }
     return;

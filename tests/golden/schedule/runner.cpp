@@ -14,6 +14,7 @@
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "ir/undefined.h"
 #include "schedule/trace_json.h"
 #include "script/schedules.h"
 #include "syntax/document.h"
@@ -78,6 +79,10 @@ int main(int argc, char** argv) {
   }
 
   std::string printed = print_script(result.module()) + "\n";
+  for (const auto& [function, func] : result.module()->functions) {
+    auto lost = schedule.program->find(function) ? lost_definition(schedule.program->find(function), func) : std::nullopt;
+    if (lost) { fail("nothing defines `" + *lost + "` any more\n" + printed); }
+  }
   auto same = interp::compare_modules(schedule.program, result.module(), "main");
   if (!same.ok()) { fail("it cannot be interpreted: " + same.diagnostics()[0].message()); }
   if (!same->equal) { fail("it computes something else: " + same->difference + "\n" + printed); }

@@ -14,6 +14,7 @@
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "ir/undefined.h"
 #include "syntax/document.h"
 #include "transform/pipelines.h"
 
@@ -74,6 +75,10 @@ int main(int argc, char** argv) {
   auto result = stage->pass(before, context);
   if (!result.ok()) { fail(result.diagnostics()[0].message()); }
   const IRModule& after = *result;
+  for (const auto& [function, func] : after->functions) {
+    auto lost = before->find(function) ? lost_definition(before->find(function), func) : std::nullopt;
+    if (lost) { fail("nothing defines `" + *lost + "` any more\n" + print_script(after)); }
+  }
   std::string text = print_script(after) + "\n";
 
   IRModule again = parse(text, "the result's own text");

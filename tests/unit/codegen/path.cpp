@@ -2,6 +2,7 @@
 // those of the reference interpreter on the unscheduled program.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -483,4 +484,35 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.in
     CHECK_FALSE(lines.contains("/somewhere/kernel.tir:3"));
   }
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("elements beyond 2^31 are found, of buffers whose extents fit int32") {
+  // Memory that is only reserved: few of its pages are touched.
+  constexpr size_t rows = 60000, columns = 60000, bytes = rows * columns;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) { return; }
+  auto* a = static_cast<int8_t*>(memory);
+  for (size_t row : {size_t{0}, size_t{40000}, rows - 1}) { a[row * columns + columns - 1] = static_cast<int8_t>(1 + row % 100); }
+  // By a scalar index, a vector of neighbours and a vector across rows.
+  const std::vector<std::string> bodies = {
+      "    for i in range(3):\n        B[i] = A[i * 19999 + T.min(i, 1) * 20001, 59999]\n",
+      "    for i in T.vectorized(4):\n        B[i] = A[59999, 59996 + i]\n",
+      "    for i in T.vectorized(4):\n        B[i] = A[i * 19999 + 2, 59999]\n",
+  };
+  const std::vector<std::vector<int8_t>> expected = {{1, 1, 100, 0}, {0, 0, 0, 100}, {0, 0, 1, 100}};
+  for (size_t n = 0; n < bodies.size(); ++n) {
+    INFO(bodies[n]);
+    auto programs = programs_of("@T.prim_func\ndef main(A: T.Buffer((60000, 60000), \"int8\"), B: T.Buffer((4,), \"int8\")):\n" + bodies[n]);
+    REQUIRE(programs.size() == 1);
+    auto flat = transform::lower(programs[0].module);
+    if (!flat.ok()) { FAIL(text_of(flat.diagnostics())); }
+    auto compiled = runtime::JitModule::compile(*flat, target::host(), {}, programs[0].module);
+    if (!compiled.ok()) { FAIL(text_of(compiled.diagnostics())); }
+    std::vector<int8_t> b(4, 0);
+    std::vector<runtime::Value> values{TensorView{memory, DataType::int_(8), {rows, columns}}, TensorView{b.data(), DataType::int_(8), {4}}};
+    auto status = runtime::call(compiled->functions().front(), values);
+    if (!status.ok()) { FAIL(text_of(status.diagnostics())); }
+    CHECK(b == expected[n]);
+  }
+  (void)::munmap(memory, bytes);
 }

@@ -563,3 +563,63 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     CHECK_FALSE(wrong->equal);
   }
 }
+
+TEST_CASE("a view of memory that its block declares is a source of match_buffer") {
+  Ran ran = run(R"(
+@T.prim_func
+def main(P: T.Buffer((8, 16), "float32"), Q: T.Buffer((8,), "float32")):
+    stage = T.alloc_buffer((8, 4, 4), "float32")
+    for i, j in T.grid(8, 16):
+        with T.block("fill"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            stage[vi, vj // 4, vj % 4] = P[vi, vj]
+    for i in range(8):
+        with T.block("use"):
+            vi = T.axis.spatial(8, i)
+            flat = T.Buffer((8, 16), "float32", data=stage.data)
+            T.reads(flat[vi, 0:16])
+            T.writes(Q[vi])
+            row = T.match_buffer(flat[vi, 0:16], (16,), "float32", offset_factor=1)
+            Q[vi] = row[3]
+)");
+  REQUIRE(ran.error == "");
+  CHECK(ran.tensors[1] == std::vector<float>{3, 19, 35, 51, 67, 83, 99, 115});
+}
+
+TEST_CASE("the offset of a view without a declaration follows the iteration") {
+  // The view's offset is that of the iteration, whether an iter var, a loop or a let variable gives it.
+  for (const char* offset : {"vi", "i", "x"}) {
+    INFO(offset);
+    Ran ran = run(fmt::format(R"(
+@T.prim_func
+def main(P: T.Buffer((8, 16), "float32"), Q: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.LetStmt(i + 0) as x:
+            with T.block("use"):
+                vi = T.axis.spatial(8, i)
+                row = T.Buffer((16,), "float32", data=P.data, elem_offset={} * 16)
+                T.reads(P[vi, 0:16])
+                T.writes(Q[vi])
+                Q[vi] = row[3]
+)", offset));
+    REQUIRE(ran.error == "");
+    CHECK(ran.tensors[1] == std::vector<float>{3, 19, 35, 51, 67, 83, 99, 115});
+  }
+}
+
+TEST_CASE("a view is also a view of the memory behind a view") {
+  Ran ran = run(R"(
+@T.prim_func
+def main(P: T.Buffer((8, 16), "float32"), Q: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("use"):
+            vi = T.axis.spatial(8, i)
+            T.reads(P[vi, 0:16])
+            T.writes(Q[vi])
+            row = T.match_buffer(P[vi, 0:16], (16,), "float32", offset_factor=1)
+            square = T.Buffer((4, 4), "float32", data=row.data, elem_offset=vi * 16)
+            Q[vi] = square[1, 2]
+)");
+  REQUIRE(ran.error == "");
+  CHECK(ran.tensors[1] == std::vector<float>{6, 22, 38, 54, 70, 86, 102, 118});
+}

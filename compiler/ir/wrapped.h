@@ -1,0 +1,40 @@
+// Constants that do not fit their type. Arithmetic of int32 and int64 does not wrap in a right program (ir/ir.h), so a rewrite that computes
+// such a constant has computed a size or an index that its type cannot hold. A watch finds out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ir/dtype.h"
+
+namespace loopsmith {
+
+/// A result that did not fit: its type, and its value in decimal.
+struct WrappedConstant {
+  DataType dtype;
+  std::string value;
+};
+
+/// Notes the first constant of int32 or int64 that is wrapped while the watch lives, on its thread. Watches nest: the innermost one notes.
+class WrapWatch {
+ public:
+  WrapWatch();
+  ~WrapWatch();
+  WrapWatch(const WrapWatch&) = delete;
+  auto operator=(const WrapWatch&) -> WrapWatch& = delete;
+  [[nodiscard]] auto found() const -> const std::optional<WrappedConstant>& { return found_; }
+
+ private:
+  friend void note_wrapped(DataType dtype, __int128 value);
+  std::optional<WrappedConstant> found_;
+  WrapWatch* around_;
+};
+
+/// Called where a constant is wrapped.
+void note_wrapped(DataType dtype, __int128 value);
+
+/// A number of 128 bits in decimal.
+[[nodiscard]] auto decimal(__int128 value) -> std::string;
+
+}  // namespace loopsmith
