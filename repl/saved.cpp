@@ -86,7 +86,7 @@ auto lines_of(const SessionStep& step) -> std::vector<Line> {
 }  // namespace
 
 auto Session::body_of_steps(std::string& why) -> std::string {
-  // What was done at once (a schedule of the file, a tuned one) comes as its statements, or its trace; what was typed as it was typed.
+  // A step that applied a whole schedule (of the file, or a tuned one) is written as its statements or its trace; a typed step as typed.
   std::vector<size_t> path = path_to(position_);
   size_t first = 0;
   for (size_t i = 0; i < path.size(); ++i) {

@@ -578,14 +578,49 @@ auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int
   return is_zero(state_.owner->rewrite_simplify(substitute(rest, {{v, zero(term.dtype)}})));
 }
 
+// True where a sum is proved to be no less than 0 once the parts that are subtracted stand for the whole values that they are parts of.
+auto CanonicalSimplifier::is_never_negative(const Sum& sum) -> bool {
+  // The value that an expression is a quotient or remainder of; none: of nothing that is known not to be negative.
+  auto whole_of = [&](const Expr& e) -> Expr {
+    auto operand = [&](const Expr& a, const Expr& b) { return as_int(b).value_or(0) > 0 && prove_ge(a, 0) ? a : Expr(); };
+    if (const auto* n = e.as<FloorDiv>()) { return operand(n->a, n->b); }
+    if (const auto* n = e.as<FloorMod>()) { return operand(n->a, n->b); }
+    if (const auto* n = e.as<Div>()) { return operand(n->a, n->b); }
+    if (const auto* n = e.as<Mod>()) { return operand(n->a, n->b); }
+    return {};
+  };
+  if (sum.args.size() < 2) { return false; }
+  bool is_changed = false;
+  Expr least = constant_int(sum.dtype, sum.base);
+  for (const Split& s : sum.args) {
+    Split whole = s;
+    if (s.scale < 0 && (s.lower > 1 || s.upper != no_upper) && prove_ge(s.index, 0)) {
+      whole.lower = 1;
+      whole.upper = no_upper;
+      is_changed = true;
+    }
+    if (s.scale < 0 && whole.lower == 1 && whole.upper == no_upper) {
+      for (Expr inner = whole_of(whole.index); inner; inner = whole_of(inner)) {
+        whole.index = inner;
+        is_changed = true;
+      }
+    }
+    least = add(std::move(least), whole.normalize());
+  }
+  return is_changed && const_int_bound(state_, visit(least)).min >= 0;
+}
+
 // a < b as sum < 0. With d the greatest common divisor of the larger scales and the constant:
 //     x0 * s0 + ... + xn + c < 0  and  0 <= xn < d     ==>  x0 * (s0 / d) + ... < -c / d
 //     ... and xn = (y % m) with d dividing m           ==>  ... + (y // d) % (m / d) < -c / d
+// A quotient or remainder of a value that is not negative is no larger than the value:
+//     x * 6 - x / 2 % 6 < 0                            ==>  False
 auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
   const auto* n = expr.as<LT>();
   if (!is_index_type(n->a.dtype())) { return rewrite(expr); }
   Form difference = mutate(sub(n->a, n->b));
   if (const Sum* sum = difference.sum()) {
+    if (is_never_negative(*sum)) { return rewrite(constant_int(expr.dtype(), 0)); }
     int64_t gcd = sum->base;
     bool scaled = false;
     for (const Split& s : sum->args) {

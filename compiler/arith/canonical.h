@@ -38,6 +38,7 @@ class CanonicalSimplifier final : public Rewriter {
   auto less_than(const Expr& expr) -> Form;
   auto divide(Split split, int64_t value, Mode mode) -> Split;
   auto take_remainder(Split split, int64_t value, Mode mode) -> Split;
+  auto is_never_negative(const Sum& sum) -> bool;
   auto vanishes_with(const Split& term, const Expr& rest, int64_t factor) -> bool;
   auto fits(DataType dtype, const Expr& value) -> bool;
   auto can_cast(const Split& split, DataType dtype) -> bool;

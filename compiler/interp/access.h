@@ -44,7 +44,7 @@ struct AccessSite {
   DataType element;
   Origin origin;
   std::vector<DeclaredRegions> declared;   // empty: not checked
-  bool runs_over_rows = false;             // the vector is longer than a row: rows must be contiguous in memory
+  bool runs_over_rows = false;             // the vector is longer than a row: it goes on with the next one, wherever that lies in memory
 
   /// Bytes from the start of the memory, or -1 after an error. `lane` counts lanes of the whole access.
   auto locate(Frame& f, int lane) const -> int64_t {
@@ -66,15 +66,18 @@ struct AccessSite {
     }
     const int64_t* extents = b.extents.data();
     const int64_t* strides = b.strides.data();
-    for (size_t d = 0; d < n; ++d) {
-      int64_t index = indices[d].value(f);
+    int64_t rows = 0;                        // that the dimension behind has run over
+    for (size_t i = 0; i < n; ++i) {
+      size_t d = runs_over_rows ? n - 1 - i : i;
+      int64_t index = indices[d].value(f) + rows;
+      if (runs_over_rows) {
+        rows = d > 0 && index >= 0 && extents[d] > 0 ? index / extents[d] : 0;
+        index -= rows * extents[d];
+      }
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extents[d])) {
-        bool runs_on = runs_over_rows && d + 1 == n && index >= 0 && is_compact(b) && place + index - b.offset < b.strides[0] * b.extents[0];
-        if (!runs_on) {
-          f.lane = saved;
-          out_of_bounds(f, index, b.extents[d], static_cast<int>(d));
-          return -1;
-        }
+        f.lane = saved;
+        out_of_bounds(f, index, b.extents[d], static_cast<int>(d));
+        return -1;
       }
       place += index * strides[d];
     }
@@ -104,13 +107,6 @@ struct AccessSite {
   }
 
  private:
-  // True when the rows are contiguous.
-  static auto is_compact(const Binding& b) -> bool {
-    for (size_t d = b.extents.size(); d-- > 1;) {
-      if (b.strides[d - 1] != b.strides[d] * b.extents[d]) { return false; }
-    }
-    return b.strides.back() == 1;
-  }
   /// Reports an index out of bounds; `dimension` -1: outside of the memory.
   void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
   void not_declared(Frame& f) const;

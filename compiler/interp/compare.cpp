@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 
 #include "interp/widen.h"
@@ -46,6 +47,54 @@ void fill(TensorView& view, Random& random, Contents contents) {
   }
 }
 
+// The buffers whose elements decide which position a function keeps, as argmax does, and whether there are any.
+struct Compared {
+  bool keeps_position = false;
+  std::vector<const BufferNode*> buffers;
+  [[nodiscard]] auto has(const BufferNode* buffer) const -> bool { return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end(); }
+};
+
+// Finds choices such as `T.Select(best[i] >= v[i, k], at[i], k)`: by elements, between an element and a variable.
+auto find_compared(const PrimFunc& func) -> Compared {
+  Compared out;
+  auto has = [](const Expr& e, NodeKind kind) {
+    bool found = false;
+    post_order(e, [&](const Expr& part) { found = found || part.kind() == kind; });
+    return found;
+  };
+  auto look_at = [&](const Expr& condition, const Expr& a, const Expr& b) {
+    bool is_position = a.dtype().is_int() && ((has(a, NodeKind::BufferLoad) && has(b, NodeKind::VarNode)) || (has(b, NodeKind::BufferLoad) && has(a, NodeKind::VarNode)));
+    if (!is_position || !has(condition, NodeKind::BufferLoad)) { return; }
+    out.keeps_position = true;
+    post_order(condition, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { out.buffers.push_back(load->buffer.get()); } });
+  };
+  post_order(func->body, [](const Stmt&) {}, [&](const Expr& e) {
+    if (const auto* n = e.as<Select>()) { look_at(n->condition, n->true_value, n->false_value); }
+    const auto* call = e.as<Call>();
+    if (call && call->op == "if_then_else" && call->args.size() == 3) { look_at(call->args[0], call->args[1], call->args[2]); }
+  });
+  return out;
+}
+
+// Different numbers in an order that looks random; false: the type has too few.
+auto fill_with_different(TensorView& view, Random& random) -> bool {
+  const int64_t n = view.count() * view.dtype.lanes;
+  const DataType t = view.dtype.element();
+  const int bits = !t.is_real() ? t.bits - 1 : t.bits == 64 ? 53 : t.is_float() && t.bits == 32 ? 24 : t.is_float() && t.bits == 16 ? 11 : 3;
+  if (t.is_bool() || n < 1 || bits > 62 || n > (int64_t{1} << std::min(bits, 40))) { return false; }
+  // Steps that have no divisor in common with the count reach each number once.
+  int64_t step = std::max<int64_t>(1, n * 5 / 8);
+  while (std::gcd(step, n) != 1) { ++step; }
+  int64_t at = static_cast<int64_t>(random.next() % static_cast<uint64_t>(n));
+  const int bytes = t.element_bytes();
+  for (int64_t i = 0; i < n; ++i, at = (at + step) % n) {
+    const int64_t number = t.is_uint() ? at : at - n / 2;
+    const uint64_t value = t.is_real() ? to_bits(t, static_cast<double>(number)) : static_cast<uint64_t>(number);
+    std::memcpy(static_cast<char*>(view.data) + i * bytes, &value, static_cast<size_t>(bytes));
+  }
+  return true;
+}
+
 auto element(const TensorView& view, int64_t index) -> double {
   DataType t = view.dtype.element();
   int bytes = t.element_bytes();
@@ -77,6 +126,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
   Inputs out;
   out.storage.resize(func->params.size());
   Random random{hash_combine(seed, 0x1234567)};
+  const Compared compared = find_compared(func);
   VarMap sizes;
   for (const auto& [param, buffer] : func->buffer_map) {
     for (const Expr& e : buffer->shape) {
@@ -135,7 +185,9 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     }
     out.storage[i].resize(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     view.data = out.storage[i].data();
-    fill(view, random, contents);
+    // Of equal elements a schedule may find another one.
+    bool is_filled = compared.has(buffer.get()) && fill_with_different(view, random);
+    if (!is_filled) { fill(view, random, compared.keeps_position && buffer->dtype.element().is_real() ? Contents::Reals : contents); }
     out.arguments.emplace_back(view);
   }
   return out;
@@ -213,7 +265,8 @@ auto is_exact_on_integers(const PrimFunc& func) -> bool {
     }
   } inexact;
   inexact.visit(func->body);
-  return !inexact.found;
+  // Where positions are kept, inputs are no small integers.
+  return !inexact.found && !find_compared(func).keeps_position;
 }
 
 auto Before::run(const IRModule& module, Name function, const GateOptions& options) -> Result<Before> {

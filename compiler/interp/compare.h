@@ -19,6 +19,8 @@ struct Inputs {
 enum class Contents : uint8_t { SmallIntegers, Reals };
 
 /// Every parameter gets random contents by the seed, outputs included (a program may read them first). Shape variables get `size`.
+/// Where a function keeps the position of the largest element, say, the elements that it compares are all different: of equal ones a schedule may
+/// find another one.
 /// Fails where a parameter's shape cannot be computed.
 [[nodiscard]] auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t size = 7) -> Result<Inputs>;
 [[nodiscard]] auto copy_inputs(const Inputs& inputs) -> Inputs;

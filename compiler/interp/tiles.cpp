@@ -13,6 +13,8 @@ namespace {
 
 constexpr int warp_size = 32;
 constexpr int wavefront_size = 64;
+constexpr size_t amx_row_bytes = 64;
+constexpr size_t amx_tile_bytes = 16 * amx_row_bytes;
 
 // The elements of a matrix in memory, with checked access.
 class Elements {
@@ -333,10 +335,27 @@ void TileStatement::warp_operation(Frame& f) const {
   kernel.wait(f, &operands, warps, origin, false);
 }
 
+/// The bytes of a tile: a register of this thread, or a place in a buffer of tiles. Null where that place is not in the buffer; the frame has the error.
+auto TileStatement::tile_memory(Frame& f, size_t which, bool is_written) const -> char* {
+  if (!tile_buffers[which]) {
+    if (f.tiles.empty()) { f.tiles.assign(8 * amx_tile_bytes, 0); }
+    return f.tiles.data() + static_cast<size_t>(tiles[which]) * amx_tile_bytes;
+  }
+  Pointer p = tile_buffers[which]->eval(f);
+  constexpr auto size = static_cast<int64_t>(amx_tile_bytes);
+  if (!p.memory || p.byte < 0 || p.byte + size > p.memory->bytes) {
+    f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", p.byte).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
+               .arg("dimension", "bytes").arg("iteration", f.iteration()));
+    return nullptr;
+  }
+  if (is_written && !p.memory->written.empty()) { std::fill_n(p.memory->written.begin() + p.byte, amx_tile_bytes, uint8_t{1}); }
+  return p.memory->data + p.byte;
+}
+
 void TileStatement::tile_operation(Frame& f) const {
-  constexpr size_t row_bytes = 64, tile_bytes = 16 * row_bytes;
-  if (f.tiles.empty()) { f.tiles.assign(8 * tile_bytes, 0); }
-  char* own = f.tiles.data() + static_cast<size_t>(tiles[0]) * tile_bytes;
+  constexpr size_t row_bytes = amx_row_bytes, tile_bytes = amx_tile_bytes;
+  char* own = tile_memory(f, 0, kind != Kind::StoreTile);
+  if (!own) { return; }
   if (kind == Kind::ZeroTile) {
     std::memset(own, 0, tile_bytes);
     return;
@@ -361,8 +380,9 @@ void TileStatement::tile_operation(Frame& f) const {
     }
     return;
   }
-  const char* left = f.tiles.data() + static_cast<size_t>(tiles[1]) * tile_bytes;
-  const char* right = f.tiles.data() + static_cast<size_t>(tiles[2]) * tile_bytes;
+  const char* left = tile_memory(f, 1, false);
+  const char* right = tile_memory(f, 2, false);
+  if (!left || !right) { return; }
   for (size_t i = 0; i < 16; ++i) {
     for (size_t j = 0; j < 16; ++j) {
       char* to = own + i * row_bytes + j * 4;
@@ -646,16 +666,20 @@ class Compiler::TileForms {
 
   auto amx() -> const Statement* {
     std::string_view name = text(0);
-    auto tile = [&](size_t i) { return static_cast<int>(std::clamp<int64_t>(number(i), 0, 7)); };
+    // The tile in argument `at`, as tile number `which` of the statement.
+    auto tile = [&](TileStatement& to, size_t which, size_t at) {
+      if (n_.args[at].dtype().is_handle()) { to.tile_buffers[which] = c_.pointer(n_.args[at]); }
+      else { to.tiles[which] = static_cast<int>(std::clamp<int64_t>(number(at), 0, 7)); }
+    };
     if (name == "llvm.x86.tilezero" && n_.args.size() == 3) {
       auto* out = make(Kind::ZeroTile, name);
-      out->tiles[0] = tile(2);
+      tile(*out, 0, 2);
       return out;
     }
     bool is_store = name == "llvm.x86.tilestored64";
     if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || is_store) && n_.args.size() == 5) {
       auto* out = make(is_store ? Kind::StoreTile : Kind::LoadTile, name);
-      out->tiles[0] = tile(2);
+      tile(*out, 0, 2);
       out->operands.push_back(operand(3));
       out->stride = c_.int_expr(n_.args[4]);
       return out;
@@ -663,7 +687,7 @@ class Compiler::TileForms {
     bool is_bytes = name == "llvm.x86.tdpbssd" || name == "llvm.x86.tdpbsud" || name == "llvm.x86.tdpbusd" || name == "llvm.x86.tdpbuud";
     if ((!is_bytes && name != "llvm.x86.tdpbf16ps") || n_.args.size() != 5) { return nullptr; }
     auto* out = make(Kind::MultiplyTiles, name);
-    for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
+    for (size_t i = 0; i < 3; ++i) { tile(*out, i, i + 2); }
     out->left_is_signed = !is_bytes || name[13] == 's';
     out->right_is_signed = !is_bytes || name[14] == 's';
     if (!is_bytes) { out->value.type = DataType::bfloat16(); }

@@ -10,7 +10,8 @@
 //    ldmatrix fills four tiles of 8 x 8 at a time, below each other in A, side by side in B. Their indices count tiles: those of A
 //    are 4 elements of a thread, 8 of 32 rows together; those of B 2, 8 of 32 columns together; those of C (16 x 8) count 2.
 //  - simdgroup_matrix (Metal): as WMMA, with 8 x 8 elements.
-//  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes.
+//  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes. A call names a tile by its number, or by a pointer into a buffer of
+//    scope `amx.tmm`, where a tile is 1024 bytes, row after row.
 //  - MFMA: 64 threads; AMD's ISA documents define the elements of each thread.
 #pragma once
 
@@ -49,6 +50,7 @@ struct TileStatement final : Statement {
   const IntExpr* stride = nullptr;       // of rows in memory, in elements (AMX: bytes)
   Code value;                            // the value of a fill
   std::array<int, 3> tiles{};            // AMX: result, left, right
+  std::array<const PointerExpr*, 3> tile_buffers{};   // AMX: places of these tiles in buffers; null: the tile has a number
   bool left_is_signed = false, right_is_signed = false;
   void run(Frame& f) const override;
 
@@ -59,6 +61,7 @@ struct TileStatement final : Statement {
   void multiply_tiles_of_warp(Frame& f) const;
   void too_few_threads(Frame& f) const;
   void tile_operation(Frame& f) const;
+  auto tile_memory(Frame& f, size_t which, bool is_written) const -> char*;
 };
 
 /// An element of this thread's part of c + a b, for matrices in the registers of 64 threads.

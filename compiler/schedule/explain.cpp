@@ -573,6 +573,21 @@ const std::vector<Alternative>& alternatives() {
   return all;
 }
 
+// The loops around a block down to the first that reduces: below that one, a consumer would run for each part of the result.
+auto loops_before_reduction(const FuncState& func, const Place& block) -> std::vector<const Place*> {
+  std::vector<const Place*> loops;
+  for (const Place* loop : func.loops(block)) {
+    bool reduces = false;
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      reduces = reduces || (block.block()->iter_vars[i].kind != IterKind::Spatial &&
+                            uses_var(block.realize->iter_values[i], [&](const VarNode& v) { return &v == loop->loop->var.get(); }));
+    }
+    if (reduces) { break; }
+    loops.push_back(loop);
+  }
+  return loops;
+}
+
 // Another primitive with the same arguments. A block that cannot be inlined is placed under the innermost loop of its neighbours.
 void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
                      std::vector<Repair>& out) {
@@ -602,17 +617,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     const Primitive* place = find_primitive("reverse_compute_at");
     if (!reduction || !reduction->is_block() || !place) { return; }
     if (!reduction->block()->init && attempt({refused.primitive, {refused.values.at(1), refused.values.at(0)}})) { return; }
-    // Below a loop that reduces, it would run for each part of the result.
-    std::vector<const Place*> loops;
-    for (const Place* loop : func.loops(*reduction)) {
-      bool reduces = false;
-      for (size_t i = 0; i < reduction->realize->iter_values.size(); ++i) {
-        reduces = reduces || (reduction->block()->iter_vars[i].kind != IterKind::Spatial &&
-                              uses_var(reduction->realize->iter_values[i], [&](const VarNode& v) { return &v == loop->loop->var.get(); }));
-      }
-      if (reduces) { break; }
-      loops.push_back(loop);
-    }
+    const std::vector<const Place*> loops = loops_before_reduction(func, *reduction);
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       if (attempt(with_defaults(*place, {refused.values.at(1), Choice::loop(**loop)}))) { return; }
     }
@@ -630,6 +635,16 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     }
     return;
   }
+  // A reduction that was decomposed is written through a copy at a loop around both of its blocks.
+  if (code == Code::SeveralWriters && refused.primitive->name == "cache_write") {
+    Choice named{schedule.state(), func, func.root(), refused.values};
+    const Primitive* at_loop = find_primitive("write_at");
+    const std::vector<const Place*> loops = func.loops(named.subject());
+    for (auto loop = loops.rbegin(); loop != loops.rend() && at_loop; ++loop) {
+      if (attempt(with_defaults(*at_loop, {Choice::loop(**loop), refused.values.at(0), refused.values.at(1), refused.values.at(2)}))) { return; }
+    }
+    return;
+  }
   bool forwards = refused.primitive->name == "compute_inline";
   if (!forwards && refused.primitive->name != "reverse_compute_inline") { return; }
   Choice choice{schedule.state(), func, func.root(), refused.values};
@@ -641,7 +656,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     if (other && attempt(with_defaults(*other, {Choice::block(*func.find(id))}))) { break; }
   }
   for (NodeId id : forwards ? consumers_of(func, block) : producers_of(func, block)) {
-    std::vector<const Place*> loops = func.loops(*func.find(id));
+    std::vector<const Place*> loops = forwards ? func.loops(*func.find(id)) : loops_before_reduction(func, *func.find(id));
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       const Primitive* place = find_primitive(forwards ? "compute_at" : "reverse_compute_at");
       if (place && attempt(with_defaults(*place, {Choice::block(block), Choice::loop(**loop)}))) { return; }

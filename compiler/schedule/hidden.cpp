@@ -2,6 +2,7 @@
 #include "schedule/hidden.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "ir/visitor.h"
@@ -20,6 +21,8 @@ constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
                                             "write_at", "transform_layout"};
+// Primitives that change only the loops in which the block stands, and no buffer that it shares with others.
+constexpr std::string_view in_place[] = {"decompose_reduction", "rfactor", "pad_einsum", "decompose_padding"};
 // Primitives that rely on the declared accesses of a block.
 constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
@@ -98,21 +101,40 @@ auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
   return all.writes.empty() ? all.reads.front() : all.writes.front();
 }
 
-// `any`: the buffer may vanish or change its form, so even a read matters.
-auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, bool any) -> Status {
+// The loop or block right below a block in which a place stands.
+auto strand_of(const FuncState& func, const Place& scope, const Place& place) -> const Place& {
+  const Place* at = &place;
+  while (func.parent(*at) && func.parent(*at) != &scope) { at = func.parent(*at); }
+  return *at;
+}
+
+// The accesses of a sibling that conflict with those of a block or loop.
+enum class Conflict : uint8_t {
+  None,
+  OfReaders,                                // it reads what the block writes
+  OfOrder,                                  // the two may not change places
+  OfAny,                                    // a buffer may vanish or change its form, so even a common read matters
+};
+// The conflict of a sibling, by where it stands.
+using ConflictWith = std::function<Conflict(const Place& sibling)>;
+
+auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, const ConflictWith& conflict_with) -> Status {
   const Place* scope = func.scope(at);
   if (!scope) { return ok(); }
   for (const Place* block : func.silent_blocks(*scope)) {
     if (block->id == at.id || func.is_below(at, *block) || !hides_accesses(func, *block)) { continue; }
+    Conflict conflict = conflict_with(*block);
+    if (conflict == Conflict::None) { continue; }
     Accesses other = hidden_in(func, *block);
     const BufferNode* buffer = shared(here.writes, other.reads);
-    if (!buffer) { buffer = shared(here.writes, other.writes); }
-    if (!buffer) { buffer = shared(here.reads, other.writes); }
-    if (!buffer && any) { buffer = shared(here.reads, other.reads); }
+    if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.writes, other.writes); }
+    if (!buffer && conflict != Conflict::OfReaders) { buffer = shared(here.reads, other.writes); }
+    if (!buffer && conflict == Conflict::OfAny) { buffer = shared(here.reads, other.reads); }
     if (buffer) { return refuse(cx, *block, buffer); }
   }
   return ok();
 }
+auto always(Conflict conflict) -> ConflictWith { return [conflict](const Place&) { return conflict; }; }
 // Declared accesses of a block, and its hidden reads.
 void add_known(const FuncState& func, const Place& block, Accesses& out) {
   for (const BufferRegion& r : block.block()->reads) { out.reads.push_back(r.buffer.get()); }
@@ -149,15 +171,34 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   if (!moves) { return ok(); }
   Accesses here;
   if (at->is_block()) { add_known(func, *at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_known(func, *block, here); } }
+  const Place* scope = func.scope(*at);
+  if (!scope) { return ok(); }
   bool any = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
-  return require_siblings_apart(cx, func, *at, here, any);
+  bool stays = is_one_of(in_place, name);
+  const Place& strand = strand_of(func, *scope, *at);
+  return require_siblings_apart(cx, func, *at, here, [&](const Place& sibling) {
+    // Work that stays in its loops keeps its order with all that stands elsewhere, and buffers between the two keep their form.
+    bool is_elsewhere = &strand_of(func, *scope, sibling) != &strand;
+    if (stays && is_elsewhere) { return Conflict::None; }
+    return any ? Conflict::OfAny : Conflict::OfOrder;
+  });
 }
 
-auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block) -> Status {
+auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block, const Place* loop) -> Status {
   if (hides_accesses(func, block)) { return refuse(cx, block, any_of(func, block)); }
   Accesses here;
   add_known(func, block, here);
-  return require_siblings_apart(cx, func, block, here, false);
+  const Place* scope = func.scope(block);
+  if (!scope || !loop || !func.is_below(*loop, *scope)) { return require_siblings_apart(cx, func, block, here, always(Conflict::OfOrder)); }
+  const Place& from = strand_of(func, *scope, block);
+  const Place& to = strand_of(func, *scope, *loop);
+  return require_siblings_apart(cx, func, block, here, [&](const Place& sibling) {
+    const int at = strand_of(func, *scope, sibling).index;
+    if (at < std::min(from.index, to.index)) { return Conflict::None; }
+    if (at <= std::max(from.index, to.index)) { return Conflict::OfOrder; }
+    // Under a loop of its consumers, a block makes only what these read.
+    return to.index > from.index ? Conflict::OfReaders : Conflict::None;
+  });
 }
 
 auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffer& buffer) -> Status {
@@ -165,7 +206,7 @@ auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffe
   if (!found) { return ok(); }
   Accesses here;
   here.reads.push_back(buffer.get());
-  return require_siblings_apart(cx, *found.func, block, here, false);
+  return require_siblings_apart(cx, *found.func, block, here, always(Conflict::OfOrder));
 }
 
 auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status {
@@ -173,7 +214,7 @@ auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buff
   if (!found) { return ok(); }
   Accesses here;
   (is_write ? here.writes : here.reads).push_back(buffer.get());
-  return require_siblings_apart(cx, *found.func, block, here, cx.primitive.name == "transform_layout");
+  return require_siblings_apart(cx, *found.func, block, here, always(cx.primitive.name == "transform_layout" ? Conflict::OfAny : Conflict::OfOrder));
 }
 
 }  // namespace loopsmith::schedule

@@ -14,8 +14,8 @@ namespace loopsmith::schedule {
 /// For an argument of the call: no hidden access forbids a primitive to move or remove a block; below a loop whose iterations are
 /// reordered, iterations of hiding blocks do not depend on it.
 [[nodiscard]] auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status;
-/// No sibling hides an access that forbids the block to move.
-[[nodiscard]] auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// No sibling hides an access that forbids the block to move under a loop (null: anywhere).
+[[nodiscard]] auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block, const Place* loop) -> Status;
 /// For primitives that redirect accesses of one buffer: no sibling of the block has a hidden write of the buffer, or a hidden read
 /// where the block writes it.
 [[nodiscard]] auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status;

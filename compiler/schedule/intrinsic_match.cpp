@@ -15,7 +15,7 @@ namespace {
 class Matcher {
  public:
   explicit Matcher(IntrinsicMatch& out) : out_(out) {}
-  Mismatch mismatch;
+  Mismatch mismatch;                        // the first
 
   auto stmt(const Stmt& a, const Stmt& b) -> bool {
     if (a.kind() != b.kind()) { return no(a.origin(), "`{}` stands where the description has `{}`", first_line(a), first_line(b)); }
@@ -257,9 +257,53 @@ class Matcher {
 
 }  // namespace
 
+namespace {
+
+// Takes loops of one iteration away, and iter vars of one value: they are written as that value.
+class WithoutUnits final : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override {
+    bool is_plain = is_one(n.extent) && n.for_kind == ForKind::Serial && !n.thread && n.annotations.empty();
+    return is_plain ? mutate(substitute(n.body, VarMap{{n.var.get(), n.min}})) : Mutator::on(n);
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    VarMap units;
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    for (size_t i = 0; i < n.iter_values.size(); ++i) {
+      const IterVar& iter = n.block->iter_vars[i];
+      if (is_one(iter.dom.extent)) { units[iter.var.get()] = iter.dom.min; continue; }
+      iters.push_back(iter);
+      values.push_back(n.iter_values[i]);
+    }
+    if (units.empty()) { return Mutator::on(n); }
+    auto fields = n.block->fields();
+    fields.iter_vars = std::move(iters);
+    Stmt block = substitute(Stmt(make<Block>(std::move(fields), n.block->origin)), units);
+    return Mutator::on(*make<BlockRealize>(Array<Expr>(std::move(values)), n.predicate, block.ref<Block>(), n.origin));
+  }
+};
+
+// The same for all inside of a block; its own iter vars stay.
+auto without_units(const BlockRealize& realize) -> Ref<BlockRealize> {
+  auto fields = realize.block->fields();
+  fields.body = WithoutUnits().mutate(fields.body);
+  return make<BlockRealize>(realize.iter_values, realize.predicate, make<Block>(std::move(fields), realize.block->origin), realize.origin);
+}
+
+}  // namespace
+
 auto match_intrinsic(const BlockRealize& block, const PrimFunc& description, IntrinsicMatch& out) -> std::optional<Mismatch> {
+  const auto& described = *description->body.as<BlockRealize>();
+  const IntrinsicMatch none = out;
   Matcher matcher(out);
-  if (!matcher.realize(block, *description->body.as<BlockRealize>())) { return std::move(matcher.mismatch); }
+  if (!matcher.realize(block, described)) {
+    // Dimensions of one element may be written on one side and left out on the other.
+    out = none;
+    Matcher again(out);
+    if (!again.realize(*without_units(block), *without_units(described))) { return std::move(matcher.mismatch); }
+  }
   for (const Var& param : description->params) {
     Buffer buffer = description->buffer_of(param);
     if (!out.buffers.count(buffer.get())) { return Mismatch{fmt::format("nothing stands for `{}` of the description", buffer->name.view()), block.block->origin}; }

@@ -29,9 +29,7 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   // The predicate cuts off the values of an iter var beyond its domain.
   if (!is_one(block.realize->predicate) && keeps_domains(func, block)) {
     arith::Analyzer analyzer;
-    for (const Place* at = &loop; at; at = func.parent(*at)) {
-      if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-    }
+    bind_loops(func, &loop, analyzer);
     arith::DomMap iters;
     bool is_cut = false;
     for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
@@ -52,9 +50,7 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
 // touches them.
 auto own_elements_in_iteration(const FuncState& func, const Place& src, const Place& dst, const Place& loop, const BufferNode* buffer) -> bool {
   arith::Analyzer analyzer;
-  for (const Place* at = &loop; at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, &loop, analyzer);
   const Var& var = loop.loop->var;
   VarMap next{{var.get(), Expr(var) + one(var->dtype)}};
   for (const BufferRegion& write : src.block()->writes) {
@@ -96,9 +92,7 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
 // The values of the loop and of the loops around it.
 auto bound_around(const FuncState& func, const Place& loop) -> arith::Analyzer {
   arith::Analyzer analyzer;
-  for (const Place* at = &loop; at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, &loop, analyzer);
   return analyzer;
 }
 
@@ -168,7 +162,6 @@ auto touch_same_elements(const Pair& pair) -> bool {
 // True where each condition that keeps the writer from running keeps the reader from running too, or leaves out no element of the buffer.
 auto reader_runs_with_writer(const Pair& pair) -> bool {
   arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
-  std::vector<Expr> shared = arith::split_conjunction(pair.reader().realize->predicate);
   VarMap first, last;
   for (const Place* at = pair.func.parent(pair.writer()); at && at != &pair.loop; at = pair.func.parent(*at)) {
     if (!at->is_loop()) { continue; }
@@ -181,8 +174,8 @@ auto reader_runs_with_writer(const Pair& pair) -> bool {
   }
   std::vector<Expr> conditions = arith::split_conjunction(pair.writer().realize->predicate);
   return std::all_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
-    bool is_same = std::any_of(shared.begin(), shared.end(), [&](const Expr& e) { return arith::deep_equal(e, condition); });
-    return is_same || is_about_elements(pair.writer(), pair.dependence.buffer, condition) || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last));
+    auto reader_runs = analyzer.enter(pair.reader().realize->predicate);
+    return analyzer.can_prove(condition) || is_about_elements(pair.writer(), pair.dependence.buffer, condition) || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last));
   });
 }
 

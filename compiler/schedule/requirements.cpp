@@ -24,16 +24,19 @@ auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
       .note(block.block()->origin, fmt::format("`{}` is here", block.name().view()), block.id);
 }
 
-auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status {
-  for (const IterVar& iter : block.block()->iter_vars) {
-    if (as_int(iter.dom.min) && as_int(iter.dom.extent)) { continue; }
-    for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
-      if (!at->is_loop()) { continue; }
-      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
-      if (!uses_var(iter.dom.min, is_this) && !uses_var(iter.dom.extent, is_this)) { continue; }
-      return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), block), *at);
-    }
+auto require_own_domain(const Context& cx, const FuncState& func, const Place& block, const IterVar& iter) -> Status {
+  if (as_int(iter.dom.min) && as_int(iter.dom.extent)) { return ok(); }
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    if (!at->is_loop()) { continue; }
+    auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+    if (!uses_var(iter.dom.min, is_this) && !uses_var(iter.dom.extent, is_this)) { continue; }
+    return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), block), *at);
   }
+  return ok();
+}
+
+auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  for (const IterVar& iter : block.block()->iter_vars) { LOOPSMITH_CHECK(require_own_domain(cx, func, block, iter)); }
   return ok();
 }
 

@@ -30,7 +30,9 @@ namespace loopsmith::schedule {
 /// No bound of a loop around a block depends on another of these loops (a triangle).
 [[nodiscard]] auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status;
 [[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
-/// No domain of an iter var depends on a loop around, as in the rows of a triangle: a buffer or loop made from it would have no bounds.
+/// The domain of an iter var (of each iter var) depends on no loop around, as in the rows of a triangle: a buffer or loop made from it would have
+/// no bounds.
+[[nodiscard]] auto require_own_domain(const Context& cx, const FuncState& func, const Place& block, const IterVar& iter) -> Status;
 [[nodiscard]] auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status;
 /// Seen from outside of a block's loops there is one sum: no iterations that run at the same time each make one. `outside`: the loops around it
 /// are shared; null: no loop is.

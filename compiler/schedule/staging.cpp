@@ -157,9 +157,7 @@ auto touched_in(const FuncState& func, const Place& at, const Place& loop, const
 
 auto stays_apart(const FuncState& func, const Place& loop, const std::vector<arith::IntSet>& sets) -> bool {
   arith::Analyzer analyzer;
-  for (const Place* here = &loop; here; here = func.parent(*here)) {
-    if (here->is_loop()) { analyzer.bind(here->loop->var, Range{here->loop->min, here->loop->extent}); }
-  }
+  bind_loops(func, &loop, analyzer);
   const Var& var = loop.loop->var;
   VarMap next{{var.get(), add(var, one(var->dtype))}};
   return std::any_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
@@ -239,12 +237,10 @@ auto ends_within(arith::Analyzer& analyzer, const Expr& low, const Expr& extent,
 auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest {
   const Buffer& cached = stage.region.buffer;
   arith::Analyzer analyzer;
+  bind_loops(func, stage.at, analyzer);
   for (const Place* at = stage.at; at; at = func.parent(*at)) {
-    if (at->is_loop()) {
-      analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
-    } else {
-      for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
-    }
+    if (!at->is_block()) { continue; }
+    for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
   }
   // Regions are upper bounds: elements outside of the buffer are not copied.
   Expr predicate = bool_imm(true);
@@ -425,8 +421,25 @@ auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const s
   return is_injective(map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
 }
 
+// True where a loop around a block may have no iteration in some iterations of another one, as the first row of a triangle may.
+static auto may_skip_iterations(const FuncState& func, const Place& place) -> bool {
+  std::optional<arith::Analyzer> ranges;
+  for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
+    if (as_int(at->loop->extent)) { continue; }
+    bool is_dependent = false;
+    for (const Place* around = func.parent(*at); around; around = func.parent(*around)) {
+      is_dependent = is_dependent || (around->is_loop() && uses_var(at->loop->extent, [&](const VarNode& v) { return &v == around->loop->var.get(); }));
+    }
+    if (!is_dependent) { continue; }
+    if (!ranges) { bind_loops(func, &place, ranges.emplace()); }
+    if (!ranges->can_prove(less_equal(one(at->loop->extent.dtype()), at->loop->extent), arith::Strength::SymbolicBound)) { return true; }
+  }
+  return false;
+}
+
 auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {
   const Block& block = *place.block();
+  if (may_skip_iterations(func, place)) { return counted_instances(func, place, of).value_or(false); }
   // The common case: each has a loop of its own, from 0, as long as its domain.
   std::vector<const VarNode*> seen;
   bool is_plain = is_one(place.realize->predicate);
@@ -540,14 +553,95 @@ auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool {
   return false;
 }
 
+namespace {
+
+auto uses_any(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
+  return uses_var(e, [&](const VarNode& v) { return std::find(vars.begin(), vars.end(), &v) != vars.end(); });
+}
+
+// True where an expression never gets smaller when one of the variables grows, by its form.
+auto never_falls(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
+  if (!uses_any(e, vars) || e.as<VarNode>()) { return true; }
+  if (const auto* n = e.as<Add>()) { return never_falls(n->a, vars) && never_falls(n->b, vars); }
+  auto is_positive = [](const Expr& factor) { return as_int(factor).value_or(0) > 0; };
+  if (const auto* n = e.as<Mul>()) { return is_positive(n->b) && never_falls(n->a, vars); }
+  if (const auto* n = e.as<FloorDiv>()) { return is_positive(n->b) && never_falls(n->a, vars); }
+  return false;
+}
+
+// True where a condition that holds still holds when some of the variables get smaller, by its form.
+auto holds_for_less(const Expr& condition, const std::vector<const VarNode*>& vars) -> bool {
+  if (!uses_any(condition, vars)) { return true; }
+  if (const auto* n = condition.as<And>()) { return holds_for_less(n->a, vars) && holds_for_less(n->b, vars); }
+  if (const auto* n = condition.as<Or>()) { return holds_for_less(n->a, vars) && holds_for_less(n->b, vars); }
+  auto is_bound = [&](const Expr& small, const Expr& large) { return never_falls(small, vars) && !uses_any(large, vars); };
+  if (const auto* n = condition.as<LT>()) { return is_bound(n->a, n->b); }
+  if (const auto* n = condition.as<LE>()) { return is_bound(n->a, n->b); }
+  if (const auto* n = condition.as<GT>()) { return is_bound(n->b, n->a); }
+  if (const auto* n = condition.as<GE>()) { return is_bound(n->b, n->a); }
+  return false;
+}
+
+// True where each instance that runs follows one of the same element that begins its reduction: the one in which the loops that count the
+// reduction are at their start. Other instances, at the end of the reduction or in the middle of it, need not run.
+auto begins_where_loops_begin(const FuncState& func, const Place& block) -> bool {
+  const BlockRealize& realize = *block.realize;
+  const auto& iters = block.block()->iter_vars;
+  const Domains loops = domains_around(func, block);
+  for (const Place* at = &block; at && at != func.scope(block); at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
+  // The loops that reductions use, and all loops that share an iter value with those.
+  std::vector<const VarNode*> counting;
+  auto add_loops_of = [&](const Expr& e) {
+    bool grew = false;
+    for (const auto& [var, range] : loops) {
+      auto is_this = [&](const VarNode& v) { return &v == var.get(); };
+      if (!uses_var(e, is_this) || std::find(counting.begin(), counting.end(), var.get()) != counting.end()) { continue; }
+      counting.push_back(var.get());
+      grew = true;
+    }
+    return grew;
+  };
+  for (size_t i = 0; i < iters.size(); ++i) { if (iters[i].kind == IterKind::Reduction) { add_loops_of(realize.iter_values[i]); } }
+  const std::vector<const VarNode*> reducing = counting;
+  bool shares = false;
+  for (size_t i = 0; i < iters.size(); ++i) { shares = shares || (iters[i].kind != IterKind::Reduction && uses_any(realize.iter_values[i], reducing)); }
+  for (bool grew = shares; grew;) {
+    grew = false;
+    for (const Expr& value : realize.iter_values) { if (uses_any(value, counting)) { grew = add_loops_of(value) || grew; } }
+  }
+  for (const auto& [var, range] : loops) { if (uses_any(range.min, counting) || uses_any(range.extent, counting)) { return false; } }
+  if (!holds_for_less(realize.predicate, counting)) { return false; }
+  if (!shares) {
+    VarMap start;
+    for (const auto& [var, range] : loops) { if (std::find(counting.begin(), counting.end(), var.get()) != counting.end()) { start[var.get()] = range.min; } }
+    arith::Analyzer analyzer;
+    for (const auto& [var, range] : loop_domains(func, block)) { analyzer.bind(var, range); }
+    for (size_t i = 0; i < iters.size(); ++i) {
+      if (iters[i].kind == IterKind::Reduction && !analyzer.can_prove_equal(substitute(realize.iter_values[i], start), iters[i].dom.min)) { return false; }
+    }
+    return true;
+  }
+  // Loops that count both: the reduction begins where its digits are 0, with the others as they are.
+  std::vector<Expr> values;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    if (iters[i].kind == IterKind::Reduction && !is_zero(iters[i].dom.min)) { return false; }
+    if (uses_any(realize.iter_values[i], counting)) { values.push_back(realize.iter_values[i]); }
+    if (iters[i].kind == IterKind::Reduction && !uses_any(realize.iter_values[i], counting) && !is_zero(realize.iter_values[i])) { return false; }
+  }
+  return written_with_digits(values, loops).has_value();
+}
+
+}  // namespace
+
 auto begins_reductions(const FuncState& func, const Place& block) -> bool {
   if (!block.block()->init) { return true; }
+  if (auto counted = counted_beginnings(func, block)) { return *counted; }
+  if (begins_where_loops_begin(func, block)) { return true; }
   std::vector<const VarNode*> reduced;
   for (const IterVar& iter : block.block()->iter_vars) {
     if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); }
   }
   if (!runs_all_instances(func, block, reduced)) { return false; }
-  if (auto counted = counted_beginnings(func, block)) { return *counted; }
   // A loop over rows and their elements that begins in the middle of a row, by its own start or by a loop around the scope, continues that row.
   const Domains here = domains_around(func, block);
   auto is_outside = [&](const VarNode& v) { return std::none_of(here.begin(), here.end(), [&](const auto& d) { return d.first.get() == &v; }); };

@@ -1,4 +1,4 @@
-// How a text is cut into declarations, a class into its functions, and a long program into parts.
+// Cuts a text into declarations, a class into its functions, and a long program into parts.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

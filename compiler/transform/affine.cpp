@@ -197,6 +197,13 @@ auto constant_end(const Affine& sum, const Domains& domains, bool upper, int dep
       auto inner = constant_end(affine_of(div->a), domains, (term.coefficient > 0) == upper, depth + 1);
       if (!inner) { return {}; }
       total += term.coefficient * floor_div(*inner, *c);
+    } else if (const auto* quotient = term.atom.as<Div>(); quotient && quotient->dtype.is_int()) {
+      // Towards 0: it never falls while the operand grows.
+      auto c = as_int(quotient->b);
+      if (!c || *c <= 0) { return {}; }
+      auto inner = constant_end(affine_of(quotient->a), domains, (term.coefficient > 0) == upper, depth + 1);
+      if (!inner) { return {}; }
+      total += term.coefficient * (*inner / *c);
     } else {
       return {};
     }

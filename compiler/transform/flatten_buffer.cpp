@@ -5,6 +5,7 @@
 #include "ir/strides.h"
 #include "ir/visitor.h"
 #include "support/fault.h"
+#include "transform/rows.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -98,12 +99,23 @@ class Flatten : public Mutator {
     if (!known && out != buffer) { undeclared.push_back(out); }
     return out;
   }
+  // True where the strides are those of rows without gaps.
+  static auto is_contiguous(const Buffer& buffer) -> bool {
+    int64_t step = 1;
+    for (size_t d = buffer->shape.size(); d-- > 0;) {
+      auto size = as_int(buffer->shape[d]), here = as_int(buffer->strides[d]);
+      if (!size || !here || *here != step) { return false; }
+      step *= *size;
+    }
+    return true;
+  }
   static auto allocated(const Buffer& buffer) -> Array<Expr> {
     if (!is_strided(buffer)) { return buffer->shape; }
     return {mul(buffer->shape[0], buffer->strides[0])};
   }
-  static auto offset(const Buffer& buffer, const Array<Expr>& indices, Origin origin) -> Expr {
+  static auto offset(const Buffer& buffer, const Array<Expr>& written, Origin origin) -> Expr {
     Expr out;
+    const Array<Expr> indices = is_strided(buffer) && !is_contiguous(buffer) ? spread_over_rows(buffer->shape, written) : written;
     for (size_t i = 0; i < indices.size(); ++i) {
       if (is_strided(buffer)) {
         Expr term = mul(indices[i], buffer->strides[i], origin);

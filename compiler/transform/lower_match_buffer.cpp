@@ -1,13 +1,11 @@
 // Views by their sources: see lower_match_buffer.h.
 #include "transform/lower_match_buffer.h"
 
-#include <optional>
-
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
-#include "support/codes.h"
 #include "transform/fold.h"
+#include "transform/rows.h"
 #include "support/fault.h"
 
 namespace loopsmith::transform {
@@ -33,11 +31,8 @@ class LowerViews : public Mutator {
     auto found = values_.find(&n);
     return found == values_.end() ? self(n) : found->second;
   }
-  // The first vector access that runs over the end of a tile's row while rows are not contiguous in memory.
-  std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
-    block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
       // The source may itself be a view: it is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
@@ -61,42 +56,30 @@ class LowerViews : public Mutator {
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& load = *out.as<BufferLoad>();
-    require_whole(n.buffer, view->second, load.indices, n.origin);
-    return make<BufferLoad>(view->second.buffer, into(view->second, load.indices), n.origin, load.predicate);
+    return make<BufferLoad>(view->second.buffer, into(view->second, row_by_row(n.buffer, view->second, load.indices)), n.origin, load.predicate);
   }
   auto on(const BufferStore& n) -> Stmt override {
     Stmt out = Mutator::on(n);
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& store = *out.as<BufferStore>();
-    require_whole(n.buffer, view->second, store.indices, n.origin);
-    return make<BufferStore>(view->second.buffer, store.value, into(view->second, store.indices), n.origin, store.predicate);
+    return make<BufferStore>(view->second.buffer, store.value, into(view->second, row_by_row(n.buffer, view->second, store.indices)), n.origin, store.predicate);
   }
 
  private:
-  // `B[0, 0:64]` of a (16, 4) view accesses the whole view, if its rows are contiguous.
-  void require_whole(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices, Origin where) {
-    const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
-    auto base = ramp ? as_int(ramp->base) : std::nullopt;
-    auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
-    auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
-    auto extent = view->shape.empty() ? std::nullopt : as_int(view->shape.back());
-    if (!base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return; }
+  // `B[0, 0:64]` of a (16, 4) view accesses the whole view. Where its rows are not contiguous in memory, each lane gets the index of its row:
+  // `B[ramp // 4, ramp % 4]`.
+  static auto row_by_row(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> strides = compact_strides(source.buffer);
     int64_t step = 1;
     for (size_t d = source.region.size(); d-- > 0;) {
       auto size = as_int(source.region[d].extent);
       auto here = as_int(strides[d]);
       if (size && *size == 1) { continue; }
-      if (!size || !here || *here != step) {
-        if (!refused) {
-          refused = error(Code::TileNotContiguous, where).arg("block", block_.view()).arg("view", view->name.view()).arg("buffer", source.buffer->name.view())
-                        .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
-        }
-        return;
-      }
+      if (!size || !here || *here != step) { return spread_over_rows(view->shape, indices); }
       step *= *size;
     }
+    return indices;
   }
   static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> out;
@@ -140,7 +123,6 @@ class LowerViews : public Mutator {
     for (size_t i = 0; i < strides.size(); ++i) { offset = add(offset, mul(source.region[i].min, strides[i])); }
     set(view->elem_offset, std::move(offset));
   }
-  Name block_;
   VarMap values_;
   std::unordered_map<const BufferNode*, BufferRegion> views_;
 };
@@ -150,9 +132,7 @@ class LowerViews : public Mutator {
 auto lower_match_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
   return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
     LowerViews lowering;
-    Stmt body = lowering.mutate(func->body);
-    if (lowering.refused) { return std::move(*lowering.refused); }
-    return with_body(func, std::move(body));
+    return with_body(func, lowering.mutate(func->body));
   });
 }
 

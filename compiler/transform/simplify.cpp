@@ -176,6 +176,45 @@ class Simplify : public Mutator {
     if (high && *high <= bound - (at_least ? 1 : 0)) { return !at_least; }
     return {};
   }
+  // The value that an expression is a quotient or remainder of, where that is never negative, so that it is no smaller; none: another expression.
+  auto no_smaller(const Expr& e) const -> Expr {
+    auto operand = [&](const Expr& a, const Expr& b) {
+      auto low = as_int(b).value_or(0) > 0 && is_index(a.dtype()) ? constant_min(affine_of(a), domains_) : std::nullopt;
+      return low && *low >= 0 ? a : Expr();
+    };
+    if (const auto* x = e.as<FloorDiv>()) { return operand(x->a, x->b); }
+    if (const auto* x = e.as<FloorMod>()) { return operand(x->a, x->b); }
+    if (const auto* x = e.as<Div>()) { return operand(x->a, x->b); }
+    if (const auto* x = e.as<Mod>()) { return operand(x->a, x->b); }
+    return {};
+  }
+  // The smallest value of a sum: by the ranges of its terms, or with whole values in place of their parts that are subtracted, since those may
+  // cancel against other terms (`x * 6 - x // 2 % 6` is not negative).
+  auto least_of(Affine sum) const -> std::optional<int64_t> {
+    auto least = constant_min(sum, domains_);
+    constexpr int most_rounds = 4;
+    for (int round = 0; round < most_rounds; ++round) {
+      Affine next;
+      next.constant = sum.constant;
+      bool is_changed = false;
+      for (const auto& term : sum.terms) {
+        Expr whole = term.coefficient < 0 ? no_smaller(term.atom) : Expr();
+        if (whole) { next.add(affine_of(whole), term.coefficient); } else { next.add(term.atom, term.coefficient); }
+        is_changed = is_changed || whole;
+      }
+      if (!is_changed) { break; }
+      sum = std::move(next);
+      auto other = constant_min(sum, domains_);
+      if (other && (!least || *other > *least)) { least = other; }
+    }
+    return least;
+  }
+  auto most_of(const Affine& sum) const -> std::optional<int64_t> {
+    Affine negative;
+    negative.add(sum, -1);
+    auto least = least_of(std::move(negative));
+    return least ? std::optional<int64_t>(-*least) : std::nullopt;
+  }
   template <class N> auto compare(const N& n, int64_t bound, bool at_least) -> Expr {
     Expr a = mutate(n.a);
     Expr b = mutate(n.b);
@@ -183,8 +222,8 @@ class Simplify : public Mutator {
     if (is_index(a.dtype())) {
       Affine d = affine_of(a);
       d.add(affine_of(b), -1);
-      auto low = constant_min(d, domains_);
-      auto high = constant_max(d, domains_);
+      auto low = least_of(d);
+      auto high = most_of(d);
       if (at_least) {
         if (low && *low >= bound - (FAULT(simplify_compare_off) ? 1 : 0)) { return bool_imm(true, n.origin); }
         if (high && *high < bound) { return bool_imm(false, n.origin); }

@@ -152,7 +152,7 @@ class Document {
 
   /// Hands the runs of schedules to the current snapshot.
   void take_runs();
-  /// How many statements of a schedule function begin on or above a line (from 1).
+  /// The number of statements of a schedule function that begin on or above a line (from 1).
   [[nodiscard]] auto steps_until(const script::FileSchedule& schedule, uint32_t line) const -> size_t;
 
   std::shared_ptr<Snapshot> current_;

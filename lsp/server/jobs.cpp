@@ -1,4 +1,4 @@
-// What the editor sees of background jobs: see jobs.h.
+// Background jobs as the editor sees them: see jobs.h.
 #include "lsp/server/jobs.h"
 
 #include <fmt/format.h>
@@ -15,11 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a job, which runs only while others leave it a processor, may take to wind up after it was told to stop; and one that has found something, which on a machine that is busy takes a
-/// while to say that it compares it, and killed would have worked for nothing. The comparison has limits of its own.
+/// The time that a stopped job has to end before it is killed: jobs run at low priority. A search with a result has longer to begin its comparison,
+/// since a kill would lose the result. The comparison has limits of its own.
 constexpr auto stop_grace = 5s;
 constexpr auto result_grace = 10s;
-/// An editor's progress bar needs no more than this.
+/// The least time between two progress messages; a progress bar needs no more.
 constexpr auto report_gap = 200ms;
 constexpr auto lens_gap = 500ms;
 constexpr auto view_gap = 100ms;
@@ -368,14 +368,14 @@ void Jobs::on_line(JobId id, std::string_view line) {
     auto elapsed = number_in(*event, "elapsed");
     if (job.state != State::Running && job.state != State::Paused) { return; }
     if (job.verifies) {
-      // It was at its end when it was to pause.
+      // The job reached its end before it could pause.
       job.state = State::Running;
       return report(job, !verified_before);
     }
-    // Whichever limit is nearer ends it.
+    // The progress is that of the limit which ends the job first.
     std::optional<double> share;
     if (trial && trials && *trials > 0) { share = static_cast<double>(*trial) / static_cast<double>(*trials); }
-    // What the command left open, the search says.
+    // The search reports the time limit where the command set none.
     std::optional<double> limit = job.budget ? job.budget : number_in(*event, "limit");
     if (elapsed && limit && *limit > 0) { share = std::max(share.value_or(0), *elapsed / *limit); }
     if (share) { job.percentage = static_cast<int>(std::clamp(*share, 0.0, 1.0) * 100); }
@@ -441,10 +441,10 @@ void Jobs::report(Job& job, bool now) {
 
 void Jobs::finish(Job& job) {
   tell_view(job, true);
-  // What was ended with the editor goes on with it: nobody sees what it has come to by now.
+  // A search that ends with the editor is kept: it goes on in the next session of the editor.
   if (job.kind == JobKind::Tune && !is_closing_) { kept_.forget(job.uri, job.function, job.schedule); }
   std::string message;
-  // Told where the progress ends, not in the message: an editor may have one line for that.
+  // The detail is shown at the end of the progress, not in the message, since an editor may show one line only.
   std::string detail;
   int type = 3;
   switch (job.state) {

@@ -39,16 +39,16 @@ struct JobRequest {
   std::optional<double> seconds;
   std::string target;
   JobKind kind = JobKind::Tune;
-  std::string schedule;          // what is timed beside the program as written, or compared with it; empty: nothing
+  std::string schedule;          // timed beside the program as written, or compared with it; empty: none
   std::string other;             // another schedule that is timed with it, in turns; empty: none
   std::string block;             // that is interpreted alone; empty: all of it
 };
 
-/// What jobs ask of the one who runs the event loop.
+/// Services of the event loop that jobs use.
 class JobHost {
  public:
   virtual ~JobHost() = default;
-  /// Starts the program with the text as its input; a message where it cannot be started.
+  /// Starts the program with the text as its input. Returns a message where it cannot be started.
   virtual auto start_job(JobId job, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> = 0;
   virtual void signal_job(JobId job, int signal) = 0;
@@ -56,7 +56,7 @@ class JobHost {
   [[nodiscard]] virtual auto now() const -> Clock::time_point { return Clock::now(); }
 };
 
-/// What jobs say to the editor and to the worker; the front is behind it.
+/// Messages from jobs to the editor and to the worker. The front process sends them.
 struct JobTalk {
   std::function<void(const Json& message)> to_client;
   std::function<void(std::string_view method, Json params, std::function<void(const Json&)> then)> ask_client;
@@ -65,31 +65,31 @@ struct JobTalk {
 
 class Jobs {
  public:
-  /// `searches`: the folder that searches are kept in while they are not done; empty: none.
+  /// `searches`: the folder that keeps unfinished searches; empty: they are not kept.
   Jobs(JobHost& host, JobTalk talk, std::string searches = {}) : host_(host), talk_(std::move(talk)), kept_(std::move(searches)) {}
 
-  /// The folders that the editor has opened, as URIs: what a text imports is looked for there.
+  /// The folders that the editor has opened, as URIs. Imports of a text are looked for there.
   void set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
   void set_progress_support(bool supported) { shows_progress_ = supported; }
   /// The editor shows searches trial by trial: it is sent `loopsmith/tuning`.
   void set_view_support(bool supported) { shows_trials_ = supported; }
 
-  /// The job's number, or why there is none.
+  /// Returns the job's number, or the reason why it did not start.
   [[nodiscard]] auto start(JobRequest request) -> std::pair<std::optional<JobId>, std::string>;
-  /// Stop, and keep the best so far, which is compared with the program before it is offered; asked once more, it is not. False: no such job runs.
+  /// Stops a job. The best candidate so far is compared with the program before it is offered; a second call skips the comparison. False: no such job runs.
   auto stop(JobId job) -> bool;
-  /// A search that stands still until it is resumed, or stopped: what was measured is kept, no time of its budget passes. False: no such search runs.
+  /// Pauses a search until it is resumed or stopped. Its measurements are kept, and no time of its budget passes. False: no such search runs.
   auto pause(JobId job) -> bool;
   auto resume(JobId job) -> bool;
-  /// Searches of a document that an earlier session left: they stand still.
+  /// Restores the unfinished searches of a document from an earlier run of the server, as paused jobs.
   void restore(const std::string& uri, int64_t version);
-  /// One of those begins again, on the text as it is now. Why it cannot; empty: it does.
+  /// Continues a restored search on the present text. Returns the reason where it cannot; empty: it runs.
   [[nodiscard]] auto begin_again(JobId job, int64_t version, const std::string& text) -> std::string;
   [[nodiscard]] auto is_restored(JobId job) const -> bool;
   [[nodiscard]] auto uri_of(JobId job) const -> std::string;
-  /// "tuning matmul: trial 12/64, best 0.7 us" of each that goes on, for those who look at the whole.
+  /// "tuning matmul: trial 12/64, best 0.7 us" for each running job, for a status line.
   [[nodiscard]] auto summary() const -> std::string;
-  /// The search that goes on (or is paused) in a document, the last one begun; for no document, the last one of all. None: there is none.
+  /// The running or paused search of a document that began last; without a document, the last one of all documents.
   [[nodiscard]] auto searching(const std::string& uri) const -> std::optional<JobId>;
   auto stop_by_token(const Json& token) -> bool;
   void stop_all();
@@ -98,14 +98,14 @@ class Jobs {
   void on_end(JobId job, const ExitStatus& status, std::string_view errors);
   void on_tick();
 
-  /// What the worker is to know of every job, for one that starts anew.
+  /// The facts about every job that a restarted worker needs.
   [[nodiscard]] auto all_for_worker() const -> std::vector<Json>;
   [[nodiscard]] auto knows(JobId job) const -> bool { return jobs_.contains(job); }
-  /// Its schedule is in the text now: it is offered no more.
+  /// Records that the schedule of a job is in the text now: it is not offered again.
   void inserted(JobId job);
 
  private:
-  /// Comparing: a search that was stopped and measures no more, its best compared with the program. Abandoned: not even that.
+  /// Comparing: the search ended, and its best candidate is compared with the program. Abandoned: stopped without that comparison.
   enum class State : uint8_t { Running, Paused, Stopping, Comparing, Abandoned, Done, Failed };
   struct Job {
     JobId id = 0;

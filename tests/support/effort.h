@@ -1,4 +1,4 @@
-// How much of a long test runs. Under sanitizers code is some twenty times slower: such builds take a spread of the cases that a release
+// The sizes of long tests. Under sanitizers code is some twenty times slower: such builds take a spread of the cases that a release
 // build takes whole. Runs of the label `soak` (`./bootstrap test soak`) have the machine to themselves: they take the longest sizes, and only
 // they assert times and memory.
 #pragma once

@@ -72,6 +72,8 @@ class ModuleBuilder {
     std::vector<Loop> loops;
     uint64_t stack_bytes = 0;
     bool uses_tiles = false;
+    std::unordered_map<const VarNode*, int> tile_buffers;   // buffers in tile registers (AMX): the number of their first tile
+    int tiles_held = 0;                            // the number of tiles that these buffers hold, from tile 0 on
     bool streams = false;                          // some stores bypass the caches
   };
 
@@ -207,6 +209,9 @@ class ModuleBuilder {
   auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;
   /// An instruction of the target by its LLVM name (instructions.cpp).
   auto machine_instruction(const Call& node) -> llvm::Value*;
+  // -- tile registers (tiles.cpp)
+  auto tile_argument(const Expr& argument, const std::string& instruction, Origin where) -> llvm::Value*;
+  void allocate_tiles(const Allocate& node, uint64_t bytes);
   auto prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock*;
 
   // -- mathematics of our own (maths.cpp), on float and vectors of float

@@ -21,6 +21,10 @@ auto ModuleBuilder::alloca_in_entry(llvm::Type* type, uint64_t count, unsigned a
 
 auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value* {
   auto found = frame_.vars.find(buffer->data.get());
+  if (frame_.tile_buffers.contains(buffer->data.get())) {
+    fail(fmt::format("an access to `{}`", buffer->name.str()), "it is in tile registers, which only tile instructions access: tensorize the block", buffer->origin);
+    return nullptr;
+  }
   if (found == frame_.vars.end() || found->second.value == nullptr) {
     fail(fmt::format("an access to `{}`", buffer->name.str()), "the definition of its memory is not around it", buffer->origin);
     return nullptr;

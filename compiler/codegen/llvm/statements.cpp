@@ -8,6 +8,7 @@
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -201,6 +202,10 @@ void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) 
 ///     int32_t NAME.share.N(void* captured, int64_t begin, int64_t end)
 ///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or the nonzero result of a share
 void ModuleBuilder::emit_parallel(const For& loop) {
+  if (frame_.tiles_held > 0) {
+    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), "it is inside of an allocation of tile registers, which belong to one thread", loop.origin);
+    return;
+  }
   Uses uses;
   uses.visit(loop.body);
   Captured captured;
@@ -523,6 +528,10 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     return;
   }
   const uint64_t bytes = count * element;
+  if (node.data->pointer && memory_family(node.data->pointer->scope.view()) == MemoryFamily::AmxTile) {
+    allocate_tiles(node, constant ? bytes : 0);
+    return;
+  }
   llvm::Value* memory = nullptr;
   llvm::Value* size = ir_.getInt64(bytes);
   size_t held = frame_.workspaces.size();

@@ -16,7 +16,7 @@
 
 namespace loopsmith {
 
-// How tightly the constructs of Python bind; a child that binds looser than its parent goes in parentheses.
+// Precedence of the constructs of Python. A child of lower precedence than its parent is printed in parentheses.
 enum Precedence : int { lambda_level = 1, or_level = 3, and_level = 4, not_level = 5, compare_level = 6, add_level = 11, multiply_level = 12, atom_level = 15 };
 
 struct BinaryText { const char* sign; const char* function; int level; };

@@ -8,11 +8,33 @@
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
 #include "schedule/func_tree.h"
 
 namespace loopsmith::schedule {
+
+// The part of a region that is certainly accessed. Of a loop that chooses no element one iteration may stand for all of them: an instance of that
+// iteration runs wherever the predicate holds there. `Every`: all iterations are looked at together.
+enum class Iterations : uint8_t { Every, First, Last };
+static auto certain_part(const Array<Range>& region, const Domains& domains, const Expr& predicate, Iterations which, arith::Analyzer& analyzer)
+    -> std::optional<std::vector<arith::IntSet>> {
+  if (which == Iterations::Every) { return arith::estimate_region_lower_bound(region, domains, predicate, analyzer); }
+  VarMap at;
+  Domains rest;
+  for (const auto& [var, range] : domains) {
+    auto is_this = [&](const VarNode& v) { return &v == var.get(); };
+    bool chooses = std::any_of(region.begin(), region.end(), [&](const Range& r) { return uses_var(r.min, is_this) || uses_var(r.extent, is_this); });
+    Range here = substitute(range, at);
+    if (chooses || as_int(here.extent).value_or(0) < 1) { rest.emplace_back(var, std::move(here)); continue; }
+    at[var.get()] = which == Iterations::First ? here.min : analyzer.simplify(here.min + here.extent - one(here.extent.dtype()));
+  }
+  Expr holds = analyzer.simplify(substitute(predicate, at));
+  auto is_from_outside = [&](const VarNode& v) { return std::none_of(rest.begin(), rest.end(), [&](const auto& d) { return d.first.get() == &v; }); };
+  if (at.empty() || is_zero(holds) || uses_var(holds, is_from_outside)) { return {}; }
+  return arith::estimate_region_lower_bound(region, rest, holds, analyzer);
+}
 
 // True where a block reads only elements that its producers in the scope wrote before.
 static auto is_covered(const FuncTree& func, const Place& scope, const Place& consumer, std::span<const Dependence> dependences) -> bool {
@@ -34,17 +56,8 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
   auto analyzer = [&]() -> arith::Analyzer& {
     if (made) { return *made; }
     made.emplace();
-    std::vector<const Place*> bound;
-    auto bind = [&](const Place& place) {
-      for (const Place* at = func.parent(place); at; at = func.parent(*at)) {
-        if (!at->is_loop()) { continue; }
-        if (std::find(bound.begin(), bound.end(), at) != bound.end()) { break; }
-        bound.push_back(at);
-        made->bind(at->loop->var, Range{at->loop->min, at->loop->extent});
-      }
-    };
-    bind(consumer);
-    for (const Place* producer : producers) { bind(*producer); }
+    bind_loops(func, &consumer, *made);
+    for (const Place* producer : producers) { bind_loops(func, producer, *made); }
     return *made;
   };
   std::vector<BufferRegion> reads = bound_regions(consumer, false);
@@ -73,23 +86,27 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
           continue;
         }
       }
-      std::vector<std::pair<const BufferNode*, std::vector<std::vector<arith::IntSet>>>> produced;
-      for (const BufferRegion& read : reads) { produced.emplace_back(read.buffer.get(), std::vector<std::vector<arith::IntSet>>()); }
-      for (const Place* producer : here) {
-        for (const BufferRegion& write : bound_regions(*producer, true)) {
-          auto wanted = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == write.buffer.get(); });
-          if (wanted == produced.end()) { continue; }
-          auto bound = arith::estimate_region_lower_bound(write.region, domains_sharing_memory(func, *producer, lca, write.buffer->scope()),
-                                                          producer->realize->predicate, analyzer());
-          wanted->second.push_back(bound ? *bound : std::vector<arith::IntSet>(write.buffer->shape.size(), arith::IntSet::nothing()));
+      auto produced = [&](const Buffer& buffer, Iterations which) {
+        std::vector<std::vector<arith::IntSet>> out;
+        for (const Place* producer : here) {
+          for (const BufferRegion& write : bound_regions(*producer, true)) {
+            if (!(write.buffer == buffer)) { continue; }
+            auto bound = certain_part(write.region, domains_sharing_memory(func, *producer, lca, buffer->scope()), producer->realize->predicate,
+                                      is_one(producer->realize->predicate) ? Iterations::Every : which, analyzer());
+            out.push_back(bound ? *bound : std::vector<arith::IntSet>(buffer->shape.size(), arith::IntSet::nothing()));
+          }
         }
-      }
+        return out;
+      };
+      bool has_predicate = std::any_of(here.begin(), here.end(), [](const Place* producer) { return !is_one(producer->realize->predicate); });
       for (const BufferRegion& read : reads) {
-        auto of_read = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == read.buffer.get(); });
-        if (of_read->second.empty()) { continue; }
+        auto made = produced(read.buffer, Iterations::Every);
+        if (made.empty()) { continue; }
         auto consumed = arith::estimate_region_upper_bound(read.region, domains_sharing_memory(func, consumer, lca, read.buffer->scope()),
                                                            consumer.realize->predicate, analyzer());
-        if (!covers_region(read.buffer->shape, of_read->second, consumed, analyzer())) { return false; }
+        auto covers = [&](const std::vector<std::vector<arith::IntSet>>& regions) { return covers_region(read.buffer->shape, regions, consumed, analyzer()); };
+        bool is_covered = covers(made) || (has_predicate && (covers(produced(read.buffer, Iterations::First)) || covers(produced(read.buffer, Iterations::Last))));
+        if (!is_covered) { return false; }
       }
     }
     if (lca == &scope) { break; }

@@ -281,6 +281,26 @@ auto counted_late_update(const Block& block, const std::vector<std::pair<Var, Ra
   return all ? std::optional<bool>(false) : std::nullopt;
 }
 
+auto counted_same_order(const Block& block, const BlockLoops& before, const BlockLoops& now) -> std::optional<bool> {
+  // By spatial values: those of the others, in the order that they run.
+  using Order = std::map<Follower::Element, Follower::Element>;
+  auto order_of = [&](const BlockLoops& all) -> std::optional<Order> {
+    Order out;
+    bool are_all = each_instance(all.loops, all.iter_values, all.predicate, [&](const Valuation&, const Follower::Element& instance) {
+      Follower::Element element, rest;
+      for (size_t i = 0; i < instance.size(); ++i) { (block.iter_vars[i].kind == IterKind::Spatial ? element : rest).push_back(instance[i]); }
+      Follower::Element& seen = out[std::move(element)];
+      seen.insert(seen.end(), rest.begin(), rest.end());
+      return true;
+    });
+    return are_all ? std::optional<Order>(std::move(out)) : std::nullopt;
+  };
+  auto first = order_of(before);
+  auto second = first ? order_of(now) : std::nullopt;
+  if (!second) { return {}; }
+  return *first == *second;
+}
+
 auto counted_predicate(const FuncTree& func, const Place& block) -> std::optional<bool> {
   const BlockRealize& realize = *block.realize;
   const Place* around = func.parent(block);

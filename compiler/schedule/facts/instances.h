@@ -34,6 +34,11 @@ namespace loopsmith::schedule {
 /// Would an update of a reduction run before its init, with these loops (the outermost first), iter values and predicate?
 [[nodiscard]] auto counted_late_update(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool>;
 
+/// Loops around a block (the outermost first), with its iter values and predicate.
+struct BlockLoops { Domains loops; std::vector<Expr> iter_values; Expr predicate; };
+/// Do the instances of each element, those with the same spatial iter vars, run in the same order and as often under both?
+[[nodiscard]] auto counted_same_order(const Block& block, const BlockLoops& before, const BlockLoops& now) -> std::optional<bool>;
+
 /// Does the predicate of a block hold wherever its iter values are within their domains?
 [[nodiscard]] auto counted_predicate(const FuncTree& func, const Place& block) -> std::optional<bool>;
 

@@ -81,6 +81,14 @@ auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith
   return true;
 }
 
+void bind_loops(const FuncTree& func, const Place* innermost, arith::Analyzer& analyzer) {
+  std::vector<const For*> loops;
+  for (const Place* at = innermost; at; at = func.parent(*at)) {
+    if (at->is_loop()) { loops.push_back(at->loop); }
+  }
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) { analyzer.bind((*loop)->var, Range{(*loop)->min, (*loop)->extent}); }
+}
+
 auto domains_sharing_memory(const FuncTree& func, const Place& block, const Place* above, Name storage_scope) -> std::vector<std::pair<Var, Range>> {
   std::vector<std::pair<Var, Range>> out;
   const Place* at = func.parent(block);

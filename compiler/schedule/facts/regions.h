@@ -15,6 +15,10 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion*;
 [[nodiscard]] auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferRegion;
 
+/// Tells an analyzer the ranges of the loops from the outermost to `innermost` (a loop or block; null: none). Outer loops come first, since the
+/// bounds of an inner loop may use them.
+void bind_loops(const FuncTree& func, const Place* innermost, arith::Analyzer& analyzer);
+
 /// The loops from a block up to, not including, `above`, and of the loops further out those bound to threads that share a memory of this scope.
 [[nodiscard]] auto domains_sharing_memory(const FuncTree& func, const Place& block, const Place* above, Name storage_scope) -> Domains;
 

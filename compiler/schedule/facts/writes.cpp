@@ -10,6 +10,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "schedule/facts/instances.h"
+#include "schedule/facts/own_writes.h"
 #include "schedule/facts/predicates.h"
 #include "schedule/facts/regions.h"
 #include "schedule/func_tree.h"
@@ -68,6 +69,20 @@ auto nothing_of(const BufferRegion& region) -> BufferRegion {
   return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
 }
 
+// True where each instance certainly stores every element of a region.
+auto stores_all_of(const Block& block, const BufferRegion& region) -> bool {
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) { analyzer.bind(iter.var, iter.dom); }
+  auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
+  for (const BufferRegion& stored : certain_stores(block, region.buffer)) {
+    bool holds = stored.region.size() == region.region.size();
+    for (size_t d = 0; holds && d < region.region.size(); ++d) {
+      holds = analyzer.can_prove(less_equal(stored.region[d].min, region.region[d].min)) && analyzer.can_prove(less_equal(end(region.region[d]), end(stored.region[d])));
+    }
+    if (holds) { return true; }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -82,6 +97,7 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
     return BufferRegion{declared.buffer, Array<Range>(std::move(ranges)), declared.origin};
   };
   if (auto found = of_store(block.body)) { return *found; }
+  if (stores_all_of(block, declared)) { return declared; }
   if (const auto* all = block.body.as<SeqStmt>()) {
     for (const Stmt& s : all->seq) {
       if (auto found = of_store(s)) { return *found; }
@@ -144,9 +160,7 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   }
   if (auto counted = counted_writes(func, block, region, above, once)) { return *counted; }
   arith::Analyzer analyzer;
-  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, func.parent(block), analyzer);
   // A block that holds other blocks or loops may write less than it declares: a triangle fills no rectangle.
   if (block.end != block.index + 1 && stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
   BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));

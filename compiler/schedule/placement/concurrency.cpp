@@ -89,7 +89,8 @@ auto require_reduction_not_spread(const Relocation& move, const Nest& nest, cons
 // Each iteration has its own elements of the producers' buffers, so they must be made whenever they are read: no condition from outside of the
 // loop keeps a producer alone from running.
 auto require_producers_run(const Relocation& move, const Nest& nest, const Place& at, arith::Analyzer& analyzer) -> Status {
-  const auto own_conditions = arith::split_conjunction(nest.predicate);
+  // What holds whenever the block runs.
+  auto own_conditions = analyzer.enter(nest.predicate);
   for (NodeId id : move.producers) {
     const Place& producer = *move.func.find(id);
     if (!move.func.is_below(producer, at)) { continue; }
@@ -100,8 +101,7 @@ auto require_producers_run(const Relocation& move, const Nest& nest, const Place
         }
         return false;
       });
-      bool is_shared = std::any_of(own_conditions.begin(), own_conditions.end(), [&](const Expr& own) { return arith::deep_equal(own, condition); });
-      if (!is_from_outside || is_shared || analyzer.can_prove(condition)) { continue; }
+      if (!is_from_outside || analyzer.can_prove(condition)) { continue; }
       return note_loop(note_block(move.cx.error(Code::RunsWithoutProducer).arg("block", move.block->name().view()).arg("producer", producer.name().view())
                                       .arg("loop", at.name().view()), *move.block), at);
     }

@@ -2,6 +2,7 @@
 #include "schedule/placement/moved_instances.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -96,16 +97,43 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
 }
 
-// True where the loops around run the instances of a reduction in the order of its iter vars: a loop for each, in their order.
-auto in_order_of_iters(const FuncState& func, const Place& block) -> bool {
-  int last = -1;
-  for (size_t i = 0; i < block.block()->iter_vars.size(); ++i) {
-    const IterVar& iter = block.block()->iter_vars[i];
+// True where loops (the outermost first) run the instances of a reduction in the order of its iter vars: each value is a sum of loops that count
+// its digits from the highest to the lowest.
+auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values, const Domains& loops) -> bool {
+  size_t next = 0;                           // the first loop that may count the next digit
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
     if (iter.kind == IterKind::Spatial || is_one(iter.dom.extent)) { continue; }
-    int here = -1;
-    for (const Place* at : func.loops(block)) { if (at->loop->var.get() == block.realize->iter_values[i].get()) { here = at->index; } }
-    if (here <= last) { return false; }
-    last = here;
+    struct Digit { int64_t unit; size_t loop; };
+    std::vector<Digit> digits;
+    std::function<bool(const Expr&, int64_t)> add_digits = [&](const Expr& e, int64_t unit) -> bool {
+      if (const auto* sum = e.as<Add>()) { return add_digits(sum->a, unit) && add_digits(sum->b, unit); }
+      if (as_int(e)) { return true; }
+      constexpr int64_t most = int64_t{1} << 31;
+      if (const auto* product = e.as<Mul>()) {
+        auto factor = as_int(product->b);
+        return factor && *factor > 0 && *factor < most && unit < most && add_digits(product->a, unit * *factor);
+      }
+      auto loop = std::find_if(loops.begin(), loops.end(), [&](const auto& l) { return l.first.get() == e.get(); });
+      if (loop == loops.end()) { return false; }
+      digits.push_back({unit, static_cast<size_t>(loop - loops.begin())});
+      return true;
+    };
+    if (!add_digits(iter_values[i], 1)) { return false; }
+    std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.unit < b.unit; });
+    // From the lowest digit up, each unit is larger than all that the digits below it reach.
+    int64_t reach = 0;
+    for (size_t k = 0; k < digits.size(); ++k) {
+      if (digits[k].unit <= reach) { return false; }
+      if (k + 1 == digits.size()) { break; }
+      auto extent = as_int(loops[digits[k].loop].second.extent);
+      int64_t more = 0;
+      if (!extent || __builtin_mul_overflow(digits[k].unit, std::max<int64_t>(*extent - 1, 0), &more) || __builtin_add_overflow(reach, more, &reach)) { return false; }
+    }
+    for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
+      if (digit->loop < next) { return false; }
+      next = digit->loop + 1;
+    }
   }
   return true;
 }
@@ -187,7 +215,12 @@ auto require_all_output_runs(const Relocation& move, const Nest& nest, arith::An
 }
 
 auto require_update_order(const Relocation& move, const Nest& nest) -> Status {
-  if (is_complete(move.func, *move.block) || (nest.covers_reduction && in_order_of_iters(move.func, *move.block)) || updates_commute(move.moved())) { return ok(); }
+  const BlockRealize& realize = *move.block->realize;
+  const Domains before = domains_around(move.func, *move.block), now = nest.all_loops(move);
+  if (is_complete(move.func, *move.block) || updates_commute(move.moved())) { return ok(); }
+  bool keeps_order = in_order_of_iters(move.moved(), realize.iter_values.to_vector(), before) &&
+                     (nest.covers_reduction || in_order_of_iters(move.moved(), nest.iter_values, now));
+  if (keeps_order || counted_same_order(move.moved(), {before, realize.iter_values.to_vector(), realize.predicate}, {now, nest.iter_values, nest.predicate}).value_or(false)) { return ok(); }
   return note_block(move.error(Code::MovedUpdateOrder), *move.block);
 }
 

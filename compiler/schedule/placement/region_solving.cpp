@@ -211,6 +211,36 @@ auto update_by_indices(const BufferNode& buffer, const Array<IterVar>& iter_vars
   return true;
 }
 
+// The interval of a sum of iterators of which several indices are parts, as `(v0 * 8 + v1) // 24` and `% 24`: each part stands for an interval of
+// the sum only if the parts above it are single points and those below it take all of their values. None: it is no interval.
+auto interval_of_parts(const arith::IterMark& sum, const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer)
+    -> std::optional<IntSet> {
+  struct Part { int64_t unit; size_t index; };
+  std::vector<Part> parts;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    for (const arith::IterSplit& part : digits[i].args) {
+      if (!(part.source == sum)) { continue; }
+      auto unit = as_int(part.lower_factor);
+      if (digits[i].args.size() != 1 || !is_one(part.scale) || !unit) { return {}; }
+      parts.push_back({*unit, i});
+    }
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.unit > b.unit; });
+  Expr low = sum->sum->base, high = sum->sum->base;
+  bool is_above_point = true;
+  for (const Part& part : parts) {
+    const IntSet& set = box[part.index];
+    bool is_whole = analyzer.can_prove_equal(set.min(), whole[part.index].min()) && analyzer.can_prove_equal(set.max(), whole[part.index].max());
+    if (!is_above_point && !is_whole) { return {}; }
+    is_above_point = is_above_point && set.can_prove_single_point(analyzer);
+    const Expr& base = digits[part.index].base;
+    Expr unit = int_imm(part.unit, set.min().dtype());
+    low = low + (set.min() - base) * unit;
+    high = high + (set.max() - base) * unit;
+  }
+  return IntSet::interval(analyzer.simplify(low), analyzer.simplify(high));
+}
+
 enum class Inverse : uint8_t { Found, None, Unsafe };
 
 auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, Box required, Precision precision, arith::Analyzer& analyzer,
@@ -270,6 +300,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
           is_whole = is_whole && analyzer.can_prove_equal(box[i].min(), whole[i].min()) && analyzer.can_prove_equal(box[i].max(), whole[i].max());
         }
         if (is_point || is_whole) { continue; }
+        if (auto all = interval_of_parts(part.source, digits, box, whole, analyzer); all && is_box_of_digits(*part.source->sum, *all, analyzer)) { continue; }
         is_exact = false;
         lower_variables_of(*part.source, open);
       }

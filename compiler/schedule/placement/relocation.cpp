@@ -40,7 +40,7 @@ auto Relocation::output_not_solved(std::string_view otherwise) const -> Diagnost
 auto begin_relocation(const Context& cx, const BlockArg& block, const LoopArg& loop) -> Result<Relocation> {
   const FuncState& func = *block.func;
   LOOPSMITH_TRY(scope, require_scope(cx, block));
-  LOOPSMITH_CHECK(require_free_to_move(cx, func, *block));
+  LOOPSMITH_CHECK(require_free_to_move(cx, func, *block, loop.func == &func ? loop.place : nullptr));
   LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
   LOOPSMITH_CHECK(require_complete_or_reduction(cx, func, *block));
   Relocation move{.cx = cx, .block = block, .loop = loop, .func = func, .scope = *scope,

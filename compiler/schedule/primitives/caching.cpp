@@ -11,6 +11,7 @@
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/own_writes.h"
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
 #include "schedule/func_tree.h"
@@ -28,9 +29,7 @@ namespace {
 // True where a region contains another one, for all iterations of the loops around a place and of the place itself.
 auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
   arith::Analyzer analyzer;
-  for (const Place* at = &around; at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, &around, analyzer);
   for (size_t i = 0; i < held.region.size(); ++i) {
     const Range& w = wanted.region[i];
     const Range& h = held.region[i];
@@ -38,6 +37,79 @@ auto holds_region(const FuncState& func, const Place& around, const BufferRegion
   }
   return true;
 }
+
+// The part of a region that lies within its buffer: a program accesses no other elements.
+auto within_buffer(const BufferRegion& region) -> BufferRegion {
+  arith::Analyzer analyzer;
+  std::vector<Range> out;
+  for (size_t d = 0; d < region.region.size(); ++d) {
+    const Range& range = region.region[d];
+    Expr nothing = zero(range.min.dtype());
+    Expr low = analyzer.simplify(max(range.min, nothing));
+    Expr end = analyzer.simplify(min(range.min + cast(range.min.dtype(), range.extent), cast(range.min.dtype(), region.buffer->shape[d])));
+    Expr extent = analyzer.simplify(max(end - low, nothing));
+    out.push_back({std::move(low), std::move(extent)});
+  }
+  return {region.buffer, Array<Range>(std::move(out)), region.origin};
+}
+
+// Proves that each load of a buffer in a block without inner blocks stays within a region, under the conditions that guard it.
+class LoadsWithin : public Visitor {
+ public:
+  LoadsWithin(const FuncState& func, const Place& block, const BufferRegion& held) : held_(held), bindings_(bindings_of(*block.realize)) {
+    bind_loops(func, &block, analyzer_);
+    is_within_ = block.end == block.index + 1 && block.block()->match_buffers.empty();
+    auto runs = analyzer_.enter(block.realize->predicate);
+    if (block.block()->init) { visit(block.block()->init); }
+    visit(block.block()->body);
+  }
+  [[nodiscard]] auto holds() const -> bool { return is_within_; }
+
+ protected:
+  using Visitor::on;
+  using Visitor::visit;
+  void on(const VarNode& n) override { is_within_ = is_within_ && &n != held_.buffer->data.get(); }
+  void on(const BufferLoad& n) override {
+    Visitor::on(n);
+    if (!(n.buffer == held_.buffer)) { return; }
+    for (size_t d = 0; is_within_ && d < n.indices.size(); ++d) {
+      Expr index = substitute(n.indices[d], bindings_);
+      const Range& range = held_.region[d];
+      is_within_ = index.dtype().lanes == 1 && analyzer_.can_prove(less_equal(range.min, index)) && analyzer_.can_prove(less(index, range.min + cast(range.min.dtype(), range.extent)));
+    }
+  }
+  void on(const For& n) override {
+    visit(n.min);
+    visit(n.extent);
+    analyzer_.bind(n.var, Range{substitute(n.min, bindings_), substitute(n.extent, bindings_)});
+    visit(n.body);
+  }
+  void on(const IfThenElse& n) override {
+    visit(n.condition);
+    under(n.condition, [&] { visit(n.then_case); });
+    if (n.else_case) { under(logical_not(n.condition), [&] { visit(n.else_case); }); }
+  }
+  void on(const Call& n) override {
+    static const Name if_then_else_name("if_then_else");
+    if (!(n.op == if_then_else_name) || n.args.size() != 3) { return Visitor::on(n); }
+    visit(n.args[0]);
+    under(n.args[0], [&] { visit(n.args[1]); });
+    under(logical_not(n.args[0]), [&] { visit(n.args[2]); });
+  }
+
+ private:
+  template <class F>
+  void under(const Expr& condition, const F& f) {
+    bool looks_up = false;
+    post_order(condition, [&](const Expr& e) { looks_up = looks_up || e.as<BufferLoad>() || e.as<Call>(); });
+    auto known = looks_up ? arith::Analyzer::Scope() : analyzer_.enter(substitute(condition, bindings_));
+    f();
+  }
+  const BufferRegion& held_;
+  const VarMap bindings_;
+  arith::Analyzer analyzer_;
+  bool is_within_ = true;
+};
 
 // If one inner block, and nothing else in a block, uses a buffer: the part of its predicate on the iter vars of the outer block. None: no such
 // part. Versions that spell blocks `T.sblock` copy only that part; earlier ones copied the whole region that the outer block declares.
@@ -82,7 +154,7 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
 // blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
-  if (reads_own_sums(*block.block(), buffer)) { return false; }
+  if (reads_own_sums(*block.block(), buffer) || (!reads_hidden(func, block, buffer) && reads_own_writes_only(func, block, buffer))) { return false; }
   const auto inside = func.child_blocks(block);
   bool is_viewed = std::any_of(block.block()->match_buffers.begin(), block.block()->match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; });
   if (inside.empty() || is_viewed || block.block()->init || reads_hidden(func, block, buffer)) { return true; }
@@ -376,7 +448,13 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("it may read more elements than the cache holds"); }
+    // The declared region may go beyond the buffer, or beyond what a guard of the consumer's own lets it load.
+    bool is_held = holds_region(func, *above, held, wanted) || holds_region(func, *above, held, wanted = within_buffer(wanted));
+    if (!is_held && !is_hidden && LoadsWithin(func, consumer, held).holds()) {
+      wanted = held;
+      is_held = true;
+    }
+    if (!is_held || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("it may read more elements than the cache holds"); }
     return ok();
   }
 

@@ -2,6 +2,7 @@
 // goes away; its elements are computed where they were read (or stored on at once).
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -416,9 +417,11 @@ struct ReverseComputeInline {
     const Place* scope;
     const Place* producer;
     const BufferStore* consumer_store;
-    const BufferStore* producer_store;
+    const BufferStore* producer_store;       // below the loops of its body, if it has any
+    std::vector<const For*> producer_loops;
     VarMap substitution;                     // the consumer's iter vars in terms of the producer's
     Expr predicate;                          // the producer's new one
+    Expr condition;                          // of the store, where it uses loops of the producer's body; none: always
     Rewrite::Change removal;
   };
 
@@ -450,7 +453,7 @@ struct ReverseComputeInline {
       Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
       for (const Dependence& d : dependences) {
         const Place* p = func.find(d.src);
-        out.notes.push_back({p->block()->origin, fmt::format("`{}` comes before it", p->name().view()), d.src});
+        out.notes.push_back({p->block()->origin, why_not_single(func, *scope, block, d, dependences.size() > 1), d.src});
       }
       return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
     }
@@ -474,7 +477,8 @@ struct ReverseComputeInline {
     post_order(store->value, collect);
     if (loads.empty()) { return body_error(cx, block, fmt::format("it does not load `{}`", buffer->name.view())); }
     arith::Analyzer analyzer;
-    Plan plan{scope, producer, store, producer->block()->body.as<BufferStore>(), {}, {}, {}};
+    Plan plan{scope, producer, store, nullptr, {}, {}, {}, {}, {}};
+    find_producer_store(*producer->block(), plan);
     Domains domains;
     for (const IterVar& iter : block.block()->iter_vars) {
       domains.emplace_back(iter.var, iter.dom);
@@ -507,6 +511,7 @@ struct ReverseComputeInline {
     // Every instance of the block has an instance of its producer.
     arith::DomMap producer_domains;
     for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
+    for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
       if (found == plan.substitution.end()) { return body_error(cx, block, fmt::format("`{}` is not determined by the indices of its read", iter.var->name.view())); }
@@ -536,6 +541,7 @@ struct ReverseComputeInline {
       // In the predicate numbers are compared, of one type each.
       to_loops[iter.var.get()] = cast(iter.var->dtype, producer->realize->iter_values[i]);
     }
+    for (const For* loop : plan.producer_loops) { analyzer.bind(loop->var, Range{loop->min, loop->extent}); }
     VarMap typed;
     for (const auto& [var, value] : plan.substitution) { typed.emplace(var, cast(var->dtype, value)); }
     Expr read_here = substitute(in_bound, typed);
@@ -547,10 +553,16 @@ struct ReverseComputeInline {
       auto known = analyzer.enter(read_here);
       if (!analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
     }
-    plan.predicate = substitute(analyzer.simplify(read_here), to_loops);
+    read_here = analyzer.simplify(read_here);
+    // The loops of the producer's body are unknown to its predicate.
+    auto is_inner = [&](const VarNode& v) { return std::any_of(plan.producer_loops.begin(), plan.producer_loops.end(), [&](const For* loop) { return loop->var.get() == &v; }); };
+    if (uses_var(read_here, is_inner)) { plan.condition = std::exchange(read_here, bool_imm(true)); }
+    plan.predicate = substitute(read_here, to_loops);
     // The condition of an instance is computed for all instances, including those whose loads leave the buffer.
     const BufferNode* loaded = nullptr;
-    post_order(plan.predicate, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } });
+    auto note_load = [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } };
+    post_order(plan.predicate, note_load);
+    if (plan.condition) { post_order(plan.condition, note_load); }
     if (loaded) { return body_error(cx, block, fmt::format("the contents of `{}` would decide which of its instances run", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     // The producer's own predicate still holds. No block reads elements that it leaves out, since reads are covered.
@@ -564,6 +576,31 @@ struct ReverseComputeInline {
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
+  }
+
+  // The condition that a block fails which comes before the one to be inlined.
+  static auto why_not_single(const FuncState& func, const Place& scope, const Place& block, const Dependence& d, bool has_others) -> std::string {
+    const Place& before = *func.find(d.src);
+    std::string_view name = before.name().view(), buffer = d.buffer ? d.buffer->name.view() : "";
+    if (d.kind == DependenceKind::War) { return fmt::format("`{}` reads `{}`, which `{}` writes: the two keep their order", name, buffer, block.name().view()); }
+    if (d.kind == DependenceKind::Waw) { return fmt::format("`{}` writes `{}`, too", name, buffer); }
+    if (d.kind != DependenceKind::Raw) { return fmt::format("the order of `{}` and `{}` may matter", name, block.name().view()); }
+    if (auto why = why_not_complete(func, before)) { return fmt::format("`{}` is not complete: {}", name, *why); }
+    for (const Dependence& other : func.scope_info(scope).of_src(before.id)) {
+      if (other.dst != block.id) { return fmt::format("`{}` uses what `{}` writes, too", func.find(other.dst)->name().view(), name); }
+    }
+    return has_others ? fmt::format("`{}` is one of several blocks that come before it", name) : fmt::format("`{}` comes before it", name);
+  }
+
+  // The only store of a producer: all of its body, or below loops of the body, as in a block that copies a tile.
+  static void find_producer_store(const Block& producer, Plan& plan) {
+    Stmt at = producer.body;
+    while (const auto* loop = at.as<For>()) {
+      if (loop->thread) { return; }
+      plan.producer_loops.push_back(loop);
+      at = Stmt(loop->body);
+    }
+    plan.producer_store = at.as<BufferStore>();
   }
 
   // The consumer's store, with iter vars and the loaded value replaced.
@@ -590,7 +627,8 @@ struct ReverseComputeInline {
       Stmt stmt = Mutator::on(n);
       if (!(n.buffer == buffer_)) { return stmt; }
       Substituter substituter(plan_, buffer_, stmt.as<BufferStore>()->value);
-      return substituter.mutate(Stmt(Ref<BufferStore>(plan_.consumer_store)));
+      Stmt inlined = substituter.mutate(Stmt(Ref<BufferStore>(plan_.consumer_store)));
+      return plan_.condition ? Stmt(make<IfThenElse>(plan_.condition, std::move(inlined), Stmt(), n.origin)) : inlined;
     }
 
    private:

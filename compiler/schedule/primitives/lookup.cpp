@@ -1,12 +1,16 @@
 // Primitives that look up: get_block, get_loops, get_child_blocks, get_producers, get_consumers,
 // get_output_blocks. They bind variables and change nothing.
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "ir/visitor.h"
 #include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/dependences.h"
+#include "schedule/facts/regions.h"
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "support/codes.h"
@@ -82,6 +86,36 @@ struct GetChildBlocks {
   }
 };
 
+// The buffers that the body of a block stores to, apart from blocks inside of it, though the `T.writes` of the block do not list them.
+auto hidden_writes(const Place& block) -> std::vector<Buffer> {
+  std::vector<Buffer> found;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+    if (s.as<BlockRealize>()) { return; }
+    const auto* store = s.as<BufferStore>();
+    if (store && !region_of(block.block()->writes, store->buffer)) { found.push_back(store->buffer); }
+    visit_children(s, [](const Expr&) {}, walk);
+  };
+  walk(block.block()->body);
+  return found;
+}
+
+// Adds the blocks of the scope that read what another block of it writes without declaring so: TVM keeps such pairs, too, when
+// unsafe_hide_buffer_access takes the declaration away.
+auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<NodeId> found, bool producers) -> std::vector<NodeId> {
+  const Place* scope = func.scope(block);
+  if (!scope) { return found; }
+  const size_t declared = found.size();
+  for (const Place* other : func.child_blocks(*scope)) {
+    const Place& writer = producers ? *other : block;
+    const Place& reader = producers ? block : *other;
+    if (writer.index >= reader.index || std::find(found.begin(), found.end(), other->id) != found.end()) { continue; }
+    auto written = hidden_writes(writer);
+    bool reads = std::any_of(written.begin(), written.end(), [&](const Buffer& buffer) { return region_of(reader.block()->reads, buffer) != nullptr; });
+    if (reads) { found.push_back(other->id); }
+  }
+  return found.size() == declared ? found : in_text_order(func, std::move(found));
+}
+
 // Without blocks that only compute indices for loads of others (cache_index), as in TVM: they read nothing, and no block declares
 // to read them.
 auto without_indices(const FuncState& func, const Place& block, std::vector<NodeId> found) -> std::vector<NodeId> {
@@ -99,6 +133,11 @@ auto without_indices(const FuncState& func, const Place& block, std::vector<Node
   return found;
 }
 
+auto neighbours(const FuncState& func, const Place& block, bool producers) -> Outcome {
+  auto declared = without_indices(func, block, producers ? producers_of(func, block) : consumers_of(func, block));
+  return blocks(with_hidden_writes(func, block, std::move(declared), producers));
+}
+
 /// The blocks of the same scope that write what a block reads or writes.
 ///
 /// Needs  not the root block.
@@ -109,7 +148,7 @@ struct GetProducers {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     return Plan{};
   }
-  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(without_indices(*args.block.func, *args.block, producers_of(*args.block.func, *args.block))); }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return neighbours(*args.block.func, *args.block, true); }
 };
 
 /// The blocks of the same scope that read or overwrite what a block writes.
@@ -122,16 +161,35 @@ struct GetConsumers {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     return Plan{};
   }
-  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(without_indices(*args.block.func, *args.block, consumers_of(*args.block.func, *args.block))); }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return neighbours(*args.block.func, *args.block, false); }
 };
 
-/// The blocks of a scope that write a buffer which the scope does not allocate.
+/// The blocks of a scope that write a buffer which the scope does not allocate. Blocks inside those and inside blocks that declare nothing, as
+/// `loop_partition` makes them, count too.
 struct GetOutputBlocks {
   struct Args { BlockArg scope_block; };
   struct Plan {};
   static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
-    return blocks(args.scope_block.func->output_blocks(*args.scope_block));
+    const FuncState& func = *args.scope_block.func;
+    std::vector<NodeId> found = func.output_blocks(*args.scope_block);
+    for (int i = args.scope_block->index + 1; i < args.scope_block->end; ++i) {
+      const Place& place = func.places()[static_cast<size_t>(i)];
+      bool is_inside_another = place.is_block() && place.scope != args.scope_block->index;
+      if (is_inside_another && writes_output(func, place, *args.scope_block)) { found.push_back(place.id); }
+    }
+    return blocks(in_text_order(func, std::move(found)));
+  }
+
+  // True where a block writes a buffer that no block around it allocates, up to the scope that is asked about.
+  static auto writes_output(const FuncState& func, const Place& block, const Place& scope) -> bool {
+    return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
+      for (const Place* at = func.scope(block); at; at = func.scope(*at)) {
+        if (func.allocates(*at, write.buffer)) { return false; }
+        if (at == &scope) { break; }
+      }
+      return true;
+    });
   }
 };
 

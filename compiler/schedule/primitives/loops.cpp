@@ -22,6 +22,7 @@
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/schedule.h"
+#include "schedule/surplus.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -60,8 +61,8 @@ auto counts_vectors(const Expr& e) -> bool {
 ///                                                    T.where(i_0 * 8 + i_1 < 30)
 ///
 /// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
-///        out, their product is at least the extent. With `disable_predication` it is the extent; where that is not a
-///        number, the caller promises it. Factors may be expressions of sampled integers and of `T.vscale()`, whose values
+///        out, their product is at least the extent. With `disable_predication` it is the extent, or the iterations in excess only run block
+///        instances again that run anyway, with the same results; where the extent is not a number, the caller promises it. Factors may be expressions of sampled integers and of `T.vscale()`, whose values
 ///        a target with scalable vectors tells.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Split {
@@ -125,11 +126,11 @@ struct Split {
     if (extent && is_constant) {
       int64_t total = 1;
       for (const Expr& factor : plan.factors) { total *= *as_int(factor); }
-      if (total > *extent && args.disable_predication) {
+      if (total > *extent && args.disable_predication && !surplus_changes_nothing(*args.loop.func, *args.loop, total)) {
         return note_loop(cx.error(Code::SplitNeedsPredicate).arg("loop", args.loop->name().view()).arg("product", total).arg("extent", *extent), *args.loop)
             .remedy("leave `disable_predication` out, or choose factors whose product is the extent");
       }
-      plan.needs_predicate = total > *extent;
+      plan.needs_predicate = total > *extent && !args.disable_predication;
     }
     return plan;
   }
@@ -370,9 +371,16 @@ struct Reorder {
       const Place* outer = func.parent(*at);
       if (outer->loop->body.get() != at->loop) { return branch_error(cx, func, *outer, *at); }
     }
+    size_t next = 0;
+    for (const Place* at : plan.chain) {
+      bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
+      plan.order.push_back(is_named ? &args.ordered_loops[next++].loop() : at->loop);
+    }
+    LOOPSMITH_CHECK(check_bounds(cx, func, plan));
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
     }
+    if (!changes_order(plan)) { return plan; }
     if (!FAULT(reorder_dependence_dropped)) {
       LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
       if (several_leaves(func, *bottom)) {
@@ -382,11 +390,16 @@ struct Reorder {
         }
       }
     }
-    size_t next = 0;
-    for (const Place* at : plan.chain) {
-      bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
-      plan.order.push_back(is_named ? &args.ordered_loops[next++].loop() : at->loop);
+    for (const Place* block : func.child_blocks(*bottom)) {
+      LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
+      LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
     }
+    LOOPSMITH_CHECK(check_races(cx, args, plan));
+    return plan;
+  }
+
+  // No loop moves outside of one that its bounds use.
+  static auto check_bounds(const Context& cx, const FuncState& func, const Plan& plan) -> Status {
     std::unordered_set<const VarNode*> inner_vars;
     for (size_t i = plan.order.size(); i-- > 0;) {
       const For& loop = *plan.order[i];
@@ -398,12 +411,19 @@ struct Reorder {
       }
       inner_vars.insert(loop.var.get());
     }
-    for (const Place* block : func.child_blocks(*bottom)) {
-      LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
-      LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
+    return ok();
+  }
+
+  // True where iterations may come in another order than before. Loops of one iteration do not matter, except to iterations that run at the same
+  // time: those outside of a sum have sums of their own, however few terms the sum has.
+  static auto changes_order(const Plan& plan) -> bool {
+    bool all_in_order = std::none_of(plan.order.begin(), plan.order.end(), [](const For* loop) { return runs_at_once(*loop) || loop->thread; });
+    std::vector<const For*> before, after;
+    for (size_t i = 0; i < plan.order.size(); ++i) {
+      if (!all_in_order || !is_one(plan.chain[i]->loop->extent)) { before.push_back(plan.chain[i]->loop); }
+      if (!all_in_order || !is_one(plan.order[i]->extent)) { after.push_back(plan.order[i]); }
     }
-    LOOPSMITH_CHECK(check_races(cx, args, plan));
-    return plan;
+    return before != after;
   }
 
   // True where the loop moved to a position of the nest leaves loops of several iterations that were around it.

@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/own_writes.h"
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
 #include "schedule/func_tree.h"
@@ -60,6 +61,19 @@ auto touched(const FuncState& func, const Place& block, const BufferRegion& regi
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
 }
 
+// True where an expression is no less than 0 in all iterations of the loops around a place: the innermost loop is relaxed first, since its bounds
+// may use the loops around it, as those of a triangle do.
+auto is_never_negative(const FuncState& func, const Place* innermost, Expr e) -> bool {
+  arith::Analyzer analyzer;
+  for (const Place* at = innermost; at; at = func.parent(*at)) {
+    if (!at->is_loop()) { continue; }
+    arith::IntSet set = arith::eval_set(analyzer.simplify(e), {{at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent})}});
+    if (!set.has_lower_bound()) { return false; }
+    e = analyzer.simplify(set.min());
+  }
+  return analyzer.can_prove(greater_equal(e, zero(e.dtype())));
+}
+
 auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, int64_t index, const std::string& storage, bool is_read) -> Result<TilePlan> {
   LOOPSMITH_CHECK(require_storage_scope(cx, storage));
   LOOPSMITH_TRY(region, require_buffer(cx, *block, index, !is_read));
@@ -87,7 +101,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
         bool is_reading = all == &realize->block->reads;
         for (const BufferRegion& r : *all) {
           if (!(r.buffer == plan.buffer)) { continue; }
-          if (!is_read && is_reading && reads_own_sums(*place->block(), plan.buffer)) { continue; }
+          if (!is_read && is_reading && (reads_own_sums(*place->block(), plan.buffer) || reads_own_writes_only(func, *place, plan.buffer))) { continue; }
           auto& seen = is_reading ? reads : writes;
           if (seen.empty() || seen.back() != i) { seen.push_back(i); }
           if (is_reading == is_read) { regions.push_back(touched(func, *place, r, *loop, Name(storage))); }
@@ -114,9 +128,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     plan.position = plan.last = writes.back() + 1;
   }
   arith::Analyzer analyzer;
-  for (const Place* at = loop.place; at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-  }
+  bind_loops(func, loop.place, analyzer);
   for (size_t d = 0; d < plan.buffer->shape.size(); ++d) {
     std::vector<arith::IntSet> sets;
     for (const auto& r : regions) { sets.push_back(r[d]); }
@@ -136,7 +148,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
     // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
-    if (!analyzer.can_prove(less_equal(zero(min.dtype()), min)) || !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])))) {
+    auto holds = [&](const Expr& small, const Expr& large) { return analyzer.can_prove(less_equal(small, large)) || is_never_negative(func, loop.place, sub(large, small)); };
+    if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan.buffer->shape[d]))) {
       return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name, d), block.place);
     }
     plan.tile.push_back({std::move(min), std::move(extent)});
@@ -196,9 +209,14 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       if (!chooses_tile && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
     }
   }
+  auto continues = [&](const Place& writer) {
+    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer.name().view(), name), &writer);
+  };
   for (const Place* writer : writers) {
-    if (!reads_back(func, *writer, plan.buffer) && begins_reductions(func, *writer)) { continue; }
-    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer->name().view(), name), writer);
+    // A block that goes on with what an earlier one began below the loop declares to read it: that the copy holds it is shown below.
+    bool is_reader = std::any_of(readers.begin(), readers.end(), [&](const Read& read) { return read.block == writer; });
+    bool goes_on = reads_back(func, *writer, plan.buffer) && !is_reader && !reads_own_writes_only(func, *writer, plan.buffer);
+    if (goes_on || !begins_reductions(func, *writer)) { return continues(*writer); }
   }
   for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
   // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.
@@ -220,6 +238,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
       return writer->index < read.block->index && write && certainly_writes(func, *writer, *write, loop.place, wanted, {}, scope);
     });
+    if (!is_held && std::find(writers.begin(), writers.end(), read.block) != writers.end()) { return continues(*read.block); }
     if (!is_held) { return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name), read.block); }
   }
   return plan;

@@ -62,6 +62,29 @@ auto summand_of(const Block& block) -> Expr {
   return is_old(b) ? a : Expr();
 }
 
+// True for stores one after another, and names for values that they use.
+auto consists_of_stores(const Stmt& stmt) -> bool {
+  if (const auto* let = stmt.as<LetStmt>()) { return consists_of_stores(let->body); }
+  const auto* all = stmt.as<SeqStmt>();
+  return all ? std::all_of(all->seq.begin(), all->seq.end(), consists_of_stores) : stmt.as<BufferStore>() != nullptr;
+}
+
+// True where a block divides integers by something that it loads.
+auto divides_by_padding(const Block& block) -> bool {
+  bool found = false;
+  auto look_at = [&](const Expr& divisor) {
+    if (divisor.dtype().is_float()) { return; }
+    post_order(divisor, [&](const Expr& part) { found = found || part.as<BufferLoad>(); });
+  };
+  post_order(block.body, [](const Stmt&) {}, [&](const Expr& e) {
+    if (const auto* n = e.as<Div>()) { look_at(n->b); }
+    if (const auto* n = e.as<Mod>()) { look_at(n->b); }
+    if (const auto* n = e.as<FloorDiv>()) { look_at(n->b); }
+    if (const auto* n = e.as<FloorMod>()) { look_at(n->b); }
+  });
+  return found;
+}
+
 /// Pads a sum of products so that the extents of its iter vars become multiples of given numbers.
 ///
 ///     for i, k in T.grid(30, 30):            A_pad[i, k] = if_then_else(i < 30 and k < 30, A[i, k], 0)
@@ -70,7 +93,8 @@ auto summand_of(const Block& block) -> Expr {
 ///                                            C[i] = C_pad[i]
 ///
 /// Needs  a stage pipeline; a block alone in its loops that accesses each buffer once, each dimension by an iter var (or 0), and runs
-///        all instances; what it writes wholly; where a reduction is padded, a sum that zeros add nothing to.
+///        all instances; what it writes wholly; where a reduction is padded, a single sum that zeros add nothing to; no integer division by
+///        an element.
 /// Keeps  results bit for bit.
 struct PadEinsum {
   struct Args { BlockArg block; std::vector<int64_t> padding; };
@@ -137,7 +161,8 @@ struct PadEinsum {
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
     if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
     if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
-    if (!block.body.as<BufferStore>() || (block.init && !block.init.as<BufferStore>())) { return refuse("its body is not a single store"); }
+    if (!consists_of_stores(block.body) || (block.init && !consists_of_stores(block.init))) { return refuse("its body does more than store elements"); }
+    if (divides_by_padding(block)) { return refuse("it would divide by the zeros of the padding"); }
     Expr summand = summand_of(block);
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];

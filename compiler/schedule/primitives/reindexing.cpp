@@ -14,6 +14,7 @@
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/own_writes.h"
 #include "schedule/facts/regions.h"
 #include "schedule/func_tree.h"
 #include "schedule/hidden.h"
@@ -230,7 +231,6 @@ struct ReIndex {
     const Buffer& buffer = region.buffer;
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    LOOPSMITH_CHECK(require_own_domains(cx, func, place));
     AccessFinder finder(buffer);
     finder.visit(block.body);
     if (finder.is_nested) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
@@ -262,6 +262,7 @@ struct ReIndex {
       if (!contains(covered, iter.var.get())) { continue; }
       plan.iters.push_back(iter);
       shape.push_back(iter.dom.min + iter.dom.extent);
+      LOOPSMITH_CHECK(require_own_domain(cx, func, place, iter));
     }
     for (const VarNode* var : covered) {
       bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
@@ -284,6 +285,7 @@ struct ReIndex {
     }
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
     bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
+    also_read = also_read && (!args.buffer.is_write || reads_hidden(func, place, buffer) || !reads_own_writes_only(func, place, buffer));
     bool also_written = region_of(block.writes, buffer) != nullptr;
     if (also_read && also_written) { return copy_error(cx, Code::CopyReadsOwn, place, *buffer); }
     bool runs_all = runs_all_instances(func, place, covered);

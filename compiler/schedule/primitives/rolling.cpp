@@ -15,6 +15,7 @@
 #include "schedule/candidates.h"
 #include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/bindings.h"
 #include "schedule/facts/predicates.h"
 #include "schedule/facts/regions.h"
 #include "schedule/facts/writes.h"
@@ -361,11 +362,23 @@ struct RollingBuffer {
       for (const Place* at = func.parent(place); at != func.parent(*driving); at = func.parent(*at)) {
         if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
         for (const BufferRegion& write : place.block()->writes) {
-          if (!is_used_outside(func, *at, write.buffer)) { return Shared{at, &place, write.buffer}; }
+          // A parameter is never an iteration's own, and iterations that write apart may share a buffer.
+          bool is_given = std::any_of(func.func()->buffer_map.begin(), func.func()->buffer_map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
+          if (!is_given && !is_used_outside(func, *at, write.buffer) && !tells_apart(func, place, write, *at)) { return Shared{at, &place, write.buffer}; }
         }
       }
     }
     return {};
+  }
+
+  // True where no two iterations of a loop write the same element.
+  static auto tells_apart(const FuncState& func, const Place& block, const BufferRegion& write, const Place& loop) -> bool {
+    std::vector<Expr> indices;
+    for (const Range& range : substitute_region(write, bindings_of(*block.realize)).region) {
+      if (!is_one(range.extent)) { return false; }
+      indices.push_back(range.min);
+    }
+    return tells_iterations_apart(indices, loop_domains(func, block), block.realize->predicate, loop.loop->var.get(), true);
   }
 
   static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";

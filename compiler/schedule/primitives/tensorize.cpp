@@ -127,10 +127,12 @@ struct Tensorize {
   }
 };
 
-// Extents of loops, each the only statement of the one before, from one on inwards.
+// Extents of loops, each the only statement of the one before, from one on inwards; without those of one iteration.
 auto extents_from(const Stmt& outermost) -> std::vector<int64_t> {
   std::vector<int64_t> out;
-  for (const auto* loop = outermost.as<For>(); loop; loop = loop->body.as<For>()) { out.push_back(as_int(loop->extent).value_or(0)); }
+  for (const auto* loop = outermost.as<For>(); loop; loop = loop->body.as<For>()) {
+    if (!is_one(loop->extent)) { out.push_back(as_int(loop->extent).value_or(0)); }
+  }
   return out;
 }
 
@@ -154,8 +156,7 @@ auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
   const Place& at = c.subject();
   if (at.parent < 0 || !builtin_intrinsics()) { return out; }
   if (at.is_loop()) {
-    std::vector<int64_t> extents{as_int(at.loop->extent).value_or(0)};
-    for (int64_t extent : extents_from(at.loop->body)) { extents.push_back(extent); }
+    const std::vector<int64_t> extents = extents_from(at.stmt());
     for (const auto& [name, shape] : shapes()) {
       if (shape == extents) { out.emplace_back(name.str()); }
     }

@@ -27,7 +27,7 @@ struct WorkerTask {
   uint64_t seed = 0;      // of the inputs
 };
 
-/// How the build of a candidate ended. All but `Built` are the end of its trial.
+/// The outcome of a candidate's build. All but `Built` are the end of its trial.
 enum class BuildOutcome : uint8_t {
   Built,
   Rejected,   // too large, or not lowered; or `stop` came first

@@ -22,7 +22,7 @@ struct Certificate {
 /// Of a trace (TVM's JSON) on a function of the module. None: the trace does not replay.
 [[nodiscard]] auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate>;
 
-/// How the time of a schedule was measured.
+/// A measured time of a schedule, and its conditions.
 struct Timed {
   std::string target;
   double seconds = 0;        // the median

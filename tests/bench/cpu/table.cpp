@@ -97,12 +97,13 @@ struct Copy {
 auto narrow_rows_agree(std::vector<runtime::Tensor>& tensors) -> bool {
   constexpr size_t n = 1024;
   const bool is_bytes = tensors[0].dtype().bits == 8;
+  const size_t group = is_bytes ? 4 : 2;   // elements of a column of B that lie side by side
   auto a = [&](size_t at) -> int64_t { return is_bytes ? tensors[0].as<uint8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[0].as<uint16_t>()[at])); };
   auto b = [&](size_t at) -> int64_t { return is_bytes ? tensors[1].as<int8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[1].as<uint16_t>()[at])); };
   for (size_t i : {size_t{0}, size_t{517}, n - 1}) {
     for (size_t j = 0; j < n; ++j) {
       int64_t sum = 0;
-      for (size_t k = 0; k < n; ++k) { sum += a(i * n + k) * b(is_bytes ? ((j / 16 * 256 + k / 4) * 16 + j % 16) * 4 + k % 4 : (k / 2 * n + j) * 2 + k % 2); }
+      for (size_t k = 0; k < n; ++k) { sum += a(i * n + k) * b(((j / 16 * (n / group) + k / group) * 16 + j % 16) * group + k % group); }
       if (is_bytes ? tensors[2].as<int32_t>()[i * n + j] != sum : tensors[2].as<float>()[i * n + j] != static_cast<float>(sum)) { return false; }
     }
   }
@@ -218,10 +219,10 @@ auto table(std::string_view word) -> Status {
   if (has.cores > 1) { threads.push_back(has.cores); }
   const std::string f32_tile = has.avx512 ? "tile_4_by_64" : "tile_6_by_16";
   for (int count : threads) { LOOPSMITH_CHECK(out.matmul(f32_tile, count)); }
-  if (has.vnni && has.avx512) {
-    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("int8", "vnni", "GOP/s", f32_tile, count)); }
+  if (has.amx_int8 || (has.vnni && has.avx512)) {
+    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("int8", has.amx_int8 ? "amx" : "vnni", "GOP/s", f32_tile, count)); }
   } else {
-    out.left_out("int8 matmul 1024", "this processor has no dot products of bytes in 512 bits (VNNI)");
+    out.left_out("int8 matmul 1024", "this processor has no tiles (AMX) and no dot products of bytes in 512 bits (VNNI)");
   }
   if (has.amx_bf16 || has.avx512_bf16) {
     for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("bf16", has.amx_bf16 ? "amx" : "pairs", "GFLOP/s", f32_tile, count)); }

@@ -13,12 +13,14 @@
 //
 // One case may run several commands, in order, in the same folder. In expectations, `{*}` stands for any text
 // within a line, and a line `{...}` for any number of lines. EXAMPLES at the start of a word is the folder of
-// the examples. LOOPSMITH_UPDATE=1 rewrites the expectations of cases that failed (wildcards are lost then).
+// the examples. LOOPSMITH_UPDATE=1 rewrites the expectations of cases that failed; a line with wildcards
+// that still matches stays; a line `{...}` is lost.
 //
 // usage: golden-cli LOOPSMITH EXAMPLES CASE...
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -34,12 +36,13 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Run {
+  std::string files;                                          // the sections `--- file` and `--- make` above it, as they stand
   std::string command;
   std::string input, out, err;
   int code = 0;
 };
 struct Case {
-  std::string preamble;                                       // everything before the first run, as it stands
+  std::string preamble;                                       // the comment above the first section, as it stands
   std::vector<std::pair<std::string, std::string>> files;
   std::vector<Run> runs;
 };
@@ -84,11 +87,14 @@ auto make_content(const std::string& spec) -> std::string {
 auto parse_case(const std::string& text) -> Case {
   Case out;
   std::string* target = nullptr;
+  bool in_files = false;
+  std::string files;                                          // those of the next run
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
     if (line.rfind("--- ", 0) != 0) {
       if (target) { *target += line + '\n'; }
-      if (out.runs.empty()) { out.preamble += line + '\n'; }
+      if (in_files) { files += line + '\n'; }
+      if (out.runs.empty() && out.files.empty()) { out.preamble += line + '\n'; }
       continue;
     }
     std::istringstream words(line.substr(4));
@@ -97,11 +103,14 @@ auto parse_case(const std::string& text) -> Case {
     std::string rest;
     std::getline(words >> std::ws, rest);
     if (kind == "run") {
-      out.runs.push_back({rest, {}, {}, {}, 0});
+      out.runs.push_back({std::move(files), rest, {}, {}, {}, 0});
+      files.clear();
       target = nullptr;
+      in_files = false;
       continue;
     }
-    if (out.runs.empty()) { out.preamble += line + '\n'; }
+    in_files = kind == "file" || kind == "make";
+    if (in_files) { files += line + '\n'; }
     if (kind == "file") {
       out.files.emplace_back(rest, "");
       target = &out.files.back().second;
@@ -200,9 +209,29 @@ auto indent(const std::string& text) -> std::string {
   return out;
 }
 
-auto with_newline(std::string text) -> std::string {
-  if (!text.empty() && text.back() != '\n') { text += '\n'; }
-  return text;
+// The new text, in which a line keeps its old form with wildcards where the old line still matches: the longest common run of lines decides.
+auto updated_lines(const std::string& old_text, const std::string& new_text) -> std::string {
+  if (matches(old_text, new_text)) { return old_text; }
+  std::vector<std::string> was = lines_of(old_text);
+  std::vector<std::string> is = lines_of(new_text);
+  std::vector<std::vector<size_t>> common(was.size() + 1, std::vector<size_t>(is.size() + 1, 0));
+  for (size_t i = was.size(); i-- > 0;) {
+    for (size_t j = is.size(); j-- > 0;) {
+      common[i][j] = std::max({common[i + 1][j], common[i][j + 1], line_matches(was[i], is[j]) ? common[i + 1][j + 1] + 1 : 0});
+    }
+  }
+  std::string out;
+  for (size_t i = 0, j = 0; j < is.size();) {
+    if (i < was.size() && line_matches(was[i], is[j]) && common[i][j] == common[i + 1][j + 1] + 1) {
+      out += was[i++] + '\n';
+      ++j;
+    } else if (i < was.size() && common[i + 1][j] >= common[i][j + 1]) {
+      ++i;
+    } else {
+      out += is[j++] + '\n';
+    }
+  }
+  return out;
 }
 
 // Takes the redirections to devices off a command line, and streams that it closes, as text for the shell.
@@ -268,10 +297,10 @@ auto run_case(const std::string& program, const std::string& examples, const fs:
       if (!matches(run.err, result->error)) { fmt::print("    stderr expected:\n{}    got:\n{}", indent(run.err), indent(result->error)); }
       if (code != run.code) { fmt::print("    exit status expected {}, got {}\n", run.code, code); }
     }
-    updated += "--- run " + run.command + '\n';
+    updated += run.files + "--- run " + run.command + '\n';
     if (!run.input.empty()) { updated += "--- input\n" + run.input; }
-    std::string out = same ? run.out : with_newline(result->output);
-    std::string err = same ? run.err : with_newline(result->error);
+    std::string out = same ? run.out : updated_lines(run.out, result->output);
+    std::string err = same ? run.err : updated_lines(run.err, result->error);
     if (!out.empty()) { updated += "--- stdout\n" + out; }
     if (!err.empty()) { updated += "--- stderr\n" + err; }
     if (code != 0) { updated += fmt::format("--- exit {}\n", code); }

@@ -1,4 +1,4 @@
-// How a transcript writes the values of messages: what a person can read, and what parses back where it is sent.
+// The notation of values in transcripts. A person can read it, and the parts that the runner sends parse back.
 //
 // It is JSON with positions and ranges in short (`3:14`, `3:14-3:20`: lines and characters from 0, as in LSP), names of members without quotes,
 // and texts of several lines as text:

@@ -32,7 +32,7 @@
 
 namespace loopsmith::lsp::golden {
 
-/// What one line `--> ...` and the lines indented below it ask the runner to do.
+/// A line `--> ...` with the lines indented below it: one action of the runner.
 struct Step {
   enum class Kind { Start, Message, Raw };
   Kind kind = Kind::Message;
@@ -56,7 +56,7 @@ struct Piece {
 /// A message that came, with its line end. `answered`: the step whose answer it is; null: another message.
 [[nodiscard]] auto received_text(const Json& message, const Step* answered) -> std::string;
 
-/// How a transcript asks for a message to be sent (for `--from-record`); with its line ends.
+/// The lines of a transcript that send a message (for `--from-record`), with their line ends.
 [[nodiscard]] auto sent_text(const Json& message) -> std::string;
 
 }  // namespace loopsmith::lsp::golden

@@ -227,6 +227,21 @@ TEST_CASE("a remainder by a negative number is not positive") {
   CHECK(text_of(analyzer.canonical_simplify(make<FloorDiv>(make<FloorMod>(Expr(x), int_imm(2)), int_imm(3)))) == "0");
 }
 
+TEST_CASE("parts of a value that is not negative are no larger than the value") {
+  arith::Analyzer analyzer;
+  Var a = var("a"), b = var("b"), c = var("c");
+  analyzer.bind(a, Range{int_imm(0), int_imm(50)});
+  analyzer.bind(b, Range{int_imm(0), int_imm(9)});
+  analyzer.bind(c, Range{int_imm(-5), int_imm(9)});
+  auto part = [](const Expr& e) { return floormod(make<Div>(e, int_imm(2)), int_imm(6)); };
+  CHECK(analyzer.prove(less(mul(add(a, b), int_imm(6)), part(a))) == arith::Proof::False);
+  CHECK(analyzer.prove(less(add(a, b), floordiv(a, int_imm(7)))) == arith::Proof::False);
+  CHECK(analyzer.prove(less(add(a, mul(b, int_imm(3))), floormod(a, int_imm(8)))) == arith::Proof::False);
+  // 0 % 8 is as large as 0; a remainder of a negative value is larger.
+  CHECK(analyzer.prove(less_equal(add(a, b), floormod(a, int_imm(8)))) == arith::Proof::Unknown);
+  CHECK(analyzer.prove(less(add(c, b), floormod(c, int_imm(8)))) == arith::Proof::Unknown);
+}
+
 TEST_CASE("facts of a scope end with it") {
   Var n = var("n"), i = var("i");
   arith::Analyzer analyzer;
@@ -290,7 +305,7 @@ TEST_CASE("input made to be hard ends") {
   Var x = var("x");
   arith::Analyzer analyzer;
   Expr deep = x;
-  for (int i = 0; i < 5000; ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
+  for (int i = 0; i < tests::size_of_test(5000, 5000, 500); ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
   (void)analyzer.simplify(deep);
   // Each level asks for proofs about the one below.
   Expr nested = x;
@@ -315,7 +330,7 @@ TEST_CASE("input made to be hard ends") {
   }
   // Many conjuncts, each of which could be simplified under all others.
   Expr many = less(x, other);
-  for (int i = 0; i < 500; ++i) { many = make<And>(many, make<LT>(make<FloorMod>(x, int_imm(i + 2)), make<Mul>(var("v"), int_imm(i)))); }
+  for (int i = 0; i < tests::size_of_test(500, 500, 60); ++i) { many = make<And>(many, make<LT>(make<FloorMod>(x, int_imm(i + 2)), make<Mul>(var("v"), int_imm(i)))); }
   arith::Analyzer wide;
   wide.set_extensions(arith::apply_constraints_to_boolean_branches);
   (void)wide.simplify(many);

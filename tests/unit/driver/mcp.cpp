@@ -33,7 +33,7 @@ struct Folder {
 class Agent {
  public:
   Agent() {
-    // What tuning measures goes into a database of its own.
+    // Tuning records its measurements in a database of its own.
     static const Folder data;
     auto started = Process::start({.argv = {tests::loopsmith_program(), "mcp"}, .environment = {{"XDG_DATA_HOME", data.path.string()}}});
     REQUIRE(started.ok());
@@ -171,7 +171,7 @@ TEST_CASE("schedule shows what steps change; a refused one says why and what wor
   // Steps are script: no file is written this way.
   CHECK(agent.call("schedule", {{"text", racy}, {"steps", {":save /tmp/x.tir"}}})["isError"] == true);
   CHECK(agent.call("schedule", {{"text", racy}, {"steps", {"?split"}}})["isError"] == true);
-  // What a hint says is what `schedule` takes.
+  // `schedule` accepts the step that a hint shows.
   Json hint = agent.call("hint", {{"text", racy}, {"about", {"split", "i"}}});
   std::string text = text_of(hint);
   size_t at = text.find("1) ");
@@ -200,7 +200,7 @@ TEST_CASE("bench measures; tune tells how far it is, and answers with a schedule
   CHECK(check["structuredContent"]["errors"] == 0);
 }
 
-// Who asks may hand on what others wrote: no argument is a command of the REPL, of which one is the shell.
+// A client may pass on text that strangers wrote. So no argument is read as a command of the REPL: one of those starts a shell.
 TEST_CASE("no argument runs a command") {
   std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
   std::filesystem::remove(mark);

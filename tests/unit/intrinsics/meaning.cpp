@@ -316,13 +316,13 @@ TEST_CASE("unsupported uses of units are refused with a reason") {
     }
     return "no program";
   };
-  // Rows of a tile that are not contiguous are no vector.
+  // A vector goes on with the next row of a tile, but not behind the last one.
   CHECK(refusal(R"(
 @T.prim_func
 def main(A: T.Buffer((4, 8), "int8"), B: T.Buffer((16,), "int8")):
     with T.block("b"):
         V = T.match_buffer(A[0:4, 0:4], (4, 4), "int8", strides=[8, 1], offset_factor=1)
-        B[0:16] = V[0, 0:16]
+        B[0:16] = V[0, 4:20]
 )").find("is outside of its extent 4") != std::string::npos);
   CHECK(refusal(R"(
 @T.prim_func

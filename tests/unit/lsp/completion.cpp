@@ -76,7 +76,7 @@ class Offered {
 
 using Labels = std::vector<std::string>;
 
-/// What is said of the argument at the cursor.
+/// The note that signature help shows for the argument at the cursor.
 auto note_at(const std::string& lines) -> std::string {
   Typed typed = type(lines);
   auto signature = signature_help(*typed.document->snapshot(), typed.at);
@@ -177,7 +177,7 @@ TEST_CASE("factors are offered as lists where none is begun") {
     CHECK(offered.find("4") == nullptr);
     CHECK(offered.is_legal("[None, 4]"));
     CHECK(offered.find("[None, 4]")->detail == "`None` is 32");
-    // What does not divide comes later.
+    // Factors that do not divide the extent come later.
     REQUIRE(offered.find("[None, 3]") != nullptr);
     CHECK(offered.place("[None, 4]") < offered.place("[None, 3]"));
   }

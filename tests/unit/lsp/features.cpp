@@ -275,7 +275,7 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
       last = line;
       REQUIRE(span.end <= matmul.size());
       if (span.begin < update || span.end > update + 45) { continue; }
-      // What multiplies is of the statement that multiplies.
+      // The instructions that multiply belong to the statement that multiplies.
       bool multiplies = stage == Stage::Assembly ? lines[line].find("mul") != std::string::npos || lines[line].find("fma") != std::string::npos || lines[line].find("fmadd") != std::string::npos
                         : stage == Stage::LlvmIR ? lines[line].find("fmul") != std::string::npos || lines[line].find("fma") != std::string::npos
                                                  : lines[line].find('*') != std::string::npos;

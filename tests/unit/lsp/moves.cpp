@@ -82,7 +82,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
         size_t& place = move.text.find('\n') == std::string::npos ? offered : offered_of_several;
         if (place++ % tests::stride(15) != 0) { continue; }
         std::string after = text.substr(0, move.offset) + move.insert + text.substr(move.offset);
-        // What follows in the text may not fit the new state; the statement itself has to.
+        // Later statements may fail in the new state; the inserted statement must not.
         auto edited = workspace::analyse(name, after);
         size_t at = after.find(move.text, move.offset);
         INFO(name << ": " << move.text);
@@ -179,7 +179,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
           for (const schedule::JudgedMove& judged : schedule::moves_at(point->schedule.state(), func, place)) {
             if (judged.is_legal()) { legal.insert(std::string(judged.move.primitive->name)); }
           }
-          // What it is already.
+          // A loop is not offered the kind that it already has.
           if (place.is_loop() && place.loop->for_kind == ForKind::Parallel) { legal.erase("parallel"); }
           if (place.is_loop() && place.loop->for_kind == ForKind::Vectorized) { legal.erase("vectorize"); }
           if (place.is_loop() && place.loop->for_kind == ForKind::Unrolled) { legal.erase("unroll"); }

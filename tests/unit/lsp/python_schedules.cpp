@@ -1,4 +1,4 @@
-// What is written into a file of Python is Python: run by it, with a stub in place of TVM.
+// Schedules written into Python files are valid Python: Python runs them here, with a stub in place of TVM.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -27,7 +27,7 @@ auto program(const std::string& block = "block") -> std::string {
          "(\"B\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            C[vi, vj] = A[vi, vj] * T.float32(2)\n";
 }
 
-/// What Python says when it imports the file and calls a function of it: the calls of the schedule.
+/// The schedule calls that Python prints when it imports the file and calls one of its functions.
 auto run(const std::string& text, const std::string& call) -> std::string {
   std::string folder = "/tmp/loopsmith-python-" + std::to_string(::getpid());
   std::filesystem::create_directories(folder + "/tvm");

@@ -71,12 +71,12 @@ auto ask_all(Session& session, const Document& document, uint64_t seed) -> std::
   return answers;
 }
 
-/// What is answered from the text of one document alone. Of the rest some may be of the state before a replay, and is told anew (tokens,
-/// completion); and what is about several documents is answered for all edits that have arrived by then.
+/// Methods whose answers depend on the text of one document alone. Other answers may show the state before a replay and be sent again (tokens,
+/// completion), or cover several documents and all edits that arrived before the answer.
 const std::set<std::string> of_text = {"textDocument/formatting",     "textDocument/rangeFormatting", "textDocument/rangesFormatting", "textDocument/onTypeFormatting",
                                        "textDocument/foldingRange",   "textDocument/selectionRange",  "textDocument/prepareRename"};
 
-/// Asked while texts changed: what the editor had at that moment.
+/// A request that was sent while texts changed, with the texts of the editor at that moment.
 struct OnTheWay {
   int id = 0;
   std::string method;
@@ -84,7 +84,7 @@ struct OnTheWay {
   std::vector<std::pair<std::string, std::string>> texts;   // address, text
 };
 
-/// What was answered for texts that have changed since is what a server says that never knew others.
+/// Compares an answer to a request whose texts changed afterwards with the answer of a fresh server that only knew the texts of the request.
 void compare(Session& session, const OnTheWay& asked) {
   Json answer = session.answer(asked.id);
   if (!answer.contains("result")) { return; }

@@ -55,7 +55,7 @@ TEST_CASE("every primitive has a comment, and its example runs", "[reference]") 
     auto example = script::run_example(*primitive);
     if (!example.ok()) { FAIL(example.diagnostics()[0].message()); }
     CHECK(example->calls.find(std::string(primitive->name) + "(") != std::string::npos);
-    // What changes the program shows a change.
+    // The example of a primitive that changes the program shows a change.
     if (!primitive->is_pure) { CHECK(example->before != example->after); }
   }
 }

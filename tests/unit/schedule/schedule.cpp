@@ -221,7 +221,7 @@ TEST_CASE("a trace prints as TVM prints it and comes back from its JSON") {
   CHECK(structural_equal(again.module(), sch.module()));
   CHECK(print_script(again.module()) == print_script(sch.module()));
   CHECK(trace_to_json(again.trace()) == json);
-  // What nobody uses and what changes nothing goes away; so does all behind the postprocessors' mark.
+  // Instructions without effect whose results are unused go away; so do all instructions behind the postprocessors' mark.
   CHECK(trace->simplified(true).size() == trace->size() - 2);
 }
 

@@ -1,4 +1,4 @@
-// What an edit of a file runs again: of a schedule what follows the edit, and nothing for what stands elsewhere.
+// Statements that run again after an edit: those of a schedule that follow the edit, and none for an edit elsewhere in the file.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -120,7 +120,7 @@ TEST_CASE("a schedule at the top of the file is run from the first statement tha
   CHECK(session.schedules.executed() == 2);
   session.replace("sch = tir", "# A schedule.\n\nsch = tir");
   CHECK(session.schedules.executed() == 0);
-  // What it uses from above.
+  // An edit of a constant that the schedule uses runs the whole schedule again.
   session.replace("N = 1", "N = 2");
   CHECK(session.schedules.executed() == 31);
   Session fresh(std::string(session.document.text()));

@@ -1,4 +1,4 @@
-// What is found wrong in the text of schedules without running them: names, primitives and arguments; all of them, and nothing that may be right.
+// Mistakes in the text of schedules that are found without running them: names, primitives and arguments. Each mistake is found; no correct text is reported.
 #include <string>
 #include <vector>
 
