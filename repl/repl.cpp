@@ -26,6 +26,7 @@
 #include "repl/history.h"
 #include "repl/input.h"
 #include "repl/text.h"
+#include "support/files.h"
 #include "support/text.h"
 #include "support/text_diff.h"
 
@@ -179,11 +180,16 @@ void page(std::string_view text) {
 }
 
 auto read_all(const std::string& path) -> std::optional<std::string> {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) { return std::nullopt; }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  auto text = read_text(path);
+  return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+/// All of standard input that `std::cin` has not read yet, up to the size that texts may have. None: there is more.
+auto read_rest_of_input() -> std::optional<std::string> {
+  std::string all;
+  char chunk[65536];
+  while (all.size() <= largest_text && (std::cin.read(chunk, sizeof chunk) || std::cin.gcount() > 0)) { all.append(chunk, static_cast<size_t>(std::cin.gcount())); }
+  return all.size() > largest_text ? std::nullopt : std::optional(std::move(all));
 }
 
 /// Do lines fit what is expected, where a line "..." stands for any number of lines?
@@ -495,9 +501,9 @@ auto start(Session& session, const ReplOptions& options, bool& failed) -> std::o
   if (!options.mirror.empty()) { session.attach(options.file, options.mirror); }
   session.begun_with(options.file);
   if (options.file == "-" && !options.lines.empty()) {
-    std::ostringstream all;
-    all << std::cin.rdbuf();
-    if (!session.load_text("<stdin>", all.str())) { return 1; }
+    auto all = read_rest_of_input();
+    if (!all) { session.complain("standard input is larger than 64 MiB\n"); }
+    if (!all || !session.load_text("<stdin>", *std::move(all))) { return 1; }
   } else if (!options.file.empty() && !session.load(options.file)) {
     failed = true;
     if (!options.interactive) { return 1; }
@@ -511,7 +517,7 @@ auto start(Session& session, const ReplOptions& options, bool& failed) -> std::o
   }
   if (auto init = options.init.empty() ? std::nullopt : read_all(options.init)) {
     // A failure in it is reported, and the session goes on.
-    (void)session.run_lines(*init);
+    (void)session.run_lines(*init, true);
   }
   if (!options.lines.empty() || (!options.steps.empty() && !options.interactive)) {
     bool done = std::all_of(options.lines.begin(), options.lines.end(), [&](const std::string& line) { return session.execute(line); });
@@ -519,9 +525,9 @@ auto start(Session& session, const ReplOptions& options, bool& failed) -> std::o
   }
   // A transcript through a pipe: its inputs are executed.
   if (!options.interactive && std::cin.peek() == 's') {
-    std::ostringstream all;
-    all << std::cin.rdbuf();
-    return session.run_lines(all.str()) ? 0 : 1;
+    auto all = read_rest_of_input();
+    if (!all) { session.complain("standard input is larger than 64 MiB\n"); }
+    return all && session.run_lines(*all) ? 0 : 1;
   }
   return std::nullopt;
 }
@@ -606,6 +612,9 @@ class Inputs {
     }
   }
 
+  /// True where the input ended because it cannot be read.
+  [[nodiscard]] auto has_failed() const -> bool { return has_failed_; }
+
   /// Drops pasted inputs that wait; their number.
   auto drop_waiting() -> size_t {
     size_t count = waiting_.size() + (unfinished_ ? 1 : 0);
@@ -678,7 +687,24 @@ class Inputs {
       line = *std::exchange(line_behind_, std::nullopt);
       return true;
     }
-    return static_cast<bool>(std::getline(std::cin, line));
+    return read_piped_line(line);
+  }
+
+  /// The next line of a pipe, up to the size of a text.
+  auto read_piped_line(std::string& line) -> bool {
+    constexpr int end = std::char_traits<char>::eof();
+    line.clear();
+    int c = std::cin.get();
+    bool is_there = c != end;
+    for (; c != end && c != '\n'; c = std::cin.get()) {
+      if (line.size() == largest_text) {
+        session_.complain("a line of standard input is longer than 64 MiB\n");
+        has_failed_ = true;
+        return false;
+      }
+      line += static_cast<char>(c);
+    }
+    return is_there;
   }
 
   Session& session_;
@@ -686,6 +712,7 @@ class Inputs {
   std::deque<std::string> waiting_;            // pasted inputs
   std::optional<std::string> unfinished_;      // a pasted input that may go on
   std::optional<std::string> line_behind_;     // from a pipe: the line that was read behind a block
+  bool has_failed_ = false;
   bool is_first_line_pasted_ = false;          // the paste has the text around the cursor in it
 };
 
@@ -733,8 +760,19 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     if (!ok && !options.interactive) { return 1; }
   }
   if (options.interactive) { session.print("\n"); }
-  return failed && !options.interactive ? 1 : 0;
+  return (failed || inputs.has_failed()) && !options.interactive ? 1 : 0;
 }
+
+namespace {
+
+/// True of an input that the shell would execute.
+auto is_for_shell(const std::string& input) -> bool {
+  size_t first = input.find_first_not_of(" \t");
+  std::string_view line = first == std::string::npos ? std::string_view() : std::string_view(input).substr(first);
+  return line.starts_with(";") || line.starts_with(":shell ") || line.starts_with(":shell\n") || line == ":shell";
+}
+
+}  // namespace
 
 auto run_transcript(Host host, const std::string& path, bool update, const std::string& file) -> int {
   auto complain = host.err;
@@ -752,6 +790,7 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
   host.out = host.err = [&answer](std::string_view part) { answer += part; };
   host.color = false;
   host.width = 80;
+  host.is_of_text = true;
   Session session(std::move(host));
   session.begun_with(file);
   if (!file.empty() && !session.load(file)) {
@@ -764,6 +803,11 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
     written += passage.before;
     if (passage.width > 0) { session.resize(passage.width, passage.height); }
     for (const Exchange& one : passage.typed) {
+      if (!session.runs_shell() && is_for_shell(one.input)) {
+        complain(fmt::format("{}:{}: `{}` was not executed: it is for the shell, and `--allow-shell` was not given\n", path, one.line, one.input));
+        written += with_prompts(one.input) + one.output;
+        continue;
+      }
       answer.clear();
       (void)session.execute(one.input);
       bool is_equal = fits(lines_of(one.output), 0, lines_of(answer), 0);

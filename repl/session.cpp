@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "repl/effects.h"
 #include "repl/input.h"
 #include "repl/text.h"
+#include "support/files.h"
 #include "support/text.h"
 #include "workspace/imports.h"
 
@@ -122,14 +122,13 @@ auto Session::schedule() const -> const schedule::Schedule& { return schedule_ob
 auto Session::function() const -> Name { return schedule().func_working_on(); }
 
 auto Session::load(const std::string& path, const std::string& needed) -> bool {
-  std::ifstream in(path == attached_.first ? attached_.second : path, std::ios::binary);
-  if (!in) {
-    complain(path == attached_.first ? "the editor has closed `" + path + "`\n" : "cannot read `" + path + "`\n");
+  bool is_attached = path == attached_.first;
+  auto text = read_text(is_attached ? attached_.second : path);
+  if (!text) {
+    complain(is_attached ? "the editor has closed `" + path + "`\n" : text.diagnostics().front().message() + "\n");
     return false;
   }
-  std::stringstream text;
-  text << in.rdbuf();
-  return load_text(path, text.str(), needed);
+  return load_text(path, *std::move(text), needed);
 }
 
 namespace {

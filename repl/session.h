@@ -50,6 +50,8 @@ struct Host {
   bool can_choose = true;                            // a person can type the number of a choice
   std::function<std::vector<Typed>()> history;       // inputs of this session and earlier ones; empty: only this session is known
   std::function<void(std::string_view)> page;        // shows long answers a screen at a time; empty: they are written as they are
+  bool trusts_texts = false;                         // lines for the shell are executed in documents and transcripts, too
+  bool is_of_text = false;                           // the inputs come from a document or transcript, and were not typed
 };
 
 /// One step that was applied: the input, and the state after it.
@@ -205,8 +207,11 @@ class Session {
   [[nodiscard]] auto choices() const -> const std::vector<std::string>& { return choices_; }
   void offer(std::vector<std::string> choices) { choices_ = std::move(choices); }
   auto choose(size_t number) -> bool;
-  /// Executes the inputs of a transcript, or of a file of lines. False: one failed.
-  auto run_lines(const std::string& text) -> bool;
+  /// Executes the inputs of a transcript, or of a file of lines. False: one failed. Lines for the shell are executed only where the text is the user's own,
+  /// or the host trusts texts.
+  auto run_lines(const std::string& text, bool is_own = false) -> bool;
+  /// True where lines for the shell are executed: the line was typed, or the text that has it is trusted.
+  [[nodiscard]] auto runs_shell() const -> bool { return host_.trusts_texts || !host_.is_of_text; }
   /// The script's name for a loop or block; empty: it has none.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
   /// The loop or block of a name of the script: a block's name, or a variable. Null: it names none.

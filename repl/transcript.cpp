@@ -11,6 +11,7 @@
 #include "repl/input.h"
 #include "repl/session.h"
 #include "repl/text.h"
+#include "support/scoped_value.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -153,7 +154,8 @@ auto Session::as_document() const -> std::string {
   return out + std::string(fence) + "\n";
 }
 
-auto Session::run_lines(const std::string& text) -> bool {
+auto Session::run_lines(const std::string& text, bool is_own) -> bool {
+  ScopedValue is_of_text(host_.is_of_text, host_.is_of_text || !is_own);
   std::vector<Exchange> typed = read_transcript(text);
   if (typed.empty()) {
     for (std::string& input : split_inputs(text)) { typed.push_back({std::move(input), {}, 0}); }

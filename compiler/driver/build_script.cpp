@@ -532,6 +532,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   }
   BuildScript script(request);
   Evaluator evaluator;
+  evaluator.limits = request.limits;
   evaluator.globals = &script;
   evaluator.host = &script;
   evaluator.host_tag = &BuildScript::tag;
@@ -552,6 +553,9 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       if (unknown && !has_errors(problems)) {
         problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())
                                .arg("what", "this is Python that build scripts do not have"));
+      }
+      for (Diagnostic& d : problems) {
+        if (d.code == Code::TooMuchWork) { (void)std::move(d).remedy("`loopsmith script` takes other limits: `--max-steps`, `--max-time`, `--max-memory`"); }
       }
       request.report(problems, locate, request.path);
       if (has_errors(problems) || flow == eval::Flow::Failed) { return false; }

@@ -18,15 +18,20 @@
 #include <vector>
 
 #include "driver/render.h"
+#include "eval/evaluator.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::driver {
+
+/// A build script may use more than a schedule function: 100 million steps, ten minutes of processor time and 4 GiB of memory.
+[[nodiscard]] constexpr auto default_limits() -> eval::Limits { return {.steps = 100'000'000, .seconds = 600, .bytes = 4UL << 30}; }
 
 struct BuildScriptRequest {
   std::string path;                        // of the script; paths in it are relative to its folder
   std::vector<std::string> args;
   bool dry_run = false;                    // builds say what they would do; nothing is tuned or measured
   bool json = false;                       // events of the commands go to standard output as they come
+  eval::Limits limits = default_limits();  // of the script itself; the processes that it starts have limits of their own
   /// Receives diagnostics as they arise, with a function that finds their places.
   std::function<void(const Diagnostics&, const Locate&, const std::string& file)> report;
 };

@@ -12,7 +12,7 @@ enum Exit : int {
   exit_input = 1,        // the input has errors
   exit_usage = 2,        // the command line is wrong
   exit_environment = 3,  // the machine lacks something
-  exit_internal = 4,
+  exit_internal = 4,     // also where standard output cannot be written
 };
 
 namespace commands {

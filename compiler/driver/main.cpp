@@ -1,5 +1,6 @@
 // `loopsmith COMMAND ...`: finds the command in the table and runs it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "driver/command.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
+#include "support/output.h"
 #include "support/spelling.h"
 
 namespace loopsmith::driver {
@@ -101,17 +103,13 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
 
 }  // namespace loopsmith::driver
 
-auto main(int argc, char** argv) -> int {
+namespace {
+
+/// The status of the command; errors are values in all rooms, so an exception that arrives here comes from the standard library.
+auto run_guarded(std::string_view name, std::vector<std::string> args) -> int {
   using namespace loopsmith::driver;
-  if (argc < 2) {
-    print_help(stderr);
-    return exit_usage;
-  }
-  // Errors are values in all rooms; an exception that arrives here comes from the standard library.
-  // A file that grows beyond a limit makes the write fail, as a full disk does.
-  std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return run_command(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+    return run_command(name, std::move(args));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "loopsmith: out of memory\n");
     return exit_environment;
@@ -122,4 +120,25 @@ auto main(int argc, char** argv) -> int {
     fmt::print(stderr, "loopsmith: internal error: {}\n", failure.what());
     return exit_internal;
   }
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  using namespace loopsmith::driver;
+  // The library that edits lines at a terminal needs the descriptors of the streams, which watched ones do not have.
+  bool edits_lines = argc >= 2 && std::string_view(argv[1]) == "repl" && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  if (!edits_lines) { loopsmith::watch_output(); }
+  if (argc < 2) {
+    print_help(stderr);
+    return exit_usage;
+  }
+  // A file that grows beyond a limit makes the write fail, as a full disk does.
+  std::signal(SIGXFSZ, SIG_IGN);
+  int status = run_guarded(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  if (auto why = loopsmith::finish_output()) {
+    fmt::print(stderr, "loopsmith: cannot write all of the output: {}\n", *why);
+    return exit_internal;
+  }
+  return status;
 }

@@ -22,13 +22,6 @@
 #include "workspace/imports.h"
 
 namespace loopsmith::driver {
-namespace {
-
-// Larger than any program that people write; reading more would only fill memory.
-constexpr size_t largest_file = 64 << 20;
-
-}  // namespace
-
 auto files_below(const std::filesystem::path& folder, std::error_code& problem) -> std::vector<std::filesystem::path> {
   namespace fs = std::filesystem;
   std::vector<fs::path> files;
@@ -45,22 +38,12 @@ auto files_below(const std::filesystem::path& folder, std::error_code& problem) 
 }
 
 auto read_file(const std::string& path) -> Result<std::string> {
-  auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
   // Standard input can be read only once; later calls get the same text.
   static std::optional<std::string> input;
   if (path == "-" && input) { return *input; }
-  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (!file) { return fail(std::strerror(errno)); }
-  std::string out;
-  char chunk[65536];
-  size_t n;
-  while ((n = std::fread(chunk, 1, sizeof chunk, file)) > 0 && out.size() <= largest_file) { out.append(chunk, n); }
-  int problem = std::ferror(file) ? errno : 0;
-  if (file != stdin) { std::fclose(file); }
-  if (problem) { return fail(std::strerror(problem)); }
-  if (out.size() > largest_file) { return fail("it is larger than 64 MiB"); }
-  if (file == stdin) { input = out; }
-  return out;
+  LOOPSMITH_TRY(text, read_text(path));
+  if (path == "-") { input = text; }
+  return text;
 }
 
 // ---- files -----------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 #include "driver/records.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +32,26 @@ auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { 
 auto hex(uint64_t value) -> std::string { return fmt::format("{:016x}", value); }
 auto unhex(const std::string& text) -> uint64_t { return std::strtoull(text.c_str(), nullptr, 16); }
 
+/// The text of a key; empty where the value is missing or no text.
+auto text_in(const json& object, const char* key) -> std::string {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+/// The whole number of a key; none where the value is another one, or outside of the range.
+auto number_in(const json& object, const char* key, int64_t least, int64_t most) -> std::optional<int64_t> {
+  auto found = object.find(key);
+  if (found == object.end()) { return 0; }
+  bool fits = found->is_number_integer() && (!found->is_number_unsigned() || found->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)) && found->get<int64_t>() >= least && found->get<int64_t>() <= most;
+  return fits ? std::optional(found->get<int64_t>()) : std::nullopt;
+}
+/// The seconds of a key: 0 where it is missing; none where the value is no time.
+auto time_in(const json& object, const char* key) -> std::optional<double> {
+  auto found = object.find(key);
+  if (found == object.end()) { return 0; }
+  double seconds = found->is_number() ? found->get<double>() : -1;
+  return seconds == 0 || tune::is_time(seconds) ? std::optional(seconds) : std::nullopt;
+}
+
 /// A target as TVM exports it: a dictionary of the options.
 auto tvm_target(const std::string& text) -> json {
   json out = {{"keys", {"cpu"}}, {"kind", "llvm"}, {"tag", ""}};
@@ -49,13 +71,17 @@ auto target_of_tvm(const json& target) -> std::string {
     return read ? read->str() : "";
   }
   if (!target.is_object()) { return ""; }
-  std::string text = target.value("kind", "");
+  // TVM writes the kind as a name, or as an object that has the name.
+  auto kind = target.find("kind");
+  std::string text = kind != target.end() && kind->is_object() ? text_in(*kind, "name") : text_in(target, "kind");
+  if (text.empty()) { return ""; }
   for (const char* key : {"mcpu", "mtriple"}) {
     if (auto found = target.find(key); found != target.end() && found->is_string()) { text += fmt::format(" -{}={}", key, found->get<std::string>()); }
   }
-  if (auto cores = target.find("num-cores"); cores != target.end() && cores->is_number_integer()) { text += fmt::format(" -num-cores={}", cores->get<int>()); }
+  if (auto cores = number_in(target, "num-cores", 1, 1 << 20); cores && *cores > 0) { text += fmt::format(" -num-cores={}", *cores); }
   std::string features;
-  for (const json& feature : target.value("mattr", json::array())) {
+  auto list = target.find("mattr");
+  for (const json& feature : list != target.end() && list->is_array() ? *list : json::array()) {
     if (feature.is_string()) { features += (features.empty() ? "" : ",") + feature.get<std::string>(); }
   }
   if (!features.empty()) { text += " -mattr=" + features; }
@@ -97,28 +123,34 @@ auto read_record(const json& line, const std::string& place) -> Result<ReadRecor
     if (auto found = line.find(key); found == line.end() || !found->is_number()) { return unreadable(place, fmt::format("it has no number `{}`", key)); }
   }
   ReadRecord out;
-  try {
-    out.workload.task = {unhex(line.value("workload", "")), line.value("target", ""), line.value("machine", "")};
-    out.workload.name = line.value("program", "");
-    out.workload.text = line.value("text", "");
-    tune::Record& r = out.record;
-    r.trace = line.value("trace", "");
-    r.candidate = line.contains("candidate") ? unhex(line.value("candidate", "")) : hash_bytes(r.trace);
-    r.median_seconds = line.value("seconds", 0.0);
-    r.spread_seconds = line.value("spread", 0.0);
-    r.blocks = line.value("blocks", 0);
-    r.note = line.value("note", "");
-    r.seed = line.value("seed", uint64_t{0});
-    r.trial = line.value("trial", 0);
-    r.verified = line.value("verified", "");
-    r.unix_time = line.value("time", int64_t{0});
-  } catch (const json::exception& wrong) {
-    return unreadable(place, wrong.what());
+  out.workload.task = {unhex(text_in(line, "workload")), text_in(line, "target"), text_in(line, "machine")};
+  out.workload.name = text_in(line, "program");
+  out.workload.text = text_in(line, "text");
+  tune::Record& r = out.record;
+  r.trace = text_in(line, "trace");
+  r.candidate = line.contains("candidate") ? unhex(text_in(line, "candidate")) : hash_bytes(r.trace);
+  r.note = text_in(line, "note");
+  r.verified = text_in(line, "verified");
+  auto seconds = time_in(line, "seconds");
+  auto spread = time_in(line, "spread");
+  if (!seconds || !spread) { return unreadable(place, fmt::format("its `{}` is not a time in seconds", seconds ? "spread" : "seconds")); }
+  r.median_seconds = *seconds;
+  r.spread_seconds = *spread;
+  auto seed = line.find("seed");
+  if (seed != line.end() && seed->is_number_unsigned()) { r.seed = seed->get<uint64_t>(); }
+  for (auto [key, number] : {std::pair{"blocks", &r.blocks}, {"trial", &r.trial}}) {
+    auto value = number_in(line, key, 0, INT32_MAX);
+    if (!value) { return unreadable(place, fmt::format("its `{}` is not a number from 0 on", key)); }
+    *number = static_cast<int>(*value);
   }
-  std::string outcome = line.value("outcome", "");
+  auto time = number_in(line, "time", 0, INT64_MAX);
+  if (!time) { return unreadable(place, "its `time` is not a number of seconds since 1970"); }
+  r.unix_time = *time;
+  std::string outcome = text_in(line, "outcome");
   for (int i = 0; i <= static_cast<int>(tune::Outcome::Wrong); ++i) {
     if (outcome != tune::outcome_name(static_cast<tune::Outcome>(i))) { continue; }
-    out.record.outcome = static_cast<tune::Outcome>(i);
+    r.outcome = static_cast<tune::Outcome>(i);
+    if (r.outcome == tune::Outcome::Measured && r.median_seconds == 0) { return unreadable(place, "it is measured, and its `seconds` is 0"); }
     return out;
   }
   return unreadable(place, fmt::format("there is no outcome `{}`", outcome));
@@ -143,12 +175,13 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
   size_t count = 0;
   if (record[1].is_array()) {
     for (const json& seconds : record[1]) {
-      if (!seconds.is_number()) { return unreadable(place, "its times are no numbers"); }
+      // A failed trial has the time 1e10.
+      bool is_failed = seconds.is_number() && seconds.get<double>() >= 1e9 && std::isfinite(seconds.get<double>());
+      if (!is_failed && (!seconds.is_number() || !tune::is_time(seconds.get<double>()))) { return unreadable(place, "one of its times is not a time in seconds"); }
       sum += seconds.get<double>();
       ++count;
     }
   }
-  // A failed trial has the time 1e10 there.
   out.seconds = count > 0 && sum / static_cast<double>(count) < 1e9 ? sum / static_cast<double>(count) : 0;
   out.target = target_of_tvm(record[2]);
   for (const json& argument : record.size() > 3 && record[3].is_array() ? record[3] : json::array()) {

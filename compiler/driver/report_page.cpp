@@ -60,16 +60,23 @@ struct Axes {
     double at = std::log(value / bottom) / std::log(top / bottom);
     return height - below - std::clamp(at, 0.0, 1.0) * (height - below - 12);
   }
+  /// The powers of ten between two numbers; none where one of the numbers is infinite or not positive.
+  [[nodiscard]] static auto marks(double from, double to) -> std::vector<double> {
+    std::vector<double> out;
+    if (!(from > 0) || !std::isfinite(to)) { return out; }
+    for (double mark = std::pow(10, std::ceil(std::log10(from))); mark <= to * 1.0001 && std::isfinite(mark); mark *= 10) { out.push_back(mark); }
+    return out;
+  }
   /// The frame with a mark at every power of ten.
   [[nodiscard]] auto frame(const std::string& x_name, const std::string& y_name, double y_scale, const char* y_unit) const -> std::string {
     std::string out = fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"{2} over {3}\">\n", width, height, escaped(y_name), escaped(x_name));
     out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 12V{:.1f}H{:.1f}\"/>\n", margin, height - below, width - 12);
-    for (double mark = std::pow(10, std::ceil(std::log10(bottom))); mark <= top * 1.0001; mark *= 10) {
+    for (double mark : marks(bottom, top)) {
       out += fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}h-5\"/><text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", margin, y(mark), margin - 8, y(mark) + 4,
                          escaped(fmt::format("{:.3g}{}", mark * y_scale, y_unit)));
     }
     if (is_log_x) {
-      for (double mark = std::pow(10, std::ceil(std::log10(left))); mark <= right * 1.0001; mark *= 10) {
+      for (double mark : marks(left, right)) {
         out += fmt::format("<path class=\"axis\" d=\"M{0:.1f} {1:.1f}v5\"/><text x=\"{0:.1f}\" y=\"{2:.1f}\" text-anchor=\"middle\">{3:.3g}</text>\n", x(mark), height - below, height - below + 18, mark);
       }
     } else {

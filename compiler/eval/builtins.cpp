@@ -9,6 +9,9 @@
 namespace loopsmith::eval {
 namespace {
 
+// The memory of a small tuple besides its items.
+constexpr size_t bytes_of_tuple = 80;
+
 auto wrong(Evaluator& evaluator, const Argument& a, std::string_view expected) -> Value {
   if (a.value.is_unknown()) { return a.value; }
   return evaluator.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
@@ -132,6 +135,10 @@ auto sorted(Evaluator& e, const Arguments& a) -> Value {
     if (k.is_unknown()) { return k; }
     keyed.emplace_back(std::move(k), std::move(v));
   }
+  // The comparisons of a sort of n items: about n times its binary logarithm.
+  size_t rounds = 1;
+  for (size_t n = keyed.size(); n > 1; n /= 2) { ++rounds; }
+  if (!e.charge(keyed.size() * rounds, keyed.size() * 4 * sizeof(Value), a.call)) { return Value::error(); }
   Value failed;
   // A merge sort by hand, because a comparison of std::stable_sort must not fail half way.
   auto less = [&](const Value& x, const Value& y) {
@@ -175,6 +182,9 @@ auto zip(Evaluator& e, const Arguments& a) -> Value {
     if (!items) { return Value::error(); }
     columns.push_back(std::move(*items));
   }
+  size_t rows = SIZE_MAX;
+  for (const auto& column : columns) { rows = std::min(rows, column.size()); }
+  if (!columns.empty() && !e.charge(rows, rows * (bytes_of_tuple + columns.size() * sizeof(Value)), a.call)) { return Value::error(); }
   std::vector<Value> out;
   for (size_t row = 0; !columns.empty(); ++row) {
     std::vector<Value> items;
@@ -192,6 +202,7 @@ auto enumerate(Evaluator& e, const Arguments& a) -> Value {
   if (!bind_arguments(e, "enumerate", a, {{"iterable"}, {"start", false}}, b)) { return Value::error(); }
   auto items = e.iterate(b.values[0]);
   if (!items) { return Value::error(); }
+  if (!e.charge(items->size(), items->size() * (bytes_of_tuple + 2 * sizeof(Value)), a.call)) { return Value::error(); }
   int64_t i = b.given[1] ? b.values[1].value.to_int().value_or(0) : 0;
   std::vector<Value> out;
   for (Value& v : *items) { out.push_back(Value::tuple({Value(i++), std::move(v)})); }
@@ -282,13 +293,19 @@ auto to_float(Evaluator& e, const Arguments& a) -> Value {
   }
   return wrong(e, a.all[0], "a number or a str");
 }
+// A text that an operation made, where it is not too long.
+auto made_text(Evaluator& e, std::string text, Origin where) -> Value {
+  if (text.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+  if (!e.charge(text.size() / sizeof(Value), text.size(), where)) { return Value::error(); }
+  return Value::str(std::move(text));
+}
 auto to_str(Evaluator& e, const Arguments& a) -> Value {
   if (!count(e, "str", a, 0, 1)) { return Value::error(); }
-  return Value::str(a.all.empty() ? "" : a.all[0].value.to_str());
+  return made_text(e, a.all.empty() ? "" : a.all[0].value.to_str(), a.call);
 }
 auto repr(Evaluator& e, const Arguments& a) -> Value {
   if (!count(e, "repr", a, 1, 1)) { return Value::error(); }
-  return Value::str(a.all[0].value.repr());
+  return made_text(e, a.all[0].value.repr(), a.call);
 }
 auto to_bool(Evaluator& e, const Arguments& a) -> Value {
   if (!count(e, "bool", a, 0, 1)) { return Value::error(); }
@@ -339,7 +356,11 @@ auto print(Evaluator& e, const Arguments& a) -> Value {
     else if (a.all[i].keyword == end_name && text) { end = *text; }
   }
   std::string out;
-  for (size_t i = 0; i < a.positional; ++i) { out += (i ? sep : "") + a.all[i].value.to_str(); }
+  for (size_t i = 0; i < a.positional; ++i) {
+    out += (i ? sep : "") + a.all[i].value.to_str();
+    if (out.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a text this long")); }
+  }
+  if (!e.charge(out.size() / sizeof(Value), out.size(), a.call)) { return Value::error(); }
   if (e.output) { e.output(out + end); }
   return {};
 }

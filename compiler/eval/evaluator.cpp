@@ -1,12 +1,28 @@
 // Reports, limits and names of the evaluator, and descriptions of values. See evaluator.h.
 #include "eval/evaluator.h"
 
+#include <time.h>
+
 #include "support/codes.h"
+#include "support/memory.h"
 #include "support/spelling.h"
 
 namespace loopsmith::eval {
 
 using namespace syntax;
+
+namespace {
+
+// Time in which another process runs, or a build that the script waits for, is not the script's.
+auto thread_seconds() -> double {
+  timespec now{};
+  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+auto text_of(double seconds) -> std::string { return Value(seconds).repr().ends_with(".0") ? std::to_string(static_cast<int64_t>(seconds)) : Value(seconds).repr(); }
+
+}  // namespace
 
 Evaluator::Evaluator(std::shared_ptr<Heap> heap) : heap_(std::move(heap)) {}
 
@@ -29,21 +45,74 @@ auto Evaluator::opaque(Origin where) -> Value {
 }
 auto Evaluator::new_scope(ScopeRef parent) -> ScopeRef { return ScopeRef(new Scope(heap_.get(), std::move(parent))); }
 
+void Evaluator::reset_steps() {
+  steps_ = look_at_ = 0;
+  items_ = bytes_ = 0;
+  begun_at_ = -1;
+  stopped_ = false;
+  (void)took_walk_too_deep();
+}
+
+// A refusal names the statement that runs, not the part of it at which the limit happened to be reached.
+auto Evaluator::refuse(std::string what, Origin where) -> bool {
+  if (!stopped_) {
+    stopped_ = true;
+    report(error(Code::TooMuchWork, statement_.is_known() ? statement_ : where).arg("what", std::move(what)));
+  }
+  return false;
+}
+
 auto Evaluator::step(Origin where) -> bool {
   if (stopped_) { return false; }
   ++steps_;
-  if (steps_ > limits.steps) {
-    stopped_ = true;
-    report(error(Code::TooMuchWork, where).arg("what", "more than " + std::to_string(limits.steps) + " steps"));
-    return false;
-  }
-  if ((steps_ & 255) == 0 && cancel.is_cancelled()) {
+  if (steps_ > limits.steps) { return refuse("more than " + std::to_string(limits.steps) + " steps", where); }
+  return steps_ < look_at_ || may_go_on(where);
+}
+
+auto Evaluator::charge(size_t items, size_t bytes, Origin where) -> bool {
+  if (stopped_) { return false; }
+  constexpr size_t items_of_step = 64;
+  items_ += items;
+  steps_ += items_ / items_of_step;
+  items_ %= items_of_step;
+  if (steps_ > limits.steps) { return refuse("more than " + std::to_string(limits.steps) + " steps", where); }
+  if (steps_ >= look_at_ && !may_go_on(where)) { return false; }
+  // Small results are measured together.
+  constexpr size_t large = 8 << 20;
+  bytes_ += bytes;
+  return bytes_ < large || fits_in_memory(bytes, where);
+}
+
+auto Evaluator::may_go_on(Origin where) -> bool {
+  if (stopped_) { return false; }
+  constexpr uint64_t steps_between = 256;
+  look_at_ = steps_ + steps_between;
+  if (cancel.is_cancelled()) {
     stopped_ = true;
     report(error(Code::Cancelled, where));
     return false;
   }
-  return true;
+  double now = thread_seconds();
+  if (begun_at_ < 0) {
+    begun_at_ = measured_at_ = now;
+    memory_before_ = resident_memory().value_or(0);
+    return true;
+  }
+  if (now - begun_at_ > limits.seconds) { return refuse("more than " + text_of(limits.seconds) + " s of processor time", where); }
+  constexpr double seconds_between = 0.01;
+  return now - measured_at_ < seconds_between || fits_in_memory(0, where);
 }
+
+auto Evaluator::fits_in_memory(size_t more, Origin where) -> bool {
+  if (begun_at_ < 0 && !may_go_on(where)) { return false; }
+  bytes_ = 0;
+  measured_at_ = thread_seconds();
+  uint64_t now = resident_memory().value_or(0);
+  uint64_t grown = now > memory_before_ ? now - memory_before_ : 0;
+  if (grown + more <= limits.bytes) { return true; }
+  return refuse("more than " + std::to_string(limits.bytes >> 20) + " MiB of memory", where);
+}
+
 auto Evaluator::too_deep(Origin where) -> bool {
   if (depth_ <= limits.depth) { return false; }
   if (!stopped_) {

@@ -136,11 +136,14 @@ class Observer {
   virtual auto after(Evaluator& evaluator, Frame& frame, size_t index, const syntax::Stmt& stmt, Flow flow) -> bool { return true; }
 };
 
+/// The limits of a script. The same ones hold in the editor, on the command line and in the REPL; build scripts have larger ones (docs/scripts.md).
 struct Limits {
-  uint64_t steps = 5'000'000;   // expressions and statements
+  uint64_t steps = 5'000'000;   // expressions and statements; items that an operation goes through count as well, 64 for a step
   uint32_t depth = 300;         // of calls and nested expressions
   size_t list_items = 4'000'000;
   size_t text_bytes = 16 << 20;
+  double seconds = 20;          // of the processor time of this thread
+  size_t bytes = 1 << 30;       // by which the memory of this process may grow
 };
 
 class Evaluator {
@@ -189,8 +192,8 @@ class Evaluator {
   }
   /// The number of calls of script functions that were begun.
   [[nodiscard]] auto calls() const -> uint64_t { return calls_; }
-  /// Starts counting at zero; an evaluation that ran out of steps no longer stops the next one.
-  void reset_steps() { steps_ = 0; stopped_ = false; }
+  /// Starts counting at zero; an evaluation that ran out of steps, time or memory no longer stops the next one.
+  void reset_steps();
 
   [[nodiscard]] auto eval(const syntax::Expr& expr, const ScopeRef& scope) -> Value;
   [[nodiscard]] auto eval_argument(const syntax::Expr& expr, const ScopeRef& scope) -> Argument {
@@ -228,8 +231,12 @@ class Evaluator {
   /// statements before that one are the same.
   void resume_from(size_t statement, Frame& frame, const Ref<Function>& function, Observer* observer = nullptr);
 
-  /// Counts a step; false: too many, or cancelled, and reported.
+  /// Counts a step; false: a limit is exceeded, or the evaluation is cancelled, and that is reported.
   [[nodiscard]] auto step(Origin where) -> bool;
+  /// Counts the items that an operation goes through, and the bytes that its result takes; false as above. Called before the result is made.
+  [[nodiscard]] auto charge(size_t items, size_t bytes, Origin where) -> bool;
+  /// Looks at cancellation, time and memory at once, for builtins that take long themselves; false as above.
+  [[nodiscard]] auto may_go_on(Origin where) -> bool;
   struct DepthGuard {
     explicit DepthGuard(Evaluator& e) : evaluator(e) { ++evaluator.depth_; }
     ~DepthGuard() { --evaluator.depth_; }
@@ -238,6 +245,9 @@ class Evaluator {
   [[nodiscard]] auto too_deep(Origin where) -> bool;
 
  private:
+  auto exec_one(const syntax::Stmt& stmt, const ScopeRef& scope, Value& result) -> Flow;
+  auto refuse(std::string what, Origin where) -> bool;
+  auto fits_in_memory(size_t more, Origin where) -> bool;
   auto eval_call(const syntax::CallExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_binary(const syntax::BinaryExpr& expr, const ScopeRef& scope) -> Value;
   auto eval_boolean(const syntax::BooleanExpr& expr, const ScopeRef& scope) -> Value;
@@ -269,6 +279,13 @@ class Evaluator {
   std::shared_ptr<Heap> heap_;
   std::vector<Value> known_tuples_;
   uint64_t steps_ = 0;
+  uint64_t look_at_ = 0;                      // the step at which time and memory are looked at again
+  size_t items_ = 0;                          // charged, and no step yet
+  size_t bytes_ = 0;                          // charged since memory was measured
+  double begun_at_ = -1;                      // processor time at the first look; negative: there was none
+  double measured_at_ = 0;                    // processor time when memory was measured
+  uint64_t memory_before_ = 0;                // of the process, at the first look
+  Origin statement_;                          // the innermost that runs
   uint64_t calls_ = 0;
   uint32_t depth_ = 0;
   bool has_yielded_ = false;   // the function at hand is a generator

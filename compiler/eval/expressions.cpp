@@ -252,6 +252,14 @@ auto Evaluator::eval_subscript(const SubscriptExpr& expr, const ScopeRef& scope)
 auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<Value>> {
   if (const Object* o = iterable.value.object()) {
     size_t before = diagnostics.size();
+    // A range that is too long says so itself, with its length.
+    constexpr size_t bytes_of_text = 5 * sizeof(Value);
+    auto length = static_cast<size_t>(std::max<int64_t>(o->length().value_or(0), 0));
+    if (length > limits.list_items && iterable.value.string()) {
+      refuse("a list of " + std::to_string(length) + " characters", iterable.where);
+      return {};
+    }
+    if (length <= limits.list_items && !charge(length, length * (iterable.value.string() ? bytes_of_text : sizeof(Value)), iterable.where)) { return {}; }
     auto items = o->iterate(*this, iterable.where);
     if (diagnostics.size() > before) { return {}; }
     if (items) { return items; }
@@ -285,6 +293,7 @@ auto Evaluator::comprehend(const ComprehensionExpr& expr, size_t clause, const S
       Value key = eval(*expr.key, scope);
       if (key.is_unknown()) { return key; }
       dict->set(key, std::move(value));
+      if (dict->entries().size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", "a dict this long")); }
       return {};
     }
     list.push_back(std::move(value));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
 
 #include "eval/evaluator.h"
 #include "support/codes.h"
@@ -95,6 +96,12 @@ auto add_commas(std::string body) -> std::string {
 
 }  // namespace
 
+auto find_text(const std::string& in, const std::string& text, size_t from) -> size_t {
+  if (from > in.size()) { return std::string::npos; }
+  const void* found = ::memmem(in.data() + from, in.size() - from, text.data(), text.size());
+  return found == nullptr ? std::string::npos : static_cast<size_t>(static_cast<const char*>(found) - in.data());
+}
+
 auto format_value(Evaluator& evaluator, const Argument& value, std::string_view text) -> std::optional<std::string> {
   if (text.empty()) { return value.value.to_str(); }
   auto spec = parse(text);
@@ -173,6 +180,7 @@ auto format_percent(Evaluator& evaluator, const std::string& text, const Argumen
     auto done = format_value(evaluator, one, (left ? "<" : type == 's' ? ">" : "") + spec + type);
     if (!done) { return Value::error(); }
     out += *done;
+    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
   }
   if (next != values.size()) { return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("what", std::to_string(values.size()) + " values")); }
   return Value::str(std::move(out));
@@ -207,6 +215,7 @@ auto format_braces(Evaluator& evaluator, const std::string& text, const Argument
     auto done = format_value(evaluator, *a, spec);
     if (!done) { return Value::error(); }
     out += *done;
+    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, arguments.call).arg("what", "a text this long")); }
   }
   return Value::str(std::move(out));
 }

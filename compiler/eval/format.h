@@ -8,6 +8,9 @@
 
 namespace loopsmith::eval {
 
+/// The first place of a text in another, from an offset on; npos: there is none. The time is linear in both lengths, whatever they hold.
+[[nodiscard]] auto find_text(const std::string& in, const std::string& text, size_t from = 0) -> size_t;
+
 /// The value as `format(value, spec)` gives it; none: reported.
 [[nodiscard]] auto format_value(Evaluator& evaluator, const Argument& value, std::string_view spec) -> std::optional<std::string>;
 /// `text % value`.

@@ -1,5 +1,6 @@
 // Methods of str, list and dict: a table per type at the end of each part.
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "eval/evaluator.h"
@@ -40,6 +41,21 @@ auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, 
   }
   return true;
 }
+auto too_long(Evaluator& e, const Arguments& a) -> Value { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a text this long")); }
+auto made_text(Evaluator& e, std::string text, const Arguments& a) -> Value {
+  return e.charge(text.size() / sizeof(Value), text.size(), a.call) ? Value::str(std::move(text)) : Value::error();
+}
+// Adds a part of a text to a list. False: the list is too long, or a limit is exceeded; that is reported.
+auto add_part(Evaluator& e, std::vector<Value>& out, std::string part, const Arguments& a) -> bool {
+  constexpr size_t bytes_of_text = 5 * sizeof(Value);
+  if (out.size() >= e.limits.list_items) {
+    e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long"));
+    return false;
+  }
+  if (!e.charge(1, bytes_of_text + part.size(), a.call)) { return false; }
+  out.push_back(Value::str(std::move(part)));
+  return true;
+}
 auto text_of(const Value& v) -> const std::string& { return *v.string(); }
 
 // ---- str ---------------------------------------------------------------------------------------------------------
@@ -54,8 +70,9 @@ auto str_join(Evaluator& e, const Value& self, const Arguments& a) -> Value {
     if (!part) { return wrong(e, {(*items)[i], a.all[0].where, {}}, "a str"); }
     if (i) { out += text_of(self); }
     out += *part;
+    if (out.size() > e.limits.text_bytes) { return too_long(e, a); }
   }
-  return Value::str(std::move(out));
+  return made_text(e, std::move(out), a);
 }
 auto str_split(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "split", a, 0, 2)) { return Value::error(); }
@@ -67,7 +84,7 @@ auto str_split(Evaluator& e, const Value& self, const Arguments& a) -> Value {
       while (i < s.size() && std::isspace(static_cast<unsigned char>(s[i]))) { ++i; }
       size_t start = i;
       while (i < s.size() && !std::isspace(static_cast<unsigned char>(s[i]))) { ++i; }
-      if (i > start) { out.push_back(Value::str(s.substr(start, i - start))); }
+      if (i > start && !add_part(e, out, s.substr(start, i - start), a)) { return Value::error(); }
     }
     return Value::list(std::move(out));
   }
@@ -75,8 +92,8 @@ auto str_split(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!sep || sep->empty()) { return wrong(e, a.all[0], "a str that is not empty"); }
   int64_t most = a.all.size() > 1 ? a.all[1].value.to_int().value_or(-1) : -1;
   size_t start = 0;
-  for (size_t at; (most < 0 || static_cast<int64_t>(out.size()) < most) && (at = s.find(*sep, start)) != std::string::npos; start = at + sep->size()) {
-    out.push_back(Value::str(s.substr(start, at - start)));
+  for (size_t at; (most < 0 || static_cast<int64_t>(out.size()) < most) && (at = find_text(s, *sep, start)) != std::string::npos; start = at + sep->size()) {
+    if (!add_part(e, out, s.substr(start, at - start), a)) { return Value::error(); }
   }
   out.push_back(Value::str(s.substr(start)));
   return Value::list(std::move(out));
@@ -90,11 +107,12 @@ auto str_replace(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   std::string out;
   const std::string& s = text_of(self);
   size_t start = 0;
-  for (size_t at; (at = s.find(*from, start)) != std::string::npos; start = at + from->size()) {
-    out += s.substr(start, at - start) + *to;
-    if (out.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a text this long")); }
+  for (size_t at; (at = find_text(s, *from, start)) != std::string::npos; start = at + from->size()) {
+    out.append(s, start, at - start);
+    out += *to;
+    if (out.size() > e.limits.text_bytes) { return too_long(e, a); }
   }
-  return Value::str(out + s.substr(start));
+  return made_text(e, out + s.substr(start), a);
 }
 auto affix(Evaluator& e, const Value& self, const Arguments& a, std::string_view name, bool front) -> Value {
   if (!count(e, name, a, 1, 1)) { return Value::error(); }
@@ -126,16 +144,17 @@ auto strip(Evaluator& e, const Value& self, const Arguments& a) -> Value {
     what = *a.all[0].value.string();
   }
   std::string_view s = text_of(self);
-  size_t begin = Left ? std::min(s.find_first_not_of(what), s.size()) : 0;
-  s.remove_prefix(begin);
-  if (Right) { s = s.substr(0, s.find_last_not_of(what) + 1); }
+  std::array<bool, 256> is_removed{};
+  for (char c : what) { is_removed[static_cast<unsigned char>(c)] = true; }
+  while (Left && !s.empty() && is_removed[static_cast<unsigned char>(s.front())]) { s.remove_prefix(1); }
+  while (Right && !s.empty() && is_removed[static_cast<unsigned char>(s.back())]) { s.remove_suffix(1); }
   return Value::str(std::string(s));
 }
 auto str_find(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "find", a, 1, 1)) { return Value::error(); }
   const std::string* part = a.all[0].value.string();
   if (!part) { return wrong(e, a.all[0], "a str"); }
-  size_t at = text_of(self).find(*part);
+  size_t at = find_text(text_of(self), *part);
   return Value(at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(at));
 }
 auto str_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
@@ -143,7 +162,7 @@ auto str_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const std::string* part = a.all[0].value.string();
   if (!part || part->empty()) { return wrong(e, a.all[0], "a str that is not empty"); }
   int64_t n = 0;
-  for (size_t at = 0; (at = text_of(self).find(*part, at)) != std::string::npos; at += part->size()) { ++n; }
+  for (size_t at = 0; (at = find_text(text_of(self), *part, at)) != std::string::npos; at += part->size()) { ++n; }
   return Value(n);
 }
 auto str_format(Evaluator& e, const Value& self, const Arguments& a) -> Value { return format_braces(e, text_of(self), a); }
@@ -192,6 +211,7 @@ auto list_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   auto& items = items_of(self);
   auto at = list_place(e, self, a.all.empty() ? Argument{Value(-1), a.call, {}} : a.all[0]);
   if (!at) { return Value::error(); }
+  if (!e.charge(items.size() - *at, 0, a.call)) { return Value::error(); }
   Value out = items[*at];
   items.erase(items.begin() + static_cast<std::ptrdiff_t>(*at));
   return out;
@@ -203,12 +223,15 @@ auto list_insert(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!i) { return wrong(e, a.all[0], "an int"); }
   auto size = static_cast<int64_t>(items.size());
   int64_t at = std::clamp<int64_t>(*i < 0 ? *i + size : *i, 0, size);
+  if (items.size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long")); }
+  if (!e.charge(static_cast<size_t>(size - at), sizeof(Value), a.call)) { return Value::error(); }
   items.insert(items.begin() + at, a.all[1].value);
   return {};
 }
 auto list_index(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "index", a, 1, 1)) { return Value::error(); }
   const auto& items = items_of(self);
+  if (!e.charge(items.size(), 0, a.call)) { return Value::error(); }
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].equals(a.all[0].value)) { return Value(static_cast<int64_t>(i)); }
   }
@@ -221,11 +244,11 @@ auto list_remove(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return {};
 }
 auto list_count(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "count", a, 1, 1)) { return Value::error(); }
+  if (!count(e, "count", a, 1, 1) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
   return Value(static_cast<int64_t>(std::count_if(items_of(self).begin(), items_of(self).end(), [&](const Value& v) { return v.equals(a.all[0].value); })));
 }
 auto list_reverse(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "reverse", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "reverse", a, 0, 0) || !e.charge(items_of(self).size(), 0, a.call)) { return Value::error(); }
   std::reverse(items_of(self).begin(), items_of(self).end());
   return {};
 }
@@ -235,7 +258,7 @@ auto list_clear(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return {};
 }
 auto list_copy(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "copy", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "copy", a, 0, 0) || !e.charge(items_of(self).size(), items_of(self).size() * sizeof(Value), a.call)) { return Value::error(); }
   return Value::list(items_of(self));
 }
 auto list_sort(Evaluator& e, const Value& self, const Arguments& a) -> Value {
@@ -258,23 +281,30 @@ constexpr Row list_rows[] = {
 
 auto dict_of(const Value& self) -> const Dict& { return *self.as<Dict>(); }
 
+// Charges a list of the entries.
+auto may_list(Evaluator& e, const Value& self, const Arguments& a) -> bool {
+  constexpr size_t bytes_of_pair = 7 * sizeof(Value);
+  size_t size = dict_of(self).entries().size();
+  return e.charge(size, size * bytes_of_pair, a.call);
+}
+
 auto dict_get(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "get", a, 1, 2)) { return Value::error(); }
   if (const Value* found = dict_of(self).find(a.all[0].value)) { return *found; }
   return a.all.size() > 1 ? a.all[1].value : Value();
 }
 auto dict_keys(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "keys", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "keys", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   return Value::list(*dict_of(self).iterate(e, a.call));
 }
 auto dict_values(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "values", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "values", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   std::vector<Value> out;
   for (const auto& [k, v] : dict_of(self).entries()) { out.push_back(v); }
   return Value::list(std::move(out));
 }
 auto dict_items(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "items", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "items", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   std::vector<Value> out;
   for (const auto& [k, v] : dict_of(self).entries()) { out.push_back(Value::tuple({k, v})); }
   return Value::list(std::move(out));
@@ -295,6 +325,8 @@ auto dict_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
     if (a.all.size() > 1) { return a.all[1].value; }
     return e.report(error(Code::KeyNotFound, a.all[0].where).arg("key", a.all[0].value.repr()));
   }
+  // The entries behind it move up.
+  if (!e.charge(dict_of(self).entries().size(), 0, a.call)) { return Value::error(); }
   Value out = *found;
   dict_of(self).erase(a.all[0].value);
   return out;
@@ -307,7 +339,7 @@ auto dict_setdefault(Evaluator& e, const Value& self, const Arguments& a) -> Val
   return value;
 }
 auto dict_copy(Evaluator& e, const Value& self, const Arguments& a) -> Value {
-  if (!count(e, "copy", a, 0, 0)) { return Value::error(); }
+  if (!count(e, "copy", a, 0, 0) || !may_list(e, self, a)) { return Value::error(); }
   Ref<Dict> out = make_object<Dict>();
   for (const auto& [k, v] : dict_of(self).entries()) { out->set(k, v); }
   return out;

@@ -108,12 +108,17 @@ auto repeated(Evaluator& e, const Value& a, const Value& b, Origin where) -> std
   int64_t times = std::max<int64_t>(0, ia ? *ia : *ib);
   if (const std::string* s = sequence.string()) {
     if (!s->empty() && static_cast<uint64_t>(times) > e.limits.text_bytes / s->size()) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    size_t size = s->size() * static_cast<size_t>(s->empty() ? 0 : times);
+    if (!e.charge(size / sizeof(Value), size, where)) { return Value::error(); }
     std::string out;
-    for (int64_t i = 0; i < times; ++i) { out += *s; }
+    out.reserve(size);
+    for (int64_t i = 0; !s->empty() && i < times; ++i) { out += *s; }
     return Value::str(std::move(out));
   }
   const std::vector<Value>& items = *sequence.items();
   if (!items.empty() && static_cast<uint64_t>(times) > e.limits.list_items / items.size()) { return e.report(error(Code::TooMuchWork, where).arg("what", "a list this long")); }
+  size_t size = items.size() * static_cast<size_t>(items.empty() ? 0 : times);
+  if (!e.charge(size, size * sizeof(Value), where)) { return Value::error(); }
   std::vector<Value> out;
   if (!items.empty()) {
     for (int64_t i = 0; i < times; ++i) { out.insert(out.end(), items.begin(), items.end()); }
@@ -127,12 +132,15 @@ auto joined(Evaluator& e, const Value& a, const Value& b, Origin where) -> std::
   const std::string* sb = b.string();
   if (sa && sb) {
     if (sa->size() + sb->size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    if (!e.charge((sa->size() + sb->size()) / sizeof(Value), sa->size() + sb->size(), where)) { return Value::error(); }
     return Value::str(*sa + *sb);
   }
   if (!a.object() || !b.object() || a.object()->tag != b.object()->tag || !a.items()) { return {}; }
+  size_t size = a.items()->size() + b.items()->size();
+  if (size > e.limits.list_items) { return e.report(error(Code::TooMuchWork, where).arg("what", "a list this long")); }
+  if (!e.charge(size, size * sizeof(Value), where)) { return Value::error(); }
   std::vector<Value> items = *a.items();
   items.insert(items.end(), b.items()->begin(), b.items()->end());
-  if (items.size() > e.limits.list_items) { return e.report(error(Code::TooMuchWork, where).arg("what", "a list this long")); }
   return a.as<eval::List>() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
 }
 
@@ -227,7 +235,7 @@ auto Evaluator::compare(CompareOp op, const Argument& left, const Argument& righ
     if (const std::string* text = b.string()) {
       const std::string* part = a.string();
       if (!part) { return report(error(Code::WrongType, left.where).arg("expected", "a str").arg("found", describe(a))); }
-      found = text->find(*part) != std::string::npos;
+      found = find_text(*text, *part) != std::string::npos;
     } else if (const auto* dict = b.as<eval::Dict>()) {
       found = dict->find(a) != nullptr;
     } else {

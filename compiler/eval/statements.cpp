@@ -2,6 +2,7 @@
 #include "eval/evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/codes.h"
 
@@ -85,6 +86,19 @@ auto Evaluator::exec_block(const Block& block, const ScopeRef& scope, Value& res
 }
 
 auto Evaluator::exec(const Stmt& stmt, const ScopeRef& scope, Value& result) -> Flow {
+  const Origin around = std::exchange(statement_, stmt.origin());
+  Flow flow = exec_one(stmt, scope, result);
+  // Values that were compared, hashed or copied too deep inside: the result is not right.
+  if (took_walk_too_deep() && !stopped_) {
+    stopped_ = true;
+    report(error(Code::TooDeep, stmt.origin()).arg("limit", static_cast<int64_t>(deepest_value)));
+    flow = Flow::Failed;
+  }
+  statement_ = around;
+  return flow;
+}
+
+auto Evaluator::exec_one(const Stmt& stmt, const ScopeRef& scope, Value& result) -> Flow {
   if (!step(stmt.origin())) { return Flow::Failed; }
   DepthGuard guard(*this);
   if (too_deep(stmt.origin())) { return Flow::Failed; }
@@ -151,6 +165,8 @@ auto Evaluator::exec_assignment(const Stmt& stmt, const ScopeRef& scope) -> Flow
   if (const auto* list = old.value.as<eval::List>(); list && s.op == BinaryOp::Add && right.value.items()) {
     // `x += y` changes the list in place.
     std::vector<Value> more = *right.value.items();
+    if (list->items.size() + more.size() > limits.list_items) { return refuse("a list of more than " + std::to_string(limits.list_items) + " items", s.origin()) ? Flow::Next : Flow::Failed; }
+    if (!charge(more.size(), more.size() * sizeof(Value), s.origin())) { return Flow::Failed; }
     list->items.insert(list->items.end(), more.begin(), more.end());
     return Flow::Next;
   }

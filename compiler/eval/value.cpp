@@ -1,8 +1,11 @@
 // Values and the objects of the script language itself: see value.h. Methods of str, list and dict are in methods.cpp.
 #include "eval/value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <unordered_set>
+#include <utility>
 
 #include "eval/evaluator.h"
 #include "support/codes.h"
@@ -20,7 +23,68 @@ const TypeTag Builtin::type_tag{"builtin function"};
 const TypeTag Method::type_tag{"method"};
 const TypeTag Namespace::type_tag{"namespace"};
 
-void destroy(const Object* object) { delete object; }
+namespace {
+
+// Objects whose last reference is gone are deleted one after the other: a list in a list in a list, a million levels deep, must not fill the stack.
+thread_local std::vector<const Object*>* waiting_to_die = nullptr;
+
+void dispose(const Object* object) {
+  if (waiting_to_die != nullptr) {
+    waiting_to_die->push_back(object);
+    return;
+  }
+  std::vector<const Object*> waiting;
+  waiting_to_die = &waiting;
+  delete object;
+  while (!waiting.empty()) {
+    const Object* next = waiting.back();
+    waiting.pop_back();
+    delete next;
+  }
+  waiting_to_die = nullptr;
+}
+
+// The walk over nested values that goes on, of this thread.
+struct Walk {
+  uint32_t depth = 0;
+  uint64_t visited = 0;
+  bool went_too_deep = false;
+  std::unordered_set<uint64_t> compared;                    // pairs of objects, so that shared parts are compared once
+  std::unordered_map<const Object*, uint64_t> hashes;       // of objects that a long walk met
+  std::vector<const Object*> printed;                       // being printed, the outermost first
+};
+thread_local Walk walk;
+
+// One level of the walk. False: it is too deep, and ends here.
+struct Level {
+  Level() {
+    ++walk.depth;
+    ++walk.visited;
+    if (walk.depth > deepest_value) { walk.went_too_deep = true; }
+  }
+  Level(const Level&) = delete;
+  auto operator=(const Level&) -> Level& = delete;
+  ~Level() {
+    if (--walk.depth > 0) { return; }
+    walk.visited = 0;
+    walk.compared.clear();
+    walk.hashes.clear();
+  }
+  explicit operator bool() const { return walk.depth <= deepest_value; }
+  /// Walks over few values do not note what they met.
+  [[nodiscard]] static auto is_long() -> bool { return walk.visited > 100; }
+};
+
+// True where the pair was met in this walk. Then it is equal, or the walk has found a difference already, and ends. This holds for values that contain
+// themselves, too: they are equal where no difference can be reached.
+auto was_compared(const Object* a, const Object* b) -> bool {
+  return Level::is_long() && !walk.compared.insert(hash_combine(reinterpret_cast<uintptr_t>(a), reinterpret_cast<uintptr_t>(b))).second;
+}
+
+}  // namespace
+
+void destroy(const Object* object) { dispose(object); }
+auto took_walk_too_deep() -> bool { return std::exchange(walk.went_too_deep, false); }
 
 Value::Value(const Object* object) : kind_(object ? Kind::Object : Kind::None), int_(0) {
   if (object) {
@@ -32,7 +96,7 @@ Value::Value(const Value& other) : kind_(other.kind_), int_(other.int_) {
   if (kind_ == Kind::Object) { ++object_->refs; }
 }
 void Value::release() {
-  if (--object_->refs == 0) { delete object_; }
+  if (--object_->refs == 0) { dispose(object_); }
 }
 
 auto Value::str(std::string text) -> Value { return make_object<Str>(std::move(text)); }
@@ -143,10 +207,17 @@ auto Cloner::find(const Object* object) const -> const Object* {
 }
 void Cloner::remember(const Object* original, const Object* copy) { copies_.insert_or_assign(original, Value(copy)); }
 auto Cloner::clone(const Value& value) -> Value {
+  ++size_;
   const Object* object = value.object();
   if (!object) { return value; }
   if (const Object* copy = find(object)) { return Value(copy); }
+  if (depth_ >= deepest_value) {
+    walk.went_too_deep = true;
+    return value;
+  }
+  ++depth_;
   std::optional<Value> copy = object->clone(*this);
+  --depth_;
   if (!copy) {
     remember(object, object);
     return value;
@@ -227,6 +298,20 @@ auto Str::repr() const -> std::string {
 
 namespace {
 
+// Deeper values are printed as `...`.
+constexpr size_t deepest_printed = 100;
+
+// The text of a container: what stands between its brackets is written by `inside`. A container inside itself is `[...]`.
+template <class F>
+auto bracketed(const Object* self, const char* open, const char* close, const F& inside) -> std::string {
+  bool is_inside_itself = std::find(walk.printed.begin(), walk.printed.end(), self) != walk.printed.end();
+  if (is_inside_itself || walk.printed.size() >= deepest_printed) { return std::string(open) + "..." + close; }
+  walk.printed.push_back(self);
+  std::string out = open + inside() + close;
+  walk.printed.pop_back();
+  return out;
+}
+
 auto repr_items(const std::vector<Value>& items) -> std::string {
   std::string out;
   for (const Value& item : items) {
@@ -293,19 +378,32 @@ auto resolve_index(Evaluator& evaluator, const std::vector<Argument>& indices, b
 }  // namespace
 
 auto Str::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
-  std::vector<Value> characters = *iterate(evaluator, where);
-  auto size = static_cast<int64_t>(characters.size());
+  auto size = *length();
+  if (!evaluator.charge(text.size() / sizeof(Value), 0, where)) { return Value::error(); }
+  // Where each character begins; empty for ASCII, where that is its index.
+  std::vector<size_t> begins;
+  if (size != static_cast<int64_t>(text.size())) {
+    if (!evaluator.charge(0, static_cast<size_t>(size) * sizeof(size_t), where)) { return Value::error(); }
+    for (size_t i = 0; i < text.size(); ++i) {
+      if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) { begins.push_back(i); }
+    }
+    begins.push_back(text.size());
+  }
+  auto character = [&](int64_t index) {
+    auto i = static_cast<size_t>(index);
+    return begins.empty() ? std::string_view(text).substr(i, 1) : std::string_view(text).substr(begins[i], begins[i + 1] - begins[i]);
+  };
   if (indices.size() == 1) {
     if (const auto* slice = indices[0].value.as<SliceObject>()) {
       auto s = resolve_slice(evaluator, *slice, size, where);
       if (!s) { return Value::error(); }
       std::string out;
-      for (int64_t i = 0; i < s->count; ++i) { out += *characters[static_cast<size_t>(s->start + i * s->step)].string(); }
+      for (int64_t i = 0; i < s->count; ++i) { out += character(s->start + i * s->step); }
       return Value::str(std::move(out));
     }
   }
   auto i = resolve_index(evaluator, indices, is_tuple, size, "a string", where);
-  return i ? characters[static_cast<size_t>(*i)] : Value::error();
+  return i ? Value::str(std::string(character(*i))) : Value::error();
 }
 
 auto Sequence::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
@@ -314,6 +412,7 @@ auto Sequence::get_item(Evaluator& evaluator, const std::vector<Argument>& indic
     if (const auto* slice = indices[0].value.as<SliceObject>()) {
       auto s = resolve_slice(evaluator, *slice, size, where);
       if (!s) { return Value::error(); }
+      if (!evaluator.charge(static_cast<size_t>(s->count), static_cast<size_t>(s->count) * sizeof(Value), where)) { return Value::error(); }
       std::vector<Value> out;
       for (int64_t i = 0; i < s->count; ++i) { out.push_back(items[static_cast<size_t>(s->start + i * s->step)]); }
       return tag == &List::type_tag ? Value::list(std::move(out)) : Value::tuple(std::move(out));
@@ -326,18 +425,30 @@ auto Sequence::equals(const Object& other) const -> bool {
   if (other.tag != tag) { return false; }
   const auto& o = static_cast<const Sequence&>(other);
   if (o.items.size() != items.size()) { return false; }
+  Level level;
+  if (!level || was_compared(this, &other)) { return true; }
   for (size_t i = 0; i < items.size(); ++i) {
     if (!items[i].equals(o.items[i])) { return false; }
   }
   return true;
 }
 auto Sequence::hash() const -> uint64_t {
+  // A list may change while it is a key; its hash is of nothing that changes with its items, or leads back to it.
+  if (tag == &List::type_tag) { return 3; }
+  Level level;
+  if (!level) { return 0; }
+  if (auto known = walk.hashes.find(this); known != walk.hashes.end()) { return known->second; }
   uint64_t out = items.size();
   for (const Value& item : items) { out = hash_combine(out, item.hash()); }
+  if (Level::is_long()) { walk.hashes.emplace(this, out); }
   return out;
 }
-auto List::repr() const -> std::string { return "[" + repr_items(items) + "]"; }
-auto Tuple::repr() const -> std::string { return "(" + repr_items(items) + (items.size() == 1 ? ",)" : ")"); }
+auto List::repr() const -> std::string {
+  return bracketed(this, "[", "]", [&] { return repr_items(items); });
+}
+auto Tuple::repr() const -> std::string {
+  return bracketed(this, "(", ")", [&] { return repr_items(items) + (items.size() == 1 ? "," : ""); });
+}
 auto List::set_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, const Argument& value, Origin where) const -> bool {
   if (auto i = resolve_index(evaluator, indices, is_tuple, static_cast<int64_t>(items.size()), "a list", where)) {
     items[static_cast<size_t>(*i)] = value.value;
@@ -402,6 +513,8 @@ auto Dict::iterate(Evaluator&, Origin) const -> std::optional<std::vector<Value>
 auto Dict::equals(const Object& other) const -> bool {
   const Dict* o = other.as<Dict>();
   if (!o || o->entries_.size() != entries_.size()) { return false; }
+  Level level;
+  if (!level || was_compared(this, &other)) { return true; }
   for (const auto& [key, value] : entries_) {
     const Value* there = o->find(key);
     if (!there || !there->equals(value)) { return false; }
@@ -409,13 +522,15 @@ auto Dict::equals(const Object& other) const -> bool {
   return true;
 }
 auto Dict::repr() const -> std::string {
-  std::string out = "{";
-  for (const auto& [key, value] : entries_) {
-    if (out.size() > 1) { out += ", "; }
-    if (out.size() > (1 << 16)) { return out + "...}"; }
-    out += key.repr() + ": " + value.repr();
-  }
-  return out + "}";
+  return bracketed(this, "{", "}", [&] {
+    std::string out;
+    for (const auto& [key, value] : entries_) {
+      if (!out.empty()) { out += ", "; }
+      if (out.size() > (1 << 16)) { return out + "..."; }
+      out += key.repr() + ": " + value.repr();
+    }
+    return out;
+  });
 }
 
 // ---- the others --------------------------------------------------------------------------------------------------

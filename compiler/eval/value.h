@@ -141,6 +141,11 @@ struct Arguments {
   }
 };
 
+/// Values nest without end (a list may contain itself) and share parts, so walks over them are bounded: the most levels that are compared, hashed or copied.
+inline constexpr uint32_t deepest_value = 1000;
+/// True where a walk went deeper since this was last called: its result is not right, and the evaluator refuses the statement.
+[[nodiscard]] auto took_walk_too_deep() -> bool;
+
 class Object {
  public:
   mutable uint32_t refs = 0;
@@ -209,8 +214,14 @@ class Cloner {
   [[nodiscard]] auto find(const Object* object) const -> const Object*;
   void remember(const Object* original, const Object* copy);
 
+  /// The number of values that were copied, a measure of the memory that the copies take.
+  [[nodiscard]] auto size() const -> size_t { return size_; }
+  void add_size(size_t values) { size_ += values; }
+
  private:
   std::unordered_map<const Object*, Value> copies_;
+  uint32_t depth_ = 0;
+  size_t size_ = 0;
 };
 
 class Str final : public Object {

@@ -135,6 +135,8 @@ void File::update(std::vector<ItemPtr> items) {
   }
   entries_.clear();
   binders_.clear();
+  constexpr uint64_t steps_of_file = 40'000'000;
+  steps_left_ = steps_of_file;
   work_ = {};
   has_star_import_ = false;
   const bool was_newer = std::exchange(is_newer_, false);
@@ -356,7 +358,11 @@ void File::evaluate(size_t index) {
   SetAside around(evaluator_, this, out.item);
   Temporarily ahead(looks_ahead_, false);
   Temporarily lenient(evaluator_.is_lenient, is_python_);
-  if (active_.empty()) { evaluator_.reset_steps(); }
+  // A file with many declarations that never end does not take many times as long as one: behind the first few there are fewer steps for each.
+  constexpr uint64_t steps_of_each = 100'000;
+  const bool is_outermost = active_.empty();
+  if (is_outermost) { evaluator_.reset_steps(); }
+  Temporarily limit(evaluator_.limits.steps, is_outermost ? std::min(evaluator_.limits.steps, std::max(steps_left_, steps_of_each)) : evaluator_.limits.steps);
   active_.push_back(index);
 
   eval::ScopeRef scope;
@@ -382,6 +388,7 @@ void File::evaluate(size_t index) {
   if (!entry.is_heavy) { report_unread_programs(*out.item, evaluator_.diagnostics); }
 
   active_.pop_back();
+  if (is_outermost) { steps_left_ -= std::min(steps_left_, evaluator_.steps()); }
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
   out.opaque_at = evaluator_.opaque_at;
   out.diagnostics = std::move(evaluator_.diagnostics);

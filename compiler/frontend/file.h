@@ -136,6 +136,7 @@ class File : public eval::Environment {
   std::shared_ptr<Modules> modules_;
   std::vector<std::shared_ptr<File>> imported_;            // their functions may be called as long as this file lives
   eval::Evaluator evaluator_;
+  uint64_t steps_left_ = 0;                                // that the declarations of this version may take together
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<Name, std::vector<size_t>> binders_;  // in the order of the text
   std::vector<size_t> active_;                             // being evaluated, innermost last

@@ -198,6 +198,14 @@ auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
     return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;
+  // One `T.grid` can have as many loops as a line has numbers; passes go down the nest.
+  constexpr size_t most_loops = 1000;
+  size_t loops = object.frame.loops.size();
+  for (const BuildFrame& around : frames_) { loops += around.loops.size(); }
+  if (loops > most_loops) {
+    frames_.emplace_back();
+    return evaluator_.report(error(Code::NestedTooDeeply, where).arg("limit", static_cast<int64_t>(most_loops)));
+  }
   frames_.push_back(std::move(object.frame));
   BuildFrame& f = frames_.back();
   switch (f.kind) {

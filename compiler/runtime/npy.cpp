@@ -12,6 +12,7 @@
 
 #include "ir/reals.h"
 #include "support/codes.h"
+#include "support/files.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -137,20 +138,9 @@ auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
                                    tensor.shape().size() == 1 ? "," : "");
   header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  // Written under another name first, so that no reader sees half of it.
-  std::string beside = path + ".new";
-  File file(std::fopen(beside.c_str(), "wb"));
-  auto cannot = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };
-  if (!file) { return cannot(); }
-  unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<unsigned char>(header.size() & 0xffU), static_cast<unsigned char>(header.size() >> 8U)};
-  bool fine = std::fwrite(start, 1, 10, file.get()) == 10 && std::fwrite(header.data(), 1, header.size(), file.get()) == header.size() &&
-              std::fwrite(tensor.data(), 1, tensor.bytes(), file.get()) == tensor.bytes();
-  if (!fine || std::fflush(file.get()) != 0 || std::rename(beside.c_str(), path.c_str()) != 0) {
-    Diagnostic failure = cannot();
-    (void)std::remove(beside.c_str());
-    return failure;
-  }
-  return ok();
+  const char start[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 0xffU), static_cast<char>(header.size() >> 8U)};
+  const std::string_view pieces[] = {{start, sizeof start}, header, {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())}};
+  return write_file(path, pieces);
 }
 
 }  // namespace loopsmith::runtime

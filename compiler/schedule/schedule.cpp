@@ -194,6 +194,7 @@ auto Schedule::settle(const Primitive& primitive, std::vector<Value>& values, Or
       }
       auto map = (**lambda)(request);
       if (!map) { return Diagnostics{}; }
+      if (map->map->final.size() > 2 * deepest_nest) { return fail(Code::NestedTooDeeply).arg("limit", static_cast<int64_t>(deepest_nest)); }
       if (!map->separators.empty() && !primitive.separators) { return fail(Code::NoSeparators); }
       value = Value(map->map);
       separators = std::move(map->separators);
@@ -317,6 +318,23 @@ auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatc
   return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
 }
 
+/// True where a place, or one below it, has too many loops and blocks around it.
+auto is_nested_too_deep(const State& state, NodeId id) -> bool {
+  auto found = state.find(id);
+  if (!found) { return false; }
+  size_t around = 0;
+  for (const Place* place = found.place; place != nullptr && around <= deepest_nest; place = found.func->parent(*place)) { ++around; }
+  // The places below follow in the order of the text, each behind its parent.
+  std::vector<size_t> depths{around};
+  const int first = found.place->index;
+  const int end = found.place->end;
+  for (int i = first + 1; i < end && depths.back() <= deepest_nest; ++i) {
+    const Place& place = found.func->places()[static_cast<size_t>(i)];
+    depths.push_back(depths[static_cast<size_t>(place.parent - first)] + 1);
+  }
+  return depths.back() > deepest_nest;
+}
+
 }  // namespace
 
 auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
@@ -338,13 +356,17 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
   LOOPSMITH_TRY(outcome, primitive.run(cx, values));
   LOOPSMITH_CHECK(require_sizes_fit(cx, outcome, watch));
   if (!kept.empty()) { values = std::move(kept); }
-  // From here on nothing fails.
   bool changes = !outcome.func.empty();
   if (changes) {
 #ifdef LOOPSMITH_CHECKED
     const PrimFunc before = state_.module()->find(outcome.func);
 #endif
-    state_ = state_.after(outcome.func, outcome.rewrite);
+    State next = state_.after(outcome.func, outcome.rewrite);
+    // The first of the new loops is around the others.
+    bool has_place = !outcome.outputs.empty() && outcome.outputs.front().kind != Context::Binding::Kind::Int;
+    if (has_place && is_nested_too_deep(next, outcome.outputs.front().value)) { return error(Code::NestedTooDeeply, call).arg("limit", static_cast<int64_t>(deepest_nest)); }
+    // From here on nothing fails.
+    state_ = std::move(next);
 #ifdef LOOPSMITH_CHECKED
     if (auto name = lost_definition(before, state_.module()->find(outcome.func))) {
       return error(Code::Internal, call).arg("what", fmt::format("after {}: nothing defines `{}`", primitive.name, *name));

@@ -26,6 +26,10 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> keyword;
 };
 
+/// The most loops and blocks around a place. A primitive that would make a deeper nest is refused: every state of a schedule has a copy of the way down
+/// to the place that a step changed, and no program of a person comes near.
+inline constexpr size_t deepest_nest = 256;
+
 class Schedule {
  public:
   /// Works on "main" if the module has it, else on the only function, else on none until `work_on`.

@@ -115,6 +115,8 @@ auto convert(eval::Evaluator& evaluator, const eval::Argument& argument, int dep
   if (const auto* items = value.items()) {
     schedule::Value::List list;
     for (const eval::Value& item : *items) {
+      // Lists that share parts are copied for each of their places.
+      if (!evaluator.charge(1, sizeof(schedule::Value), argument.where)) { return {}; }
       auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
       if (!converted) { return {}; }
       list.push_back(std::move(*converted));
@@ -124,6 +126,7 @@ auto convert(eval::Evaluator& evaluator, const eval::Argument& argument, int dep
   if (const auto* dict = value.as<eval::Dict>()) {
     schedule::Value::Dict out;
     for (const auto& [key, item] : dict->entries()) {
+      if (!evaluator.charge(1, sizeof(schedule::Value), argument.where)) { return {}; }
       const std::string* name = key.string();
       auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
       if (!converted) { return {}; }

@@ -87,6 +87,8 @@ class PrimitiveMethod final : public eval::Object {
     if (is_other && schedule->record.is_unknown) { return eval::Value::opaque(); }
     Origin call = arguments.call;
     call.step = schedule->record.step;
+    // A primitive may take a thousand times as long as other steps of the evaluator.
+    if (!evaluator.may_go_on(arguments.call)) { return eval::Value::error(); }
     ++schedule->record.executed;
     IRModule before = schedule->schedule.module();
     if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale(target_text(*target))); }

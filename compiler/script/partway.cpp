@@ -193,8 +193,9 @@ auto partway(const PartwayRequest& request) -> std::optional<Partway> {
   // In a function with several schedules the schedule of a variable is not known.
   bool is_known = request.index < request.run.frames.size() && function.others.empty();
   if (!is_known || (request.stop && request.stop())) { return {}; }
-  eval::Frame frame = request.run.frames[request.index].snapshot();
-  if (!frame.function || !frame.scope) { return {}; }
+  std::optional<eval::Frame> known = frame_before(request.run, request.index);
+  if (!known || !known->function) { return {}; }
+  eval::Frame frame = *std::move(known);
   eval::Evaluator evaluator;
   evaluator.limits.steps = most_steps;
   evaluator.cancel = request.cancel;

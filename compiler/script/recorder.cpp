@@ -68,8 +68,7 @@ Recorder::Recorder(ScheduleRun& run, const RunRequest& request)
 
 void Recorder::before(eval::Evaluator& evaluator, eval::Frame& frame, size_t index, const syntax::Stmt& stmt) {
   if (request_.watch) { request_.watch(run_, index); }
-  run_.frames.resize(index);
-  run_.frames.push_back(frame.snapshot());
+  keep_frame(run_, index, frame);
   index_ = index;
   made_here_.clear();
   enter_contexts(evaluator, frame, index);

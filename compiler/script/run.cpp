@@ -68,7 +68,7 @@ auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size
     ++keep;
   }
   // The run goes on behind the last kept step, where the frame of the call must be known.
-  while (keep > 0 && keep >= before.frames.size()) { --keep; }
+  while (keep > 0 && (keep >= before.frames.size() || !before.frames[keep].scope)) { --keep; }
   return keep;
 }
 
@@ -93,6 +93,49 @@ auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const 
     }
   }
   return out;
+}
+
+void keep_frame(ScheduleRun& run, size_t step, const eval::Frame& frame) {
+  // About 100 MB, where the values are lists of a few variables.
+  constexpr size_t most_values = 1'000'000;
+  run.frames.resize(step);
+  if (step % run.frame_gap != 0) {
+    run.frames.emplace_back();
+    return;
+  }
+  eval::Cloner cloner;
+  run.frames.push_back(frame.snapshot(cloner));
+  run.frame_values += cloner.size() + 1;
+  if (run.frame_values <= most_values) { return; }
+  // Every second frame goes, and from here on only every second one is kept.
+  run.frame_gap *= 2;
+  run.frame_values /= 2;
+  for (size_t i = 0; i < run.frames.size(); ++i) {
+    if (i % run.frame_gap != 0) { run.frames[i] = {}; }
+  }
+}
+
+auto frame_before(const ScheduleRun& run, size_t step) -> std::optional<eval::Frame> {
+  if (step >= run.frames.size()) { return std::nullopt; }
+  size_t known = step;
+  while (known > 0 && !run.frames[known].scope) { --known; }
+  if (!run.frames[known].scope) { return std::nullopt; }
+  eval::Frame frame = run.frames[known].snapshot();
+  if (known == step) { return frame; }
+  // A statement that makes the schedule is not run by the evaluator alone.
+  if (run.makes_its_own || !frame.function || !frame.function->def) { return std::nullopt; }
+  eval::Evaluator evaluator;
+  evaluator.globals = frame.function->globals;
+  evaluator.tree = frame.function->keep_alive;
+  for (size_t i = known; i < step; ++i) {
+    const syntax::Block& body = frame.function->def->body;
+    eval::Value result;
+    for (const auto& [name, value] : frame.scope->slots()) {
+      if (const auto* object = value.as<ScheduleObject>()) { object->record.begin_statement(static_cast<uint32_t>(i) + 1); }
+    }
+    if (i >= body.size() || evaluator.exec(*body[static_cast<uint32_t>(i)], frame.scope, result) != eval::Flow::Next) { return std::nullopt; }
+  }
+  return frame;
 }
 
 auto expects_failure(const syntax::FunctionDef& def) -> bool {
@@ -182,11 +225,15 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
     ahead.steps[i].where = run.steps[i].where;
   }
   ahead.frames = run.frames;
+  ahead.frame_gap = run.frame_gap;
+  ahead.frame_values = run.frame_values;
   ahead.result = run.result;
-  for (bool is_first = true; failed < limit; is_first = false) {
+  // A hundred errors are enough to repair; each is explained, and costs a run of its own.
+  constexpr size_t most_errors = 100;
+  for (bool is_first = true; failed < limit && run.further_on.size() < most_errors; is_first = false) {
     const Step& step = is_first ? run.steps[failed] : ahead.steps[failed];
     if (!is_first) { run.further_on.insert(run.further_on.end(), step.diagnostics.begin(), step.diagnostics.end()); }
-    if (step.state != StepState::Failed || !only_marks_a_loop(*body[static_cast<uint32_t>(failed)]) || failed >= ahead.frames.size() || failed + 1 >= limit || request.cancel.is_cancelled()) { return; }
+    if (step.state != StepState::Failed || !only_marks_a_loop(*body[static_cast<uint32_t>(failed)]) || failed + 1 >= limit || request.cancel.is_cancelled()) { return; }
     eval::Evaluator evaluator(request.heap ? request.heap : std::make_shared<eval::Heap>());
     evaluator.cancel = request.cancel;
     evaluator.globals = request.globals;
@@ -194,7 +241,9 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
     Recorder recorder(ahead, rest);
     recorder.is_made = true;
     recorder.limit = limit;
-    eval::Frame frame = ahead.frames[failed].snapshot();
+    std::optional<eval::Frame> known = frame_before(ahead, failed);
+    if (!known) { return; }
+    eval::Frame frame = *std::move(known);
     evaluator.resume_from(failed + 1, frame, function, &recorder);
     size_t next = failed + 1;
     while (next < limit && ahead.steps[next].state == StepState::Done) { ++next; }
@@ -234,6 +283,8 @@ auto take_over(ScheduleRun& run, const RunRequest& request, const ScheduleRun& b
     run.steps[i] = before.steps[i];
     run.frames.push_back(before.frames[i]);
   }
+  run.frame_gap = before.frame_gap;
+  run.frame_values = before.frame_values;
   run.result = run.steps[keep - 1].after;
   run.program = before.program;
   if (!before.program.same_as(request.program) && keep <= request.function.form.made_at) {
@@ -287,8 +338,7 @@ class BodyRun {
 
   void make(const syntax::ScheduleForm& form, const ScheduleRun* before) {
     bool is_own = &form == &request_.function.form;
-    run_.frames.resize(form.made_at);
-    run_.frames.push_back(frame_.snapshot());
+    keep_frame(run_, form.made_at, frame_);
     recorder_.enter_contexts(evaluator_, frame_, form.made_at);
     eval::Value made = eval::Value::opaque();
     Step& step = run_.steps[form.made_at];

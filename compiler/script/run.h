@@ -92,11 +92,21 @@ struct ScheduleRun {
   /// Names the Python that was not evaluated, and its place. None: every step that ran is known.
   [[nodiscard]] auto why_incomplete() const -> std::optional<Diagnostic>;
   // For the next run.
-  std::vector<eval::Frame> frames;             // before each step that ran, and after the last
+  /// Before each step that ran, and after the last. A frame has the variables of the script, so those of a long function with many variables would fill the
+  /// memory: then only some are kept, and the others have no scope.
+  std::vector<eval::Frame> frames;
+  /// A frame is kept before every so many steps.
+  size_t frame_gap = 1;
+  size_t frame_values = 0;                     // the values in the frames that are kept
   std::string text;
   uint64_t context = 0;
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics;
 };
+
+/// Adds the frame before a step, where one is to be kept.
+void keep_frame(ScheduleRun& run, size_t step, const eval::Frame& frame);
+/// The frame before a step: kept, or made by running the steps from the last kept frame on. None: there is none.
+[[nodiscard]] auto frame_before(const ScheduleRun& run, size_t step) -> std::optional<eval::Frame>;
 
 /// Called before each step that is run, with the run so far and the index of the step.
 using StepWatch = std::function<void(const ScheduleRun& run, size_t step)>;

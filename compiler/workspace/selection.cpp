@@ -62,6 +62,21 @@ auto schedule_names(const Snapshot& snapshot) -> std::vector<std::string> {
   return names;
 }
 
+auto schedules_for_build(const Snapshot& snapshot, std::string_view program) -> std::vector<const script::FileSchedule*> {
+  std::vector<const script::FileSchedule*> found;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    std::string_view kind = std::string_view(schedule.target).substr(0, schedule.target.find(' '));
+    bool is_for_processors = kind.empty() || kind == "llvm";
+    if (schedule.program_name.view() == program && !schedule.makes_its_own && is_for_processors) { found.push_back(&schedule); }
+  }
+  return found;
+}
+
+auto counts_for_build(const Snapshot& snapshot, const script::FileSchedule& schedule) -> bool {
+  std::vector<const script::FileSchedule*> all = schedules_for_build(snapshot, schedule.program_name.view());
+  return all.size() > 1 && all.back()->name == schedule.name;
+}
+
 auto find_program(const Snapshot& snapshot, std::string_view wanted) -> Result<Program> {
   const std::vector<Program> inside = inner_programs(snapshot);
   std::vector<Program> all = top_programs(snapshot);

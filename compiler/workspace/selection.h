@@ -26,6 +26,12 @@ namespace loopsmith::workspace {
 /// The names of the schedule functions, in the order of the text.
 [[nodiscard]] auto schedule_names(const Snapshot& snapshot) -> std::vector<std::string>;
 
+/// The schedules that `loopsmith build` considers for a program, in the order of the text: functions with the decorator, for processors. The last one is
+/// applied; it counts.
+[[nodiscard]] auto schedules_for_build(const Snapshot& snapshot, std::string_view program) -> std::vector<const script::FileSchedule*>;
+/// True for the schedule that counts among several.
+[[nodiscard]] auto counts_for_build(const Snapshot& snapshot, const script::FileSchedule& schedule) -> bool;
+
 /// The program of a name: a bare function, a module, or a function in a module; of Python also the last part of a dotted name, where it is unique.
 /// An empty name: the only program.
 [[nodiscard]] auto find_program(const Snapshot& snapshot, std::string_view name) -> Result<Program>;

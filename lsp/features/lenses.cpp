@@ -8,6 +8,7 @@
 
 #include "lsp/features/views.h"
 #include "support/text.h"
+#include "workspace/selection.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -175,6 +176,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
     if (is_of_another_file(schedule)) { out.add(*span, not_run_text + suffix); }
     return;
   }
+  if (workspace::counts_for_build(out.snapshot, schedule)) { suffix += "; build uses it"; }
   out.add(*span, steps_title(out.snapshot, *schedule.run) + suffix);
   add_schedule_commands(out, *span, schedule, with_views);
   auto hole = hole_of(out.snapshot, schedule);

@@ -4,16 +4,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "lsp/server/listen.h"
 #include "support/background.h"
 
 namespace loopsmith::lsp {
@@ -178,7 +181,8 @@ class Server final : public Host {
     to_client_ = input == output ? from_client_ : Channel::open(&loop_, output);
   }
 
-  auto run() -> int {
+  /// `received`: bytes that the client has sent already.
+  auto run(std::string_view received) -> int {
     if (!options_.record.empty() && !recorder_.open(options_.record)) {
       fmt::print(stderr, "loopsmith lsp: cannot write `{}`; the session is not recorded\n", options_.record);
     }
@@ -193,6 +197,7 @@ class Server final : public Host {
     hold_.data = this;
 
     front_.start();
+    if (!received.empty()) { front_.on_client_bytes(received); }
     from_client_->read([this](std::string_view bytes) { front_.on_client_bytes(bytes); }, [this] { front_.on_client_end(); });
     uv_run(&loop_, UV_RUN_DEFAULT);
 
@@ -405,19 +410,23 @@ class Server final : public Host {
   int status_ = 0;
 };
 
-/// Waits for one client on the local machine; -1 where the port is not available.
-auto accept_client(int port) -> int {
-  int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int yes = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address{};
-  uv_ip4_addr("127.0.0.1", port, &address);
-  if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener, 1) != 0) {
-    if (listener >= 0) { ::close(listener); }
-    return -1;
+/// None: reported.
+auto wait_for_client(const ServerOptions& options) -> std::optional<Client> {
+  if (!options.socket.empty()) {
+    auto client = wait_on_socket(options.socket);
+    if (!client) { fmt::print(stderr, "loopsmith lsp: cannot listen on `{}`: {}\n", options.socket, std::strerror(errno)); }
+    return client;
   }
-  int client = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  ::close(listener);
+  std::string token = token_for_clients();
+  if (token.empty()) {
+    fmt::print(stderr, "loopsmith lsp: the system has no random numbers for a token\n");
+    return std::nullopt;
+  }
+  // The environment of a process is readable for its user only, and so is a pipe; a command line is not.
+  bool is_given = std::getenv("LOOPSMITH_TOKEN") != nullptr && std::getenv("LOOPSMITH_TOKEN") == token;
+  fmt::print(stderr, "loopsmith lsp: port {}; the client sends `initializationOptions.token`{}\n", *options.port, is_given ? ", which LOOPSMITH_TOKEN has" : ": " + token);
+  auto client = wait_on_port(*options.port, token);
+  if (!client) { fmt::print(stderr, "loopsmith lsp: cannot listen on port {}\n", *options.port); }
   return client;
 }
 
@@ -427,12 +436,12 @@ auto serve(const ServerOptions& options) -> int {
   ::signal(SIGPIPE, SIG_IGN);
   int input = -1;
   int output = -1;
-  if (options.port) {
-    input = output = accept_client(*options.port);
-    if (input < 0) {
-      fmt::print(stderr, "loopsmith lsp: cannot listen on port {}\n", *options.port);
-      return 3;
-    }
+  std::string received;
+  if (options.port || !options.socket.empty()) {
+    std::optional<Client> client = wait_for_client(options);
+    if (!client) { return 3; }
+    input = output = client->socket;
+    received = std::move(client->received);
   } else {
     input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
     output = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
@@ -446,7 +455,7 @@ auto serve(const ServerOptions& options) -> int {
     }
   }
   Server server(options, input, output);
-  return server.run();
+  return server.run(received);
 }
 
 }  // namespace loopsmith::lsp

@@ -12,7 +12,8 @@ struct ServerOptions {
   std::string program;      // starts the worker: `PROGRAM worker --analyze`
   std::string job_program;  // starts jobs: `PROGRAM tune ...`
   std::string record;       // the file that records the session; empty: none
-  std::optional<int> port;  // wait for one client on this port of the local machine instead of standard input
+  std::optional<int> port;  // wait for one client with the server's token on this port of the local machine instead of standard input
+  std::string socket;       // wait for one client on this Unix socket, which only its user can open; empty: none
   FrontOptions front;
 };
 

@@ -1,7 +1,12 @@
 // Open documents: texts that change, their checks, runs of their schedules, and the messages about them. See worker.h.
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "lsp/protocol/sync.h"
@@ -155,14 +160,58 @@ void Worker::check(OpenDocument& open) {
   }
 }
 
-/// Runs the schedules of one document. Frames that arrive stop the run, and it goes on later.
+namespace {
+
+/// Cancels work after a time, unless it is done before.
+class Alarm {
+ public:
+  Alarm(const CancelSource& source, std::chrono::milliseconds after)
+      : thread_([this, source, after] {
+          std::unique_lock lock(mutex_);
+          if (!changed_.wait_for(lock, after, [this] { return is_done_; })) { source.cancel(); }
+        }) {}
+  ~Alarm() {
+    {
+      std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Alarm(const Alarm&) = delete;
+  auto operator=(const Alarm&) -> Alarm& = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+/// The next document whose schedules are to be run: the documents take turns. Null: none is.
+auto Worker::next_to_replay() -> OpenDocument* {
+  auto is_waiting = [](const auto& open) { return open->needs_replay; };
+  auto last = std::find_if(documents_.begin(), documents_.end(), [this](const auto& open) { return open->number == last_replayed_; });
+  auto found = last == documents_.end() ? last : std::find_if(std::next(last), documents_.end(), is_waiting);
+  if (found == documents_.end()) { found = std::find_if(documents_.begin(), documents_.end(), is_waiting); }
+  return found == documents_.end() ? nullptr : found->get();
+}
+
+/// Runs the schedules of one document. Frames that arrive stop the run, and it goes on later. While other documents wait for theirs, the run takes a turn
+/// only. A statement that is stopped begins again in the next turn, so each turn is twice as long as the one before.
 auto Worker::replay_one() -> bool {
-  auto found = std::find_if(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_replay; });
-  if (found == documents_.end()) { return false; }
-  OpenDocument& open = **found;
+  OpenDocument* next = next_to_replay();
+  if (next == nullptr) { return false; }
+  OpenDocument& open = *next;
   CancelSource source;
   Yielding yielding(*this, source);
   if (yielding.is_refused) { return false; }
+  last_replayed_ = open.number;
+  std::optional<Alarm> alarm;
+  bool takes_turns = std::count_if(documents_.begin(), documents_.end(), [](const auto& one) { return one->needs_replay; }) > 1;
+  if (takes_turns) { alarm.emplace(source, open.turn); }
   Working working(*this, &open);
   // The editor shows how far a long replay is, a few times a second.
   script::StepWatch watch;
@@ -182,7 +231,12 @@ auto Worker::replay_one() -> bool {
       send_progress(open, replay_marks(*open.document->snapshot(), &run, step, finished));
     };
   }
-  if (open.document->replay(source.token(), watch)) { publish_replayed(open); }
+  if (open.document->replay(source.token(), watch)) {
+    open.turn = first_turn;
+    publish_replayed(open);
+  } else if (takes_turns) {
+    open.turn = std::min<std::chrono::milliseconds>(2 * open.turn, std::chrono::seconds(30));
+  }
   return true;
 }
 

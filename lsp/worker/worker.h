@@ -35,6 +35,7 @@ class Worker {
   void analyse();
 
  private:
+  static constexpr std::chrono::milliseconds first_turn{250};
   struct OpenDocument {
     uint64_t number = 0;
     std::string path;
@@ -48,6 +49,7 @@ class Worker {
     JudgedState judged;
     std::string marks = "[]";   // the marks of schedules that were sent last
     Clock::time_point waits_since{};        // the time of the edit since which its schedules wait to be run
+    std::chrono::milliseconds turn = first_turn;   // how long its schedules may run while other documents wait for theirs
     std::map<std::string, int64_t> served;  // the version that each view was made of, by its address
   };
   struct Request {
@@ -76,6 +78,7 @@ class Worker {
   void refresh_imports_of(const std::string& path);
   void refresh_records();
   auto replay_one() -> bool;
+  [[nodiscard]] auto next_to_replay() -> OpenDocument*;
   void replay_briefly(OpenDocument& open);
   void publish_replayed(OpenDocument& open);
   void publish(OpenDocument& open);
@@ -176,6 +179,7 @@ class Worker {
   };
   std::shared_ptr<workspace::Imports> imports_;   // of open documents; null: none is open
   std::vector<std::unique_ptr<OpenDocument>> documents_;
+  uint64_t last_replayed_ = 0;   // the document whose schedules ran last: those of the others come next
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
   Records records_;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "codegen/llvm/codegen.h"
@@ -19,6 +17,7 @@
 #include "schedule/primitive.h"
 #include "script/reference.h"
 #include "script/refusals.h"
+#include "support/files.h"
 #include "support/text.h"
 
 namespace loopsmith::repl {
@@ -146,14 +145,12 @@ auto load(Session& session, const std::vector<std::string>& arguments) -> bool {
   }
   // A file that is no program is a transcript, or lines of input.
   if (!arguments[0].ends_with(".tir") && !arguments[0].ends_with(".py")) {
-    std::ifstream in(arguments[0], std::ios::binary);
-    if (!in) {
-      session.complain("cannot read `" + arguments[0] + "`\n");
+    auto text = read_text(arguments[0]);
+    if (!text) {
+      session.complain(text.diagnostics().front().message() + "\n");
       return false;
     }
-    std::stringstream text;
-    text << in.rdbuf();
-    return session.run_lines(text.str());
+    return session.run_lines(*text);
   }
   if (!session.load(arguments[0])) { return false; }
   session.print("program `" + session.program_name().str() + "` of " + session.path() + "\n");

@@ -198,6 +198,10 @@ auto shell(Session& session, const std::vector<std::string>& arguments) -> bool 
     session.complain("`;` takes a line for the shell: `;ls`\n");
     return false;
   }
+  if (!session.runs_shell()) {
+    session.complain("lines for the shell are not executed in documents and transcripts; `loopsmith repl --allow-shell` executes them\n");
+    return false;
+  }
   int status = std::system(line.c_str());
   if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) { session.complain("\n"); }
   return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;

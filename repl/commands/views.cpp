@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "codegen/llvm/codegen.h"
 #include "ir/printer.h"
@@ -131,10 +129,12 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
   if (is_own) {
-    std::ifstream in(arguments[0], std::ios::binary);
-    std::stringstream old;
-    old << in.rdbuf();
-    text = old.str();
+    auto old = read_text(arguments[0]);
+    if (!old) {
+      session.complain(old.diagnostics().front().message() + "\n");
+      return false;
+    }
+    text = *std::move(old);
   } else {
     text = session.document().text();
   }

@@ -62,6 +62,7 @@ struct Row {
   std::string name;
   Selection selection;
   std::optional<runtime::JitModule> code;
+  bool is_built = false;   // among several schedules for the program the one that `build` applies
 };
 
 /// The bytes of all buffers of a call. The machine's peak is measured in float32.
@@ -231,6 +232,9 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
     auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true, .needs_function = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
     rows.push_back({name, std::move(std::get<Selection>(picked)), {}});
+    Row& row = rows.back();
+    auto considered = workspace::schedules_for_build(*row.selection.file->snapshot(), row.selection.program.view());
+    row.is_built = considered.size() > 1 && considered.back()->name.view() == row.selection.schedule;
   }
   if (!rows.empty() && arguments.has("--no-plain")) { return rows; }
   Row plain;
@@ -272,6 +276,7 @@ auto line_of(const Timed& timed, size_t i, double least, const Arguments& argume
   if (least > 0) { line["roofline"] = least / m.seconds; }
   if (least > 0 && !timed.is_whole) { line["roofline_of"] = "memory"; }
   if (i > 0) { line["difference"] = verdict_name(runtime::compare(timed.measured[0], m).verdict); }
+  if (row.is_built) { line["used_by_build"] = true; }
   line["cache"] = cache;
   line["arguments"] = arguments.all("--arg");
   for (const std::string& file : arguments.all("--inputs")) { line["arguments"].push_back("--inputs " + file); }
@@ -293,6 +298,7 @@ void print_row(const Timed& timed, size_t i, double least) {
     bool is_same = runtime::compare(timed.measured[0], m).verdict == runtime::Speeds::Verdict::Same;
     fmt::print("  {:.1f}x{}", timed.measured[0].seconds / m.seconds, is_same ? "  no difference" : "");
   }
+  if (timed.rows[i].is_built) { fmt::print("  (build uses it)"); }
   fmt::print("\n");
 }
 

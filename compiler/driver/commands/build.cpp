@@ -375,7 +375,8 @@ class Builds {
     built["engine"] = engine_;
     built["options"] = task.options;
     built["stem"] = task.stem;
-    built["seconds"] = seconds;
+    // The same input gives the same bytes, of the manifest too: its time and where it came from are in the event only.
+    built.erase("from_cache");
     manifest_["built"][key_of(task)] = std::move(built);
   }
 

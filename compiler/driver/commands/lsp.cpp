@@ -11,12 +11,15 @@ namespace {
 
 const Usage usage{
     .command = "lsp",
-    .arguments = "[--stdio | --port N] [--record F]",
+    .arguments = "[--stdio | --socket PATH | --port N] [--record F]",
     .summary = "Serves an editor, by the Language Server Protocol.",
     .details = "Analysis runs in a process of its own, which is started again when it dies; so is each search in the\n"
-               "background. Opening a file checks it and applies its schedules; it never executes the program in it.",
+               "background. Opening a file checks it and applies its schedules; it never executes the program in it. A client on a\n"
+               "port sends a token as `initializationOptions.token`: that of LOOPSMITH_TOKEN, else a random one, which is printed on\n"
+               "standard error.",
     .options = {{"--stdio", "", "uses standard input and output (the default)"},
-                {"--port", "N", "waits for one client on this port of the local machine instead"},
+                {"--socket", "PATH", "waits for one client on this Unix socket instead, which only you can open"},
+                {"--port", "N", "waits for one client with the token on this port of the local machine instead"},
                 {"--record", "F", "records the session in a file, a line of JSON for each message"},
                 {"--hang-limit", "SECONDS", "processor time without progress after which analysis is stopped (1)"},
                 {"--tuner", "PROGRAM", "the program to start as `PROGRAM tune - --json` for searches (this program)"},
@@ -37,6 +40,7 @@ auto lsp(std::vector<std::string> args) -> int {
   options.job_program = arguments.get("--tuner", options.program);
   options.record = arguments.get("--record", "");
   options.front.searches = loopsmith::lsp::KeptSearches::default_folder();
+  options.socket = arguments.get("--socket", "");
   if (auto port = arguments.get("--port")) {
     auto number = parse_number(*port, 1, 65535);
     if (!number) { return usage_error("lsp", "`--port` takes a number from 1 to 65535"); }

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -117,6 +119,7 @@ auto all_tools() -> const Json& {
 
 struct Command {
   std::vector<std::string> arguments;   // of this program
+  std::string path;                     // of the file; empty: the text is the input
   std::string input;
   Clock::duration limit = quick_limit;
 };
@@ -149,6 +152,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
   Command command;
   std::string file = arguments.contains("path") ? text("path") : "-";
   if (file.empty()) { return std::string("`path` is empty"); }
+  if (arguments.contains("path")) { command.path = file; }
   // A path must not be taken for an option or for standard input.
   if (arguments.contains("path") && file.front() == '-') { file.insert(0, "./"); }
   command.input = text("text");
@@ -196,6 +200,49 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     add({file});
   }
   return command;
+}
+
+// ---- paths ---------------------------------------------------------------------------------------------------------
+
+/// The folders that the client gives as its roots. A client that knows no roots may name any file that its user can read.
+struct Roots {
+  bool are_asked_for = false;           // the client has them
+  bool are_known = false;               // it has answered
+  std::vector<std::filesystem::path> folders;
+};
+
+/// The folder of a `file://` address; empty: it is none.
+auto folder_of(const std::string& uri) -> std::filesystem::path {
+  constexpr std::string_view scheme = "file://";
+  if (!uri.starts_with(scheme)) { return {}; }
+  size_t begin = uri.find('/', scheme.size());
+  std::string path;
+  for (size_t i = std::min(begin, uri.size()); i < uri.size(); ++i) {
+    bool is_escaped = uri[i] == '%' && i + 2 < uri.size() && std::isxdigit(static_cast<unsigned char>(uri[i + 1])) != 0 && std::isxdigit(static_cast<unsigned char>(uri[i + 2])) != 0;
+    path += is_escaped ? static_cast<char>(std::stoi(uri.substr(i + 1, 2), nullptr, 16)) : uri[i];
+    i += is_escaped ? 2 : 0;
+  }
+  std::error_code problem;
+  std::filesystem::path folder = std::filesystem::canonical(path, problem);
+  return problem ? std::filesystem::path() : folder;
+}
+
+/// Why a file is not read; empty: it may be. Links are followed before the folders are compared. A pipe or a device would keep the tools waiting.
+auto why_not_read(const std::string& path, const Roots& roots) -> std::string {
+  std::error_code problem;
+  std::filesystem::path file = std::filesystem::canonical(path, problem);
+  // The command itself says why a file cannot be read; outside of the roots not even its existence is told.
+  if (problem && !roots.are_asked_for) { return {}; }
+  if (roots.are_asked_for) {
+    if (!roots.are_known) { return fmt::format("`{}` is not read: the client has not answered which folders its roots are", path); }
+    bool is_inside = !problem && std::any_of(roots.folders.begin(), roots.folders.end(), [&](const std::filesystem::path& root) {
+      return std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
+    });
+    if (!is_inside) { return fmt::format("`{}` is not read: no such file is below the roots that the client gives", path); }
+  }
+  std::filesystem::file_status facts = std::filesystem::status(file, problem);
+  if (!problem && !std::filesystem::is_regular_file(facts) && !std::filesystem::is_directory(facts)) { return fmt::format("`{}` is not read: it is neither a file nor a folder", path); }
+  return {};
 }
 
 // ---- answers -------------------------------------------------------------------------------------------------------
@@ -318,7 +365,11 @@ class Server {
   void take(const std::string& line);
   void request(const Json& id, const std::string& method, const Json& params);
   void cancel(const Json& id);
+  void ask_for_roots();
+  void take_roots(const Json& result);
+  [[nodiscard]] auto known_roots() -> Roots;
   void execute(Call& call);
+  void search(Call& call, const ProcessOptions& options);
   void work(Lane& lane);
   void send(const Json& message);
   void reply(const Json& id, Json result) { send({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}}); }
@@ -330,12 +381,15 @@ class Server {
   Lane quick_;
   Lane slow_;
   std::map<std::string, std::shared_ptr<Call>> calls_;   // by id, as text
+  Roots roots_;
+  int64_t roots_request_ = 0;                            // the id of the last request for them; 0: there was none
   bool ended_ = false;
 };
 
 void Server::send(const Json& message) {
   std::lock_guard lock(output_);
-  std::cout << message.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+  fmt::print("{}\n", message.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::fflush(stdout);
 }
 
 void Server::cancel(const Json& id) {
@@ -344,8 +398,42 @@ void Server::cancel(const Json& id) {
   if (found != calls_.end()) { found->second->is_cancelled = true; }
 }
 
+/// The only requests of this server; their ids are numbers from 1 on.
+void Server::ask_for_roots() {
+  int64_t id = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (!roots_.are_asked_for) { return; }
+    id = ++roots_request_;
+  }
+  send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "roots/list"}});
+}
+
+void Server::take_roots(const Json& result) {
+  std::lock_guard lock(mutex_);
+  roots_.are_known = true;
+  roots_.folders.clear();
+  const Json list = result.is_object() ? result.value("roots", Json::array()) : Json::array();
+  for (const Json& root : list.is_array() ? list : Json::array()) {
+    if (!root.is_object() || !root.contains("uri") || !root["uri"].is_string()) { continue; }
+    if (auto folder = folder_of(root["uri"].get<std::string>()); !folder.empty()) { roots_.folders.push_back(std::move(folder)); }
+  }
+  changed_.notify_all();
+}
+
+/// Waits a moment for the client's answer.
+auto Server::known_roots() -> Roots {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, 5s, [&] { return !roots_.are_asked_for || roots_.are_known || ended_; });
+  return roots_;
+}
+
 void Server::request(const Json& id, const std::string& method, const Json& params) {
   if (method == "initialize") {
+    if (params.is_object() && params.value("capabilities", Json()).is_object() && params["capabilities"].contains("roots")) {
+      std::lock_guard lock(mutex_);
+      roots_.are_asked_for = true;
+    }
     std::string wanted = params.is_object() ? params.value("protocolVersion", Json()).is_string() ? params["protocolVersion"].get<std::string>() : "" : "";
     bool is_known = std::find(std::begin(protocols), std::end(protocols), wanted) != std::end(protocols);
     return reply(id, {{"protocolVersion", is_known ? wanted : std::string(newest_protocol)},
@@ -405,12 +493,21 @@ void Server::take(const std::string& line) {
   bool has_id = message.contains("id");
   Json method = message.value("method", Json());
   if (!method.is_string()) {
-    // This server sends no requests, so answers are ignored.
-    if (message.contains("result") || message.contains("error")) { return; }
+    // An answer: to the last request for the roots, or to one that a later request replaced.
+    if (message.contains("result") || message.contains("error")) {
+      bool is_newest = false;
+      {
+        std::lock_guard lock(mutex_);
+        is_newest = roots_request_ > 0 && id == Json(roots_request_);
+      }
+      if (is_newest) { take_roots(message.value("result", Json())); }
+      return;
+    }
     return fail(id, InvalidRequest, "the message has no method");
   }
   Json params = message.value("params", Json::object());
   if (!has_id) {
+    if (method == "notifications/initialized" || method == "notifications/roots/list_changed") { ask_for_roots(); }
     if (method == "notifications/cancelled" && params.is_object()) { cancel(params.value("requestId", Json())); }
     return;
   }
@@ -423,9 +520,12 @@ void Server::execute(Call& call) {
   options.argv = {current_program()};
   options.argv.insert(options.argv.end(), call.command.arguments.begin(), call.command.arguments.end());
   options.standard_error = Stream::Pipe;
+  if (call.is_cancelled) { return; }
+  if (!call.command.path.empty()) {
+    if (std::string why = why_not_read(call.command.path, known_roots()); !why.empty()) { return reply(call.id, text_result(why, true)); }
+  }
   if (call.name != "tune") {
-    // Cancels calls that wait; a quick tool that runs is awaited.
-    if (call.is_cancelled) { return; }
+    // A quick tool that runs is awaited, though it is cancelled.
     auto result = run_program(options, call.command.input, in(call.command.limit));
     if (call.is_cancelled) { return; }
     if (!result.ok()) { return reply(call.id, text_result(result.diagnostics().front().message(), true)); }
@@ -433,6 +533,11 @@ void Server::execute(Call& call) {
     return reply(call.id, result_of(call.name, result->output, result->error, result->status));
   }
   options.standard_error = Stream::Null;
+  search(call, options);
+}
+
+/// A search that ends early answers with its best result so far; one that had not begun when the input ended, with the best that earlier searches recorded.
+void Server::search(Call& call, const ProcessOptions& options) {
   auto started = Process::start(options);
   if (!started.ok()) { return reply(call.id, text_result(started.diagnostics().front().message(), true)); }
   Process& process = *started;
@@ -440,12 +545,14 @@ void Server::execute(Call& call) {
   process.close_input();
   std::string output;
   bool is_stopping = false;
+  bool has_begun = false;   // before its first line the search does not listen to signals
   while (true) {
-    if ((call.is_cancelled || call.is_stopped) && !std::exchange(is_stopping, true)) { process.send_signal(SIGINT); }
+    if (has_begun && (call.is_cancelled || call.is_stopped) && !std::exchange(is_stopping, true)) { process.send_signal(SIGINT); }
     ReadResult line = process.read_line(in(100ms));
     if (line.status == IoStatus::TimedOut) { continue; }
     if (line.status == IoStatus::Closed) { break; }
     output += line.data + "\n";
+    has_begun = true;
     if (call.progress_token.is_null()) { continue; }
     Json event = Json::parse(line.data, nullptr, false);
     if (!event.is_object() || event.value("event", "") != "progress") { continue; }

@@ -25,6 +25,7 @@ const Usage usage{
                 {.name = "--with", .value = "NAME", .help = "the schedule of the file to begin with: its statements are the steps"},
                 {.name = "--step", .value = "LINE", .help = "executes this line of script first, commands are refused; may be repeated", .repeatable = true},
                 {.name = "--command", .value = "LINE", .help = "executes this line instead of reading; may be repeated", .short_name = "-c", .repeatable = true},
+                {.name = "--allow-shell", .help = "executes `;` and `:shell` lines of documents and transcripts, too; without it only those that are typed"},
                 {.name = "--check", .value = "TRANSCRIPT", .help = "executes the inputs of a transcript; status 1 where the answers differ"},
                 {.name = "--update", .value = "TRANSCRIPT", .help = "the same, and writes the new answers into the transcript"}},
     .examples = {{"loopsmith repl matmul.tir", "begins with the file's first program"},
@@ -70,6 +71,7 @@ auto repl(std::vector<std::string> args) -> int {
     };
     return render(d, locate, {.color = color, .file = file});
   };
+  host.trusts_texts = arguments.has("--allow-shell");
   loopsmith::repl::ReplOptions options;
   if (!arguments.positional().empty()) { options.file = arguments.positional()[0]; }
   for (const char* mode : {"--check", "--update"}) {

@@ -15,6 +15,7 @@
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "driver/program.h"
+#include "ir/equal.h"
 #include "support/process.h"
 #include "support/text.h"
 #include "target/peaks.h"
@@ -266,6 +267,17 @@ void report_done(const tune::SessionResult& result) {
   if (!result.verified.empty()) { fmt::print(stderr, "verified by {}\n", result.verified); }
 }
 
+/// True where the text still has the program that was searched, and in front of the hole the same steps.
+auto is_same_program(const Arguments& arguments, const std::string& text, const Selection& selection) -> bool {
+  auto file = SourceFile::from_text(arguments.positional()[0], text);
+  workspace::SelectionOutput unused;
+  std::string function = arguments.get("--function", selection.schedule.empty() ? selection.program.str() : std::string());
+  auto now = workspace::select(file->document(), {.function = function, .schedule = selection.schedule, .stops_at_hole = true}, unused);
+  const auto* found = std::get_if<workspace::Selection>(&now);
+  if (found == nullptr || !structural_equal(found->before, selection.before)) { return false; }
+  return !selection.hole || (found->hole && found->hole->state == selection.hole->state);
+}
+
 /// Writes a found schedule into the file, as the file is now.
 auto insert(const Arguments& arguments, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
@@ -275,6 +287,11 @@ auto insert(const Arguments& arguments, const Selection& selection, const std::s
   };
   auto content = read_file(path);
   if (!content.ok()) { return report(content.diagnostics()); }
+  if (!is_same_program(arguments, *content, selection)) {
+    // The schedule was found for, and verified on, another program: it is not lost, but it does not go into the file.
+    if (!arguments.json()) { fmt::print("{}", text); }
+    return fail(arguments, fmt::format("`{}` in {} was changed meanwhile: the schedule belongs to the program as it was, so nothing was written to the file", selection.program.str(), path));
+  }
   std::string now;
   std::string message;
   if (selection.hole) {

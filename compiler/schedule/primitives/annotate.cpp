@@ -1,5 +1,7 @@
 // Primitives that leave notes: annotate, unannotate, enter_postproc. Notes change no results; later passes and the
 // tuner read them.
+#include <fmt/format.h>
+
 #include "ir/ops.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
@@ -52,10 +54,16 @@ auto annotations_of(const PlaceArg& at) -> const AttrMap& { return at->is_loop()
 ///
 /// Keeps  everything else.
 struct Annotate {
+  static constexpr size_t most_annotations = 256;
   struct Args { PlaceArg block_or_loop; std::string ann_key; Value ann_val; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     if (args.ann_key.empty()) { return cx.error(Code::ParameterKind).arg("parameter", "ann_key").arg("expected", "a key").arg("found", "an empty string"); }
+    // Each state of a schedule has the list of its own.
+    const AttrMap& old = annotations_of(args.block_or_loop);
+    if (old.size() >= most_annotations && !find_attr(old, Name(args.ann_key))) {
+      return cx.error(Code::TooMuchWork).arg("what", fmt::format("more than {} annotations of `{}`", most_annotations, args.block_or_loop->name().view()));
+    }
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {

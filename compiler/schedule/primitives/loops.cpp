@@ -24,6 +24,7 @@
 #include "schedule/reducers.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/schedule.h"
 #include "schedule/surplus.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -88,6 +89,7 @@ struct Split {
     const For& loop = args.loop.loop();
     LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
+    if (args.factors.size() > deepest_nest) { return cx.error(Code::NestedTooDeeply).arg("limit", static_cast<int64_t>(deepest_nest)); }
     if (args.factors.empty()) { return note_loop(cx.error(Code::SplitFactorCount).arg("loop", args.loop->name().view()), *args.loop); }
     DataType dtype = loop.var->dtype;
     std::optional<size_t> inferred;

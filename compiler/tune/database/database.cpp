@@ -6,7 +6,9 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -93,24 +95,32 @@ class Statement {
 constexpr const char* record_columns =
     "record.id, candidate, trace, outcome, median_seconds, spread_seconds, blocks, note, seed, trial, verified, unix_time";
 
+// Records that can be used: a damaged file may hold any number, or a text in its place, and an import may come from anywhere.
+#define USABLE_RECORD \
+  "typeof(record.outcome) = 'integer' AND record.outcome BETWEEN 0 AND 5 AND typeof(record.median_seconds) IN ('real', 'integer') " \
+  "AND record.median_seconds BETWEEN 0 AND 1e7 AND (record.outcome <> 0 OR record.median_seconds > 0) "
+
 auto read_record(const Statement& row) -> Record {
+  auto small = [](int64_t number) { return static_cast<int>(std::clamp<int64_t>(number, 0, INT32_MAX)); };
   Record r;
   r.id = row.integer(0);
   r.candidate = unhex(row.text(1).c_str());
   r.trace = row.text(2);
   r.outcome = static_cast<Outcome>(row.integer(3));
   r.median_seconds = row.real(4);
-  r.spread_seconds = row.real(5);
-  r.blocks = static_cast<int>(row.integer(6));
+  r.spread_seconds = is_time(row.real(5)) ? row.real(5) : 0;
+  r.blocks = small(row.integer(6));
   r.note = row.text(7);
   r.seed = unhex(row.text(8).c_str());
-  r.trial = static_cast<int>(row.integer(9));
+  r.trial = small(row.integer(9));
   r.verified = row.text(10);
   r.unix_time = row.integer(11);
   return r;
 }
 
 }  // namespace
+
+auto is_time(double seconds) -> bool { return seconds > 0 && seconds <= 1e7; }
 
 auto outcome_name(Outcome outcome) -> const char* {
   switch (outcome) {
@@ -138,7 +148,7 @@ struct Database::Impl {
   }
   auto select(const TaskKey& task, const std::string& rest) -> std::string {
     return std::string("SELECT ") + record_columns + " FROM record JOIN workload ON record.workload = workload.id "
-           "WHERE workload.hash = ?1 AND workload.target = ?2 AND workload.machine = ?3 " + rest;
+           "WHERE " USABLE_RECORD "AND workload.hash = ?1 AND workload.target = ?2 AND workload.machine = ?3 " + rest;
   }
 };
 
@@ -199,6 +209,9 @@ auto Database::add_workload(const TaskKey& task, const std::string& name, const 
 }
 
 auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
+  bool is_usable = record.outcome == Outcome::Measured ? is_time(record.median_seconds) : record.median_seconds == 0 || is_time(record.median_seconds);
+  if (!is_usable) { return error(Code::DatabaseFailed).arg("file", impl_->path).arg("why", std::to_string(record.median_seconds) + " is not the time of a call in seconds"); }
+  if (!is_time(record.spread_seconds)) { record.spread_seconds = 0; }
   if (record.unix_time == 0) { record.unix_time = static_cast<int64_t>(std::time(nullptr)); }
   Statement insert(impl_->db,
                    "INSERT INTO record (workload, candidate, trace, outcome, median_seconds, spread_seconds, blocks, note, seed, "
@@ -264,8 +277,8 @@ auto Database::best(const TaskKey& task) -> Result<std::optional<Record>> {
 
 auto Database::workloads() -> Result<std::vector<Workload>> {
   Statement rows(impl_->db,
-                 "SELECT hash, target, machine, name, text, (SELECT count(*) FROM record WHERE record.workload = workload.id), "
-                 "coalesce((SELECT min(median_seconds) FROM record WHERE record.workload = workload.id AND outcome = 0), 0) "
+                 "SELECT hash, target, machine, name, text, (SELECT count(*) FROM record WHERE " USABLE_RECORD "AND record.workload = workload.id), "
+                 "coalesce((SELECT min(median_seconds) FROM record WHERE " USABLE_RECORD "AND record.workload = workload.id AND outcome = 0), 0) "
                  "FROM workload ORDER BY name, workload.id");
   std::vector<Workload> out;
   while (rows.step()) {
@@ -295,7 +308,7 @@ auto Database::forget(const Unwanted& unwanted) -> Result<Forgotten> {
     // Ranks records within a workload: measured ones first, the fastest first.
     Statement records(impl_->db,
                       "DELETE FROM record WHERE id IN (SELECT id FROM (SELECT id, outcome, unix_time, row_number() OVER "
-                      "(PARTITION BY workload ORDER BY outcome <> 0, median_seconds, id) AS place FROM record) "
+                      "(PARTITION BY workload ORDER BY NOT (" USABLE_RECORD ") OR outcome <> 0, median_seconds, id) AS place FROM record) "
                       "WHERE NOT (place = 1 AND outcome = 0) AND (place > ?1 OR unix_time < ?2))");
     records.bind(1, unwanted.beyond.value_or(INT64_MAX)).bind(2, unwanted.before.value_or(INT64_MIN)).step();
     if (records.failed()) { return impl_->failure(); }
@@ -351,7 +364,7 @@ auto measured_on_disk(const std::string& path, uint64_t workload, const std::str
   std::vector<Record> out;
   {
     Statement row(db, (std::string("SELECT ") + record_columns + " FROM record JOIN workload ON record.workload = workload.id "
-                       "WHERE workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 AND median_seconds > 0 ORDER BY record.id DESC LIMIT ?4").c_str());
+                       "WHERE " USABLE_RECORD "AND workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 ORDER BY record.id DESC LIMIT ?4").c_str());
     row.bind(1, hex(workload)).bind(2, machine).bind(3, static_cast<int64_t>(Outcome::Measured)).bind(4, most);
     while (row.step()) { out.push_back(read_record(row)); }
   }
@@ -373,7 +386,7 @@ auto recorded_on_disk(const std::string& path, uint64_t workload, const std::str
   Recorded out;
   {
     Statement row(db, (std::string("SELECT ") + record_columns + ", workload.target FROM record JOIN workload ON record.workload = workload.id "
-                       "WHERE workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 AND median_seconds > 0 "
+                       "WHERE " USABLE_RECORD "AND workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 "
                        "ORDER BY verified = '', median_seconds, record.id LIMIT 1").c_str());
     row.bind(1, hex(workload)).bind(2, machine).bind(3, static_cast<int64_t>(Outcome::Measured));
     if (!row.step()) { return std::nullopt; }
@@ -381,7 +394,7 @@ auto recorded_on_disk(const std::string& path, uint64_t workload, const std::str
     out.target = row.text(12);
   }
   {
-    Statement row(db, "SELECT COUNT(*) FROM record JOIN workload ON record.workload = workload.id WHERE workload.hash = ?1 AND workload.machine = ?2");
+    Statement row(db, "SELECT COUNT(*) FROM record JOIN workload ON record.workload = workload.id WHERE " USABLE_RECORD "AND workload.hash = ?1 AND workload.machine = ?2");
     row.bind(1, hex(workload)).bind(2, machine);
     if (row.step()) { out.records = row.integer(0); }
   }

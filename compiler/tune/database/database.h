@@ -36,6 +36,9 @@ enum class Outcome : uint8_t {
 };
 [[nodiscard]] auto outcome_name(Outcome outcome) -> const char*;
 
+/// True for the seconds that one call can take: a finite number above 0, and less than four months. Records with other times are neither added nor read.
+[[nodiscard]] auto is_time(double seconds) -> bool;
+
 struct Record {
   int64_t id = 0;                 // given by the database
   uint64_t candidate = 0;         // hash of the lowered candidate

@@ -18,8 +18,9 @@ auto first_hole(const Snapshot& snapshot, const script::ScheduleRun& run) -> std
   if (!span || found->after == nullptr) { return std::nullopt; }
   Hole hole{.span = *span, .program = {}, .state = fmt::format("{:016x}", structural_hash(found->after->module())), .function = run.text, .variable = "sch",
             .seconds = found->hole->seconds, .trials = found->hole->trials};
-  if (found->index >= run.frames.size()) { return hole; }
-  for (const auto& [name, value] : run.frames[found->index].scope->slots()) {
+  auto frame = script::frame_before(run, found->index);
+  if (!frame) { return hole; }
+  for (const auto& [name, value] : frame->scope->slots()) {
     const auto* object = value.as<script::ScheduleObject>();
     if (object && object->record.part == script::ScheduleObject::Part::Own) { hole.variable = name.str(); }
   }

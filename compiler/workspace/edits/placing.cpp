@@ -105,7 +105,14 @@ auto insertion_behind(const Snapshot& snapshot, uint32_t end, std::string_view f
 auto insertion_after(const Snapshot& snapshot, std::string_view program, std::string_view schedule_text) -> std::optional<Insertion> {
   for (const Tunable& tunable : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
     const syntax::PlacedItem* placed = tunable.name == program ? snapshot.syntax().item_at(tunable.span.begin) : nullptr;
-    if (placed != nullptr) { return insertion_behind(snapshot, placed->end(), schedule_text); }
+    if (placed == nullptr) { continue; }
+    uint32_t end = placed->end();
+    for (const script::FileSchedule& schedule : snapshot.schedules()) {
+      auto where = schedule.program_name.view() == program ? snapshot.resolve(schedule.where) : std::nullopt;
+      const syntax::PlacedItem* behind = where ? snapshot.syntax().item_at(where->begin) : nullptr;
+      if (behind != nullptr) { end = std::max(end, behind->end()); }
+    }
+    return insertion_behind(snapshot, end, schedule_text);
   }
   return std::nullopt;
 }

@@ -49,7 +49,8 @@ struct Insertion {
 /// Functions behind a byte where a top-level declaration ends, with two blank lines around them and the text's line breaks.
 [[nodiscard]] auto insertion_behind(std::string_view text, uint32_t end, std::string_view functions) -> Insertion;
 [[nodiscard]] auto insertion_behind(const Snapshot& snapshot, uint32_t end, std::string_view functions) -> Insertion;
-/// The same behind the top-level declaration that holds a program. None: the text has no such program.
+/// The same behind the top-level declaration that holds a program, and behind the schedules for it that follow: the last one counts (`loopsmith build`
+/// applies it), as in every other way in which a schedule is added to a file. None: the text has no such program.
 [[nodiscard]] auto insertion_after(const Snapshot& snapshot, std::string_view program, std::string_view schedule_text) -> std::optional<Insertion>;
 /// Functions at the end of a text, in place of the blank lines there.
 [[nodiscard]] auto placed_at_end(std::string_view text, std::string_view functions) -> TextEdit;

@@ -4,7 +4,8 @@
 //     --- file bad.tir              the lines below, in a file of the case's own folder
 //     --- make deep.tir "x = " "("*20000 "1\n"      a file made of quoted pieces, each repeated where `*N` follows
 //     --- run check bad.tir         a command line (split at spaces; quotes keep words together; `> F` at the end
-//                                   puts what it writes into a file of the folder)
+//                                   puts what it writes into a file of the folder; `> /dev/full`, `>&-` and the same
+//                                   with `2` in front are the shell's)
 //     --- input                     what it reads from standard input; none: nothing
 //     --- stdout                    what is expected; none: nothing may be written
 //     --- stderr
@@ -233,6 +234,20 @@ auto updated_lines(const std::string& old_text, const std::string& new_text) -> 
   return out;
 }
 
+// Takes the redirections to devices off a command line, and streams that it closes, as text for the shell.
+auto take_redirections(std::vector<std::string>& words) -> std::string {
+  std::string out;
+  while (words.size() > 1) {
+    const std::string& last = words.back();
+    const std::string& before = words[words.size() - 2];
+    bool is_device = last.rfind("/dev/", 0) == 0 && (before == ">" || before == "2>");
+    if (!is_device && last != ">&-" && last != "2>&-") { break; }
+    out += " " + (is_device ? before + last : last);
+    words.resize(words.size() - (is_device ? 2 : 1));
+  }
+  return out;
+}
+
 // Wide changes of a case's folder stay in a folder of its own, deleted at the end.
 auto run_case(const std::string& program, const std::string& examples, const fs::path& path) -> bool {
   Case test = parse_case(read_file(path));
@@ -252,12 +267,14 @@ auto run_case(const std::string& program, const std::string& examples, const fs:
   for (Run& run : test.runs) {
     loopsmith::ProcessOptions options;
     options.argv = split_words(run.command, examples);
+    std::string redirected = take_redirections(options.argv);
     std::string save;
     if (options.argv.size() > 2 && options.argv[options.argv.size() - 2] == ">") {
       save = options.argv.back();
       options.argv.resize(options.argv.size() - 2);
     }
     options.argv.insert(options.argv.begin(), program);
+    if (!redirected.empty()) { options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "exec \"$@\" " + redirected, "sh"}); }
     options.directory = folder.string();
     options.environment = {{"NO_COLOR", ""}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
     options.standard_error = loopsmith::Stream::Pipe;

@@ -1,4 +1,5 @@
 // The real `loopsmith mcp`, as an agent talks to it.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -71,6 +72,7 @@ class Agent {
     REQUIRE(answer.contains("result"));
     return answer["result"];
   }
+  void close_input() { process_->close_input(); }
   auto end() -> int {
     process_->close_input();
     auto status = process_->wait(in(patience));
@@ -250,5 +252,70 @@ TEST_CASE("what is wrong is answered, and nothing ends the server") {
   // A path that looks like an option is a path.
   CHECK(text_of(agent.call("check", {{"path", "--help"}})).find("./--help") != std::string::npos);
   CHECK(agent.call("check", {{"text", std::string(2000, '(')}})["isError"] == false);
+  CHECK(agent.end() == 0);
+}
+
+TEST_CASE("paths stay below the roots of the client") {
+  Folder outer;
+  std::filesystem::create_directories(outer.path / "my kernels");
+  std::ofstream(outer.path / "my kernels/a.tir") << racy;
+  std::ofstream(outer.path / "secret.tir") << racy;
+  std::filesystem::create_symlink(outer.path / "secret.tir", outer.path / "my kernels/link.tir");
+  Agent agent;
+  (void)agent.request("initialize", {{"protocolVersion", "2025-06-18"}, {"capabilities", {{"roots", {{"listChanged", true}}}}}, {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+  auto answer_roots = [&](const Json& roots) {
+    Json asked = agent.next();
+    REQUIRE(asked["method"] == "roots/list");
+    agent.send({{"id", asked["id"]}, {"result", {{"roots", roots}}}});
+  };
+  agent.send({{"method", "notifications/initialized"}});
+  answer_roots({{{"uri", "file://" + outer.path.string() + "/my%20kernels"}, {"name", "kernels"}}});
+  auto errors = [&](const std::string& path) {
+    Json result = agent.call("check", {{"path", path}});
+    return result["isError"] == true ? text_of(result) : result["structuredContent"]["errors"].dump();
+  };
+  CHECK(errors(outer.path.string() + "/my kernels/a.tir") == "1");
+  for (const char* outside : {"/secret.tir", "/my kernels/../secret.tir", "/my kernels/link.tir", "/my kernels/none.tir"}) {
+    CAPTURE(outside);
+    CHECK(errors(outer.path.string() + outside).find("below the roots") != std::string::npos);
+  }
+  CHECK(agent.call("check", {{"text", racy}})["structuredContent"]["errors"] == 1);
+  agent.send({{"method", "notifications/roots/list_changed"}});
+  answer_roots({{{"uri", "file://" + outer.path.string()}}});
+  CHECK(errors(outer.path.string() + "/secret.tir") == "1");
+  CHECK(agent.end() == 0);
+}
+
+TEST_CASE("a pipe does not hold the other calls") {
+  Folder folder;
+  std::filesystem::create_directories(folder.path);
+  std::string pipe = (folder.path / "pipe.tir").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  Agent agent;
+  for (const char* tool : {"check", "schedule", "bench", "tune"}) {
+    Json result = agent.call(tool, {{"path", pipe}});
+    CHECK(result["isError"] == true);
+    CHECK(text_of(result).find("neither a file nor a folder") != std::string::npos);
+  }
+  CHECK(agent.end() == 0);
+}
+
+TEST_CASE("at the end of the input searches that wait answer, too") {
+  Agent agent;
+  for (const char* id : {"first", "second"}) {
+    agent.send({{"id", id}, {"method", "tools/call"}, {"params", {{"name", "tune"}, {"arguments", {{"path", examples + "softmax.tir"}, {"function", "softmax"}, {"seconds", 300}}}}}});
+  }
+  agent.close_input();
+  std::vector<std::string> answered;
+  for (int i = 0; i < 2; ++i) {
+    Json answer = agent.next();
+    answered.push_back(answer["id"]);
+    CAPTURE(answer.dump());
+    std::string text = text_of(answer["result"]);
+    // With its best, or with the reason that there is none; never because a signal ended it.
+    CHECK(text.find("signal") == std::string::npos);
+    CHECK_FALSE(text.empty());
+  }
+  CHECK(answered == std::vector<std::string>{"first", "second"});
   CHECK(agent.end() == 0);
 }

@@ -16,7 +16,8 @@ struct Run {
   ScopeRef scope;
   bool failed = false;
 
-  explicit Run(const std::string& text) : document(text) {
+  explicit Run(const std::string& text, Limits limits = {}) : document(text) {
+    evaluator.limits = limits;
     scope = evaluator.new_scope({});
     for (const auto& placed : document.items()) {
       evaluator.tree = placed.item;
@@ -145,4 +146,55 @@ TEST_CASE("a function goes on from a snapshot, edited after it") {
   Frame again = watch.frames[2].snapshot();
   first.evaluator.resume_from(2, again, f);
   CHECK(again.result.repr() == "[1, 2]");
+}
+
+TEST_CASE("values that contain themselves, and values that share parts, are printed and compared") {
+  Run run(
+      "a = []\n"
+      "a.append(a)\n"
+      "d = {}\n"
+      "d['d'] = (d, a)\n"
+      "text = f'{a} {d}'\n"
+      "b = []\n"
+      "b.append(b)\n"
+      "same = a == b\n"
+      "other = a == [1]\n"
+      "x, y, t, u = [], [], (), ()\n"
+      "for i in range(60):\n"
+      "    x, y, t, u = [x, x], [y, y], (t, t), (u, u)\n"
+      "shared = x == y, x == [y, [y]], {t: 1}[u]\n");
+  CHECK_FALSE(run.failed);
+  CHECK(run["text"] == "\"[[...]] {'d': ({...}, [[...]])}\"");
+  CHECK(run["same"] == "True");
+  CHECK(run["other"] == "False");
+  CHECK(run["shared"] == "(True, False, 1)");
+}
+
+TEST_CASE("values nest as deep as steps allow, and walks over them are refused at the statement") {
+  const std::string deep = "a = []\nb = []\nfor i in range(100000):\n    a, b = [a], [b]\n";
+  CHECK_FALSE(Run(deep + "text = str(a)\n").failed);
+  CHECK(Run(deep + "same = a == b\n").error() == "too-deep at same = a == b");
+  CHECK(Run("t = ()\nfor i in range(5000):\n    t = (t,)\nd = {t: 1}\n").error() == "too-deep at d = {t: 1}");
+}
+
+TEST_CASE("the refusal of a limit stands at the statement that runs") {
+  Limits small{.bytes = 64 << 20};
+  CHECK(Run("a = []\nwhile True:\n    a.append('x' * 1000000)\n", small).error() == "too-much-work at a.append('x' * 1000000)");
+  CHECK(Run("a = [0] * 1000\nwhile True:\n    a += a\n").error() == "too-much-work at a += a");
+  CHECK(Run("a = [[0] * 4000000 for i in range(1000)]\n", small).error() == "too-much-work at a = [[0] * 4000000 for i in range(1000)]");
+  CHECK(Run("s = ['x' * 1000000] * 1000\nt = ','.join(s)\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("s = ['x' * 1000000] * 1000\nprint(*s)\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("s = '{0}' * 1000\nt = s.format('x' * 1000000)\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("s = list('x' * 16000000)\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("t = ('x,' * 8000000).split(',')\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("t = sum([[0]] * 1000000, [])\n").error() == "too-much-work at t = sum([[0]] * 1000000, [])");
+  CHECK(Run("a = list(range(4000000))\nwhile True:\n    a.pop(0)\n").error() == "too-much-work at a.pop(0)");
+  Run slow("while True:\n    pass\n", {.steps = 1'000'000'000, .seconds = 0.05});
+  CHECK(slow.error() == "too-much-work at pass");
+  CHECK(slow.evaluator.diagnostics.front().message().find("more than 0.05 s of processor time") != std::string::npos);
+}
+
+TEST_CASE("long texts are searched in time that grows with their lengths") {
+  Run run("s = 'a' * 4000000\np = 'a' * 2000000 + 'b'\nx = p in s, s.find(p), s.count(p), s.strip('b' * 4000000 + 'a'), s[-1], ('\u00e4' + s)[0]\n");
+  CHECK(run["x"] == "(False, -1, 0, '', 'a', '\u00e4')");
 }

@@ -286,3 +286,27 @@ TEST_CASE("a schedule with a program in its own body follows the one outside tha
   Session fresh(std::string(session.document.text()));
   CHECK(session.text() == fresh.text());
 }
+
+TEST_CASE("a long function with many variables keeps some of its frames, and goes on from the nearest", "[live]") {
+  constexpr int lines = 2000;
+  std::string text = std::string(program) + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    all = []\n";
+  for (int line = 0; line < lines; ++line) { text += fmt::format("    x{0} = sch.get_loops(\"B\")\n    all.append(len(x{0}))\n", line); }
+  Session session(text);
+  const script::ScheduleRun& run = *session.schedules.all()[0].run;
+  REQUIRE(run.frames.size() == 2 * lines + 2);
+  CHECK(run.frame_gap > 1);
+  CHECK(run.frame_values <= 1'000'000);
+  // A frame that is not kept is made from the one before it.
+  size_t step = run.frame_gap * 3 + 1;
+  CHECK_FALSE(run.frames[step].scope);
+  auto frame = script::frame_before(run, step);
+  REQUIRE(frame);
+  const eval::Value* all = frame->scope->find(Name("all"));
+  REQUIRE(all != nullptr);
+  REQUIRE(all->items() != nullptr);
+  CHECK(all->items()->size() == (step - 1) / 2);
+  // An edit at the end runs the steps behind the last frame that is kept.
+  session.replace("all.append(len(x1999))", "all.append(len(x1999) + 1)");
+  CHECK(session.schedules.all()[0].run->first_step > 2 * lines - 2 * run.frame_gap);
+  CHECK(session.schedules.all()[0].run->first_step % session.schedules.all()[0].run->frame_gap == 0);
+}

@@ -4,9 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
 
 #include "support/codes.h"
 #include "tests/unit/catch.h"
@@ -73,6 +78,48 @@ TEST_CASE("records survive reopening, in order, and the best is the fastest that
   REQUIRE(workloads->size() == 1);
   CHECK(workloads->front().records == 4);
   CHECK(workloads->front().task == task);
+}
+
+TEST_CASE("times that no call can take are neither added nor read") {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  for (double wrong : {infinite, -infinite, 1e308, -1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    CAPTURE(wrong);
+    auto memory = Database::open(":memory:");
+    REQUIRE(memory.ok());
+    REQUIRE(memory->add_workload(task, "matmul", "text").ok());
+    CHECK_FALSE(memory->add(task, record(1, Outcome::Measured, wrong)).ok());
+    // A damaged file: another number stands in the place of the fastest time.
+    constexpr double fastest = 0.123456789;
+    TempFile file;
+    {
+      auto db = Database::open(file.path);
+      REQUIRE(db.ok());
+      REQUIRE(db->add_workload(task, "matmul", "text").ok());
+      REQUIRE(db->add(task, record(1, Outcome::Measured, fastest)).ok());
+      REQUIRE(db->add(task, record(2, Outcome::Measured, 0.5)).ok());
+    }
+    auto bytes_of = [](double number) {
+      auto bits = std::bit_cast<uint64_t>(number);
+      std::string out;
+      for (int shift = 56; shift >= 0; shift -= 8) { out += static_cast<char>(bits >> static_cast<unsigned>(shift)); }
+      return out;
+    };
+    std::string content = (std::ostringstream() << std::ifstream(file.path, std::ios::binary).rdbuf()).str();
+    REQUIRE(content.find(bytes_of(fastest)) != std::string::npos);
+    // The time stands in the record and in an index.
+    for (size_t at = 0; (at = content.find(bytes_of(fastest))) != std::string::npos;) { content.replace(at, 8, bytes_of(wrong)); }
+    std::ofstream(file.path, std::ios::binary) << content;
+    auto recorded = recorded_on_disk(file.path, task.workload, task.machine);
+    REQUIRE(recorded.has_value());
+    CHECK(recorded->best.median_seconds == 0.5);
+    auto db = Database::open(file.path);
+    REQUIRE(db.ok());
+    CHECK(db->records(task)->size() == 1);
+    REQUIRE(db->best(task)->has_value());
+    CHECK((*db->best(task))->median_seconds == 0.5);
+    CHECK(db->workloads()->front().best_seconds == 0.5);
+    CHECK(db->workloads()->front().records == 1);
+  }
 }
 
 TEST_CASE("a record of an unknown workload is refused, not lost in silence") {

@@ -7,6 +7,7 @@
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
+#include "workspace/selection.h"
 
 using namespace loopsmith;
 using namespace loopsmith::workspace;
@@ -41,6 +42,20 @@ TEST_CASE("functions go behind a declaration or to the end, with two blank lines
   REQUIRE(insertion.has_value());
   CHECK(insertion->offset == program.size() - 1);
   CHECK_FALSE(insertion_after(*document->snapshot(), "g", "def s(sch): pass").has_value());
+  // Behind the schedules that the file has for the program: the last one counts.
+  std::string own = "\n\n@ls.schedule(f)\ndef own(sch: tir.Schedule):\n    sch.get_block(\"A\")\n";
+  auto scheduled = analyse("a.tir", program + own + "\n\nx = 1\n");
+  auto behind = insertion_after(*scheduled->snapshot(), "f", "@ls.schedule(f)\ndef found(sch: tir.Schedule):\n    pass\n");
+  REQUIRE(behind.has_value());
+  CHECK(behind->offset == program.size() + own.size() - 1);
+  std::string both = scheduled->snapshot()->text();
+  both.insert(behind->offset, behind->text);
+  auto after = analyse("a.tir", both);
+  auto considered = schedules_for_build(*after->snapshot(), "f");
+  REQUIRE(considered.size() == 2);
+  CHECK(considered.back()->name.view() == "found");
+  CHECK(counts_for_build(*after->snapshot(), *considered.back()));
+  CHECK_FALSE(counts_for_build(*after->snapshot(), *considered.front()));
 }
 
 TEST_CASE("a Python file gets a function that makes its schedule, and the import that it needs") {
