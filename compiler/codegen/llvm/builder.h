@@ -169,6 +169,7 @@ class ModuleBuilder {
   auto flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr;
   auto load(const BufferLoad& node) -> llvm::Value*;
   void store(const BufferStore& node);
+  auto store_interleaved(const Sequence<Stmt>& statements, size_t at) -> size_t;
   void store_vector(llvm::Value* value, llvm::Value* pointer, llvm::Align align, const BufferStore& node);
   void fetch_ahead(const Buffer& buffer, llvm::Value* index, uint64_t bytes);
   auto from_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;

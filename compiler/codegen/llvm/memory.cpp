@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/builder.h"
+#include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/strides.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::codegen {
 
@@ -233,6 +235,89 @@ void ModuleBuilder::store(const BufferStore& node) {
   llvm::Value* pointers = pointer_to(node.buffer, ir_.CreateSExt(at, llvm::FixedVectorType::get(ir_.getInt64Ty(), static_cast<unsigned>(lanes))));
   if (failure_) { return; }
   ir_.CreateMaskedScatter(value, pointers, align, predicate);
+}
+
+// ---- interleaved stores
+
+namespace {
+
+/// An index as a sum of an expression and a constant.
+struct Shifted { Expr index; int64_t by = 0; };
+auto shifted(const Expr& index) -> Shifted {
+  const auto* sum = index.as<Add>();
+  auto by = sum != nullptr ? as_int(sum->b) : std::nullopt;
+  return by ? Shifted{sum->a, *by} : Shifted{index, 0};
+}
+
+/// True when a value is computed from numbers and loads alone, and none of the loads reads `data`.
+auto reads_other_memory(const Expr& value, const VarNode* data) -> bool {
+  bool other = true;
+  post_order(value, [&](const Expr& e) {
+    if (const auto* load = e.as<BufferLoad>()) { other = other && load->buffer->data.get() != data; }
+    if (e.as<Call>() != nullptr) { other = false; }
+  });
+  return other;
+}
+
+}  // namespace
+
+/// Stores to every second element, then to those between (or every fourth, and so on), as one store of the interleaved values:
+///
+///     B[i:i + 32:2] = x       ==>     B[i:i + 32] = (x0, y0, x1, y1, ...)
+///     B[i + 1:i + 33:2] = y
+///
+/// Packing for matrix units consists of these, and processors have no quick scatter of small elements. Returns the number of statements from
+/// `at` on that were stored together; 0: they have another form.
+auto ModuleBuilder::store_interleaved(const Sequence<Stmt>& statements, size_t at) -> size_t {
+  if (mask_ != nullptr || is_gpu()) { return 0; }
+  int64_t count = 1;
+  int lanes = 0;
+  Shifted first;
+  std::vector<const BufferStore*> stores;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto* store = at + static_cast<size_t>(i) < statements.size() ? statements[at + static_cast<size_t>(i)].as<BufferStore>() : nullptr;
+    if (store == nullptr || store->predicate || store->buffer->dtype.lanes != 1 || store->buffer->dtype.is_bool() || store->value.dtype().lanes < 2) { return 0; }
+    auto ramp = as_ramp(flat_index(store->buffer, store->indices));
+    auto stride = ramp ? as_int(ramp->second) : std::nullopt;
+    if (!stride) { return 0; }
+    Shifted begin = shifted(ramp->first);
+    if (i == 0) {
+      if (*stride != 2 && *stride != 4 && *stride != 8) { return 0; }
+      count = *stride;
+      lanes = store->value.dtype().lanes;
+      first = begin;
+    }
+    const bool continues = *stride == count && begin.by == first.by + i && structural_equal(begin.index, first.index) && store->value.dtype().lanes == lanes &&
+                           (i == 0 || store->buffer->data.same_as(stores.front()->buffer->data));
+    if (!continues || !frame_.disjoint.contains(store->buffer->data.get()) || !reads_other_memory(store->value, store->buffer->data.get())) { return 0; }
+    stores.push_back(store);
+  }
+  // All values side by side, then element by element.
+  std::vector<llvm::Value*> parts;
+  for (const BufferStore* store : stores) {
+    llvm::Value* value = eval(store->value);
+    if (failure_) { return static_cast<size_t>(count); }
+    parts.push_back(to_memory(value, store->buffer->dtype.with_lanes(lanes)));
+  }
+  while (parts.size() > 1) {
+    std::vector<llvm::Value*> wider;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      const unsigned size = 2 * llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements();
+      std::vector<int> all(size);
+      for (unsigned e = 0; e < size; ++e) { all[e] = static_cast<int>(e); }
+      wider.push_back(ir_.CreateShuffleVector(parts[i], parts[i + 1], all));
+    }
+    parts = std::move(wider);
+  }
+  std::vector<int> order;
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (int part = 0; part < count; ++part) { order.push_back(part * lanes + lane); }
+  }
+  llvm::Value* index = eval_index(as_ramp(flat_index(stores.front()->buffer, stores.front()->indices))->first);
+  llvm::Value* pointer = failure_ ? nullptr : pointer_to(stores.front()->buffer, index);
+  if (failure_) { return static_cast<size_t>(count); }
+  ir_.CreateAlignedStore(ir_.CreateShuffleVector(parts.front(), order), pointer, llvm::Align(static_cast<uint64_t>(stores.front()->buffer->dtype.element_bytes())));
+  return static_cast<size_t>(count);
 }
 
 }  // namespace loopsmith::codegen

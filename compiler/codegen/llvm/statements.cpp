@@ -72,7 +72,10 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::AttrStmt: emit_attribute(*stmt.as<AttrStmt>()); break;
     case NodeKind::DeclBuffer: emit(stmt.as<DeclBuffer>()->body); break;
     case NodeKind::SeqStmt:
-      for (const Stmt& s : stmt.as<SeqStmt>()->seq) { emit(s); }
+      for (size_t i = 0; i < stmt.as<SeqStmt>()->seq.size();) {
+        if (size_t stored = store_interleaved(stmt.as<SeqStmt>()->seq, i); stored > 0) { i += stored; continue; }
+        emit(stmt.as<SeqStmt>()->seq[i++]);
+      }
       break;
     case NodeKind::LetStmt: {
       const auto* let = stmt.as<LetStmt>();

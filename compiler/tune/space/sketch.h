@@ -78,6 +78,8 @@ void add_reduce_sketches(const SpaceContext& context, Sketches& out);   // space
 void add_flat_sketches(const SpaceContext& context, Sketches& out);     // space/flat.cpp: every block for itself
 // The sketches of whole programs: those of the rules above for one heavy block after the other. space/stages.cpp
 void add_staged_sketches(const SpaceContext& context, Sketches& out);
+// A product on matrix and dot-product units; the rest of the program stays as it is. space/unit.cpp
+void add_unit_sketches(const SpaceContext& context, Sketches& out);
 
 /// All sketches for a function. Never empty for a schedulable function: where no rule applies, the program as written is a sketch.
 [[nodiscard]] auto design_space(const SpaceContext& context) -> Sketches;

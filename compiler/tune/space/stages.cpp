@@ -86,6 +86,12 @@ class StagedSketch : public Sketch {
   CoreModel core_;
 };
 
+/// A product may run on units of the machine, or as vector code.
+void add_product_sketches(const SpaceContext& context, Sketches& out) {
+  add_unit_sketches(context, out);
+  add_tile_sketches(context, out);
+}
+
 /// The sketches for one heavy block after the other; of each, those that a rule offers for the same blocks.
 auto find_stages(SpaceContext context, const std::vector<BlockFact>& blocks) -> std::vector<std::vector<Stage>> {
   double work = 0;
@@ -94,7 +100,7 @@ auto find_stages(SpaceContext context, const std::vector<BlockFact>& blocks) -> 
     if (block.has_reduction && block.instances * block.flops < least_share * work) { context.taken.insert(block.name); }
   }
   std::vector<std::vector<Stage>> stages;
-  for (auto* rule : {add_tile_sketches, add_row_sketches, add_reduce_sketches}) {
+  for (auto* rule : {add_product_sketches, add_row_sketches, add_reduce_sketches}) {
     while (stages.size() < most_stages) {
       Sketches found;
       rule(context, found);

@@ -69,6 +69,38 @@ TEST_CASE("a vector if_then_else reads only the lanes it chose") {
   for (int k = 0; k < 32; ++k) { CHECK(y.as<float>()[k] == (k < n ? x.as<float>()[k] : -1)); }
 }
 
+TEST_CASE("stores to every second or fourth element, with those between them, write every element once") {
+  for (int count : {2, 4, 8}) {
+    // B[i * 16 * count + lane * count + part] = A[part][i * 16 + lane] + part; the last program reads what it writes.
+    for (bool reads_own : {false, true}) {
+      const int n = 32 * count;
+      Buffer a = buffer("A", i8, n);
+      Buffer b = buffer("B", i8, n);
+      Var i = var("i");
+      std::vector<Stmt> stores;
+      for (int part = 0; part < count; ++part) {
+        Expr to = make<Ramp>(i * int_imm(16 * count) + int_imm(part), int_imm(count), int_imm(16));
+        Expr from = reads_own ? at(b, ramp(i * int_imm(16 * count), 16)) : at(a, ramp(int_imm(part * 32) + i * int_imm(16), 16));
+        stores.push_back(put(b, to, from + splat(int_imm(part, i8), 16)));
+      }
+      Tensor x = random(i8, {n}, 1, runtime::Fill::SmallIntegers);
+      Tensor y = random(i8, {n}, 2, runtime::Fill::SmallIntegers);
+      std::vector<int8_t> expected(y.as<int8_t>().begin(), y.as<int8_t>().end());
+      for (int block = 0; block < 2; ++block) {
+        for (int part = 0; part < count; ++part) {
+          std::vector<int8_t> before = expected;
+          for (int lane = 0; lane < 16; ++lane) {
+            const int8_t read = reads_own ? before[static_cast<size_t>(block * 16 * count + lane)] : x.as<int8_t>()[static_cast<size_t>(part * 32 + block * 16 + lane)];
+            expected[static_cast<size_t>((block * 16 + lane) * count + part)] = static_cast<int8_t>(read + part);
+          }
+        }
+      }
+      run(function({a, b}, loop(i, 2, seq(stores))), {&x, &y});
+      for (int k = 0; k < n; ++k) { CHECK(y.as<int8_t>()[static_cast<size_t>(k)] == expected[static_cast<size_t>(k)]); }
+    }
+  }
+}
+
 TEST_CASE("gather, scatter, strided and reversed") {
   Buffer a = buffer("A", f32, 64);
   Buffer places = buffer("P", i32, 16);
