@@ -29,7 +29,8 @@ using schedule::Value;
 constexpr int64_t lanes = 16;                  // columns of one instruction
 constexpr int64_t tile_rows = 16;
 constexpr int64_t tiles = 8;                   // registers
-constexpr int64_t max_rows = 16;               
+constexpr int64_t max_rows = 16;               // of a register tile of dot products
+
 struct Unit {
   const char* name;
   bool target::Hardware::* is_present;
