@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "repl/pictures.h"
+#include "schedule/extent_text.h"
 #include "script/refusals.h"
 #include "support/codes.h"
 
@@ -85,7 +86,7 @@ auto loop_table(const Session& session) -> std::string {
       int64_t product = 0;
       bool fits = around && extent && !__builtin_mul_overflow(*around, *extent, &product);
       runs.push_back(fits ? std::optional(product) : std::nullopt);
-      rows.push_back({session.name_of(place), place.name().str(), print_script(place.loop->extent), loop_kind(*place.loop), fits ? std::to_string(product) : ""});
+      rows.push_back({session.name_of(place), place.name().str(), schedule::extent_text(place.loop->extent), loop_kind(*place.loop), fits ? std::to_string(product) : ""});
     } else {
       runs.push_back(around);
       if (place.parent < 0) { continue; }

@@ -10,6 +10,7 @@
 #include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "schedule/extent_text.h"
 #include "schedule/primitive.h"
 #include "schedule/trace.h"
 
@@ -24,7 +25,7 @@ auto kind_of(const schedule::Place& place) -> std::string { return place.is_loop
 auto described(const schedule::Place& place) -> std::string {
   if (place.is_block()) { return "block " + place.name().str(); }
   std::string kind = kind_of(place);
-  return place.name().str() + ":" + print_script(place.loop->extent) + (kind == "serial" ? "" : " " + kind);
+  return place.name().str() + ":" + schedule::extent_text(place.loop->extent) + (kind == "serial" ? "" : " " + kind);
 }
 
 /// The name of a loop or block of a variable, before the step or after it; a loop that the step looked up and consumed is known to neither.
@@ -85,7 +86,7 @@ auto describe_effect(const schedule::Schedule& before, const schedule::Schedule&
   std::vector<const schedule::Place*> fresh;
   std::vector<std::pair<const schedule::Place*, const schedule::Place*>> changed;
   auto is_changed = [](const schedule::Place& a, const schedule::Place& b) {
-    return a.is_loop() != b.is_loop() || kind_of(a) != kind_of(b) || a.name() != b.name() || (a.is_loop() && print_script(a.loop->extent) != print_script(b.loop->extent));
+    return a.is_loop() != b.is_loop() || kind_of(a) != kind_of(b) || a.name() != b.name() || (a.is_loop() && schedule::extent_text(a.loop->extent) != schedule::extent_text(b.loop->extent));
   };
   for (const schedule::Place& place : then->places()) {
     if (now->find(place.id) == nullptr) { by_name[described(place)].push_back(&place); }

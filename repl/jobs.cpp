@@ -35,7 +35,7 @@ auto number_in(const Json& json, const char* name) -> double {
 auto best_text(int trials, double seconds, double plain_seconds, const std::string& verified) -> std::string {
   std::string text = fmt::format("best of {} trials: {}", trials, duration_text(seconds));
   if (plain_seconds > 0) { text += ", as written " + duration_text(plain_seconds); }
-  if (!verified.empty()) { text += "; verified by " + verified; }
+  if (!verified.empty()) { text += "; verified: " + verified; }
   return text;
 }
 

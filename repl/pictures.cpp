@@ -14,6 +14,7 @@
 #include "ir/printer.h"
 #include "repl/commands.h"
 #include "repl/text.h"
+#include "schedule/extent_text.h"
 #include "schedule/loop_tree.h"
 #include "support/text.h"
 #include "target/peaks.h"
@@ -56,7 +57,7 @@ auto loops_picture(const Session& session) -> std::string {
     size_t inside = 0;
     for (int at = place.index + 1; at < place.end; at = func->places()[static_cast<size_t>(at)].end) { ++inside; }
     if (place.is_loop()) {
-      out += fmt::format("{} loop {}: {} iteration{}{}{}.\n", number, place.name().view(), print_script(place.loop->extent), print_script(place.loop->extent) == "1" ? "" : "s", kind_word(*place.loop), called);
+      out += fmt::format("{} loop {}: {} iteration{}{}{}.\n", number, place.name().view(), schedule::extent_text(place.loop->extent), schedule::extent_text(place.loop->extent) == "1" ? "" : "s", kind_word(*place.loop), called);
     } else if (!number.empty()) {
       auto names = [](const Array<BufferRegion>& regions) {
         std::vector<std::string> all;
@@ -97,7 +98,7 @@ auto footprint_picture(const Session& session) -> std::string {
     if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func->places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
     if (!place.is_loop()) { continue; }
     std::string called = session.name_of(place);
-    std::string name = place.name().str() + " " + print_script(place.loop->extent) + (called.empty() || called == place.name().view() ? "" : " [" + called + "]");
+    std::string name = place.name().str() + " " + schedule::extent_text(place.loop->extent) + (called.empty() || called == place.name().view() ? "" : " [" + called + "]");
     add(session.settings().plain ? place.name().str() : std::string(2 * depth[static_cast<size_t>(place.index)], ' ') + name, place.id);
   }
   std::string out;
@@ -178,7 +179,7 @@ auto access_nests(const schedule::FuncState& func, bool plain) -> std::vector<Ac
     if (!place.is_loop()) { continue; }
     size_t level = depth[static_cast<size_t>(place.index)];
     if (level == 0) { nests.emplace_back(); }
-    AccessRow row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + print_script(place.loop->extent), {}};
+    AccessRow row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + schedule::extent_text(place.loop->extent), {}};
     auto facts = cost::loop_facts(func.func(), place.id);
     for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.strides}); }
     nests.back().push_back(std::move(row));

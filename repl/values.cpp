@@ -7,6 +7,7 @@
 
 #include "ir/loop_kind.h"
 #include "ir/printer.h"
+#include "schedule/extent_text.h"
 #include "script/objects.h"
 #include "script/scope_names.h"
 #include "support/text.h"
@@ -21,7 +22,7 @@ auto describe_variable(const schedule::Schedule& schedule, const script::Variabl
   }
   const schedule::Place* place = script::place_of(schedule, variable);
   if (place == nullptr) { return variable.repr() + " (gone)"; }
-  if (place->is_loop()) { return fmt::format("{}:{}{}", place->name().view(), print_script(place->loop->extent), loop_kind_behind(" ", *place->loop)); }
+  if (place->is_loop()) { return fmt::format("{}:{}{}", place->name().view(), schedule::extent_text(place->loop->extent), loop_kind_behind(" ", *place->loop)); }
   return fmt::format("block {}", place->name().view());
 }
 
@@ -68,7 +69,7 @@ auto describe_bound(const syntax::Document& document, const eval::Scope& scope, 
     std::string part;
     if (const auto* variable = value->as<script::VariableObject>()) {
       const schedule::Place* place = script::place_of(schedule, *variable);
-      if (place != nullptr && place->is_loop()) { part = fmt::format("{}:{}", name->name.view(), print_script(place->loop->extent)); }
+      if (place != nullptr && place->is_loop()) { part = fmt::format("{}:{}", name->name.view(), schedule::extent_text(place->loop->extent)); }
       if (place != nullptr && place->is_block() && place->name() != name->name) { part = fmt::format("{}:{}", name->name.view(), place->name().view()); }
       if (variable->variable.as<schedule::ExprRV>() != nullptr) { part = fmt::format("{}={}", name->name.view(), describe_variable(schedule, *variable)); }
     } else {

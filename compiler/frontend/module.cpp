@@ -106,6 +106,8 @@ void report_foreign(Evaluator& e, const std::vector<const syntax::FunctionDef*>&
   constexpr size_t most_notes = 8;
   auto place = [](const syntax::FunctionDef& f) { return Origin{f.decl, f.name.span.begin, f.name.span.end, 0}; };
   Diagnostic d = error(Code::OtherLanguage, place(*foreign[0])).arg("name", foreign[0]->name.name.view());
+  // Nothing is wrong with the file: editors underline no hint.
+  d.severity = Severity::Hint;
   for (size_t i = 1; i < foreign.size() && i <= most_notes; ++i) { (void)std::move(d).note(place(*foreign[i]), "so is `" + foreign[i]->name.name.str() + "`"); }
   if (foreign.size() > most_notes + 1) { (void)std::move(d).remedy("so are " + std::to_string(foreign.size() - most_notes - 1) + " more"); }
   e.report(std::move(d));

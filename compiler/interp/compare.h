@@ -1,6 +1,7 @@
 // The gate: runs two versions of a function on the same inputs. First inputs are small integers: sums and products of reals are then exact,
 // so reassociated reductions must agree to the last bit. Then inputs are reals, with an error bound by type. Long sums in float16 and shorter
-// types round by more than any such bound: where those differ, both versions run again with float32 in place of the short types, and that decides.
+// types round by more than any such bound, and so do sums of millions in float32: where those differ a little, both versions run again in a wider type, and
+// that decides.
 #pragma once
 
 #include <string>
@@ -35,8 +36,9 @@ struct Difference {
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;
-/// Relative to the largest element of a tensor of a short type: a larger difference is no rounding error, the type is too short for the sum.
-constexpr double most_rounding = 0.25;
+/// The type that decides where results of type `t` differ by `apart` in a tensor of that magnitude: float32 for short types, float64 for float32. 0: the
+/// difference is larger than rounding explains, or the type is as wide as it gets.
+[[nodiscard]] auto deciding_bits(DataType t, double apart, double magnitude) -> int;
 /// The largest magnitude of a finite element; 0 for tensors of other types than reals.
 [[nodiscard]] auto magnitude_of(const TensorView& view) -> double;
 
@@ -49,7 +51,7 @@ struct GateOptions {
 };
 struct GateResult {
   bool equal = true;
-  std::string how;                                 // "2 inputs, exact on integers"; mentions a decision by float32
+  std::string how;                                 // "2 inputs: all outputs against the interpreter, no error"; mentions a decision by a wider type
   std::string difference;                          // the first difference
 };
 /// An error where the version before fails; a failure of only the version after is a difference.
@@ -66,7 +68,7 @@ class Before {
 
  private:
   struct Round { Contents contents; Inputs inputs, results; };
-  [[nodiscard]] auto is_rounding(const IRModule& after, double apart, double magnitude) const -> bool;
+  [[nodiscard]] auto is_rounding(const IRModule& after, int bits) const -> bool;
   IRModule module_;
   Name function_;
   GateOptions options_;

@@ -9,11 +9,9 @@
 namespace loopsmith::interp {
 namespace {
 
-auto is_short(const DataType& t) -> bool { return t.is_real() && t.bits < 32; }
-auto widened(const DataType& t) -> DataType { return is_short(t) ? DataType::float_(32).with_lanes(t.lanes) : t; }
-
 class Widen final : public Mutator {
  public:
+  explicit Widen(int bits) : bits_(bits) {}
   using Mutator::mutate;
   using Mutator::on;
   bool is_possible = true;
@@ -26,7 +24,7 @@ class Widen final : public Mutator {
   }
   auto on(const Call& n) -> Expr override {
     static const Name bits[] = {"reinterpret", "call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed", "tvm_call_packed"};
-    bool is_concerned = is_short(n.dtype) || std::any_of(n.args.begin(), n.args.end(), [](const Expr& e) { return is_short(e.dtype()); });
+    bool is_concerned = is_short(n.dtype) || std::any_of(n.args.begin(), n.args.end(), [&](const Expr& e) { return is_short(e.dtype()); });
     if (is_concerned && std::find(std::begin(bits), std::end(bits), n.op) != std::end(bits)) { is_possible = false; }
     Array<Expr> args = mutate(n.args);
     return args.same_as(n.args) && !is_short(n.dtype) ? self(n) : make<Call>(widened(n.dtype), n.op, std::move(args), n.origin);
@@ -76,6 +74,10 @@ class Widen final : public Mutator {
   }
 
  private:
+  [[nodiscard]] auto is_short(const DataType& t) const -> bool { return t.is_real() && t.bits < bits_; }
+  [[nodiscard]] auto widened(const DataType& t) const -> DataType { return is_short(t) ? DataType::float_(bits_).with_lanes(t.lanes) : t; }
+
+  int bits_;
   std::unordered_map<const VarNode*, Var> vars_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
@@ -83,13 +85,13 @@ class Widen final : public Mutator {
 }  // namespace
 
 auto has_short_reals(const PrimFunc& func) -> bool {
-  return std::any_of(func->buffer_map.begin(), func->buffer_map.end(), [](const auto& entry) { return is_short(entry.second->dtype.element()); });
+  return std::any_of(func->buffer_map.begin(), func->buffer_map.end(), [](const auto& entry) { return entry.second->dtype.is_real() && entry.second->dtype.bits < 32; });
 }
 
-auto with_wide_reals(const IRModule& module) -> IRModule {
+auto with_wide_reals(const IRModule& module, int bits) -> IRModule {
   IRModule out = module;
   for (const auto& [name, func] : module->functions) {
-    Widen widen;
+    Widen widen(bits);
     PrimFunc wide = widen.function(func);
     if (!widen.is_possible) { return {}; }
     out = with_function(out, name, std::move(wide));

@@ -1,4 +1,5 @@
-// Programs with float32 in place of all short types (float16, bfloat16, types of 8 bits and less): the same computation without their rounding.
+// Programs in wider types: the same computation without the rounding of the types that it is written in. Short types (float16, bfloat16, types of 8 bits and
+// less) become float32; where float32 rounds too much itself, as in sums of a million numbers, all of them become float64.
 #pragma once
 
 #include "ir/ir.h"
@@ -8,7 +9,7 @@ namespace loopsmith::interp {
 /// True when a parameter of the function is of a short type.
 [[nodiscard]] auto has_short_reals(const PrimFunc& func) -> bool;
 
-/// Null for programs that depend on the bits of such numbers: reinterpretations, constants in memory, external code.
-[[nodiscard]] auto with_wide_reals(const IRModule& module) -> IRModule;
+/// `bits` of the wider type: 32 or 64. Null for programs that depend on the bits of narrower numbers: reinterpretations, constants in memory, external code.
+[[nodiscard]] auto with_wide_reals(const IRModule& module, int bits = 32) -> IRModule;
 
 }  // namespace loopsmith::interp

@@ -1,6 +1,15 @@
 // The kernels that measure peaks: see peaks.h.
 #include "runtime/peaks.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
 #include "ir/ir.h"
 #include "ir/ops.h"
 #include "runtime/bench.h"
@@ -87,7 +96,49 @@ auto time_of(const IRModule& module, int threads) -> Result<double> {
 
 }  // namespace
 
-auto measure_peaks() -> Result<Peaks> {
+auto processor_time() -> ProcessorTime {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  double ticks[8] = {};
+  if (!(file >> word) || word != "cpu") { return {}; }
+  for (double& one : ticks) { file >> one; }
+  if (!file) { return {}; }
+  ProcessorTime out;
+  for (double one : ticks) { out.all += one; }
+  // Idle, or waiting for a device.
+  out.used = out.all - ticks[3] - ticks[4];
+  auto rate = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return {out.used / rate, out.all / rate};
+}
+
+namespace {
+
+/// Seconds of processors that this program has used.
+auto own_time() -> double {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+auto share_of_others(const ProcessorTime& before, const ProcessorTime& after, double own) -> double {
+  double all = after.all - before.all;
+  return all > 0 ? std::clamp((after.used - before.used - own) / all, 0.0, 1.0) : 0;
+}
+
+/// The share of the processors that other programs use, watched for a moment.
+auto is_busy_now() -> bool {
+  ProcessorTime before = processor_time();
+  double own = own_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return share_of_others(before, processor_time(), own_time() - own) > target::busy_share;
+}
+
+}  // namespace
+
+auto measure_peaks(bool forgets) -> Result<Peaks> {
+  ProcessorTime before = processor_time();
+  double own = own_time();
   target::Hardware has = target::hardware(target::host());
   const int lanes = has.lanes(32);
   const int chains = has.vector_registers >= 32 ? 24 : 12;
@@ -110,12 +161,16 @@ auto measure_peaks() -> Result<Peaks> {
     }
     out.copy.push_back({bytes, static_cast<double>(bytes) / alone * 1e-9, static_cast<double>(bytes) / together * 1e-9});
   }
+  out.measured_at = std::time(nullptr);
+  out.others = share_of_others(before, processor_time(), own_time() - own);
+  if (auto known = forgets ? std::nullopt : target::cached_peaks()) { out = target::best_of(*known, out); }
   target::keep_peaks(out);
   return out;
 }
 
 auto peaks() -> Result<Peaks> {
-  if (auto known = target::cached_peaks()) { return *known; }
+  auto known = target::cached_peaks();
+  if (known && (known->others <= target::busy_share || is_busy_now())) { return *known; }
   return measure_peaks();
 }
 

@@ -6,6 +6,7 @@
 #include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "schedule/extent_text.h"
 #include "support/text.h"
 
 namespace loopsmith::schedule {
@@ -49,9 +50,9 @@ auto cut(const std::string& text, size_t width) -> std::string {
 
 auto describe(const Place& place) -> std::string {
   if (place.is_loop()) {
-    std::string extent = print_script(place.loop->extent);
+    std::string extent = extent_text(place.loop->extent);
     auto min = as_int(place.loop->min);
-    if (!min || *min != 0) { extent = fmt::format("{}..{}", print_script(place.loop->min), print_script(add(place.loop->min, place.loop->extent))); }
+    if (!min || *min != 0) { extent = fmt::format("{}..{}", extent_text(place.loop->min), extent_text(add(place.loop->min, place.loop->extent))); }
     return fmt::format("{} {}{}", place.name().view(), extent, loop_kind_behind(" ", *place.loop));
   }
   const Block& block = *place.block();
@@ -68,7 +69,7 @@ auto describe(const Place& place) -> std::string {
   }
   for (const Buffer& buffer : block.alloc_buffers) {
     std::string shape;
-    for (const Expr& extent : buffer->shape) { shape += (shape.empty() ? "" : "x") + print_script(extent); }
+    for (const Expr& extent : buffer->shape) { shape += (shape.empty() ? "" : "x") + extent_text(extent); }
     out += fmt::format("  + {} {} {}", buffer->name.view(), shape, buffer->scope().empty() ? "global" : buffer->scope().view());
   }
   return out;

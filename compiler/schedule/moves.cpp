@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/ops.h"
 #include "schedule/candidates.h"
 #include "schedule/trace.h"
 #include "support/codes.h"
@@ -182,6 +183,54 @@ auto candidate_values(const State& state, const FuncState& func, const Place& fo
 }
 
 auto judge(const State& state, const FuncState& func, const Move& move) -> Status { return judge_with(state, func, move, table_of(func)); }
+
+namespace {
+
+auto is_of_device(std::string_view text) -> bool {
+  return text.starts_with("threadIdx") || text.starts_with("blockIdx") || text.starts_with("vthread") || text.starts_with("shared") || text.starts_with("warp") ||
+         text.starts_with("wmma") || text.starts_with("m16n8k8");
+}
+
+/// The loop is of that kind already, or runs once, so that its kind does not matter.
+auto has_kind(const For& loop, std::string_view primitive) -> bool {
+  if (primitive == "parallel" || primitive == "vectorize" || primitive == "unroll") {
+    ForKind kind = primitive == "parallel" ? ForKind::Parallel : primitive == "vectorize" ? ForKind::Vectorized : ForKind::Unrolled;
+    return loop.for_kind == kind || as_int(loop.extent) == 1;
+  }
+  return primitive == "bind" && loop.for_kind == ForKind::ThreadBinding;
+}
+
+/// The buffer that a cache would copy is memory of the function in that scope: it holds a copy, or could be used as it is.
+auto copies_a_copy(const FuncState& func, const Block& block, const Move& move) -> bool {
+  const int64_t* index = move.values.size() > 2 ? move.values[1].integer() : nullptr;
+  const auto* scope = move.values.size() > 2 ? move.values[2].as<std::string>() : nullptr;
+  const auto& regions = move.primitive->name == "cache_read" ? block.reads : block.writes;
+  if (!index || !scope || *index < 0 || *index >= static_cast<int64_t>(regions.size())) { return false; }
+  const Buffer& buffer = regions[static_cast<size_t>(*index)].buffer;
+  for (const auto& [param, one] : func.func()->buffer_map) {
+    if (one == buffer) { return false; }
+  }
+  return buffer->scope().view() == *scope;
+}
+
+}  // namespace
+
+auto is_worth_offering(const FuncState& func, const Move& move, bool is_device) -> bool {
+  std::string_view name = move.primitive->name;
+  if (is_device ? name == "parallel" : name == "bind") { return false; }
+  for (const Value& value : move.values) {
+    const auto* text = value.as<std::string>();
+    if (text && !is_device && is_of_device(*text)) { return false; }
+  }
+  if (move.values.empty()) { return true; }
+  uint32_t index = UINT32_MAX;
+  if (const auto* loop = move.values[0].as<LoopRV>()) { index = loop->var; }
+  if (const auto* block = move.values[0].as<BlockRV>()) { index = block->var; }
+  if (index >= func.places().size()) { return true; }
+  const Place& place = func.places()[index];
+  if (place.is_loop()) { return !has_kind(*place.loop, name); }
+  return (name != "cache_read" && name != "cache_write") || !copies_a_copy(func, *place.block(), move);
+}
 
 auto moves_at(const State& state, const FuncState& func, const Place& focus, const Primitive* only) -> std::vector<JudgedMove> {
   std::vector<JudgedMove> out;

@@ -39,6 +39,10 @@ struct Move {
 /// Ok for a legal move, else diagnostics with the reason. Nothing is changed or rewritten.
 [[nodiscard]] auto judge(const State& state, const FuncState& func, const Move& move) -> Status;
 
+/// True for a move that advice may name. False for one that makes what the program has already (a loop that is vectorized, a cache of a cache in the same
+/// memory), and for one of another kind of machine: threads and shared memory where `is_device` is false, `parallel` where it is true.
+[[nodiscard]] auto is_worth_offering(const FuncState& func, const Move& move, bool is_device) -> bool;
+
 struct JudgedMove {
   Move move;
   Diagnostics why;                         // empty: legal

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +27,18 @@ auto Peaks::copy_rate(uint64_t footprint, bool all_threads) const -> double {
   return copy.empty() ? 0 : all_threads ? copy.back().all : copy.back().one;
 }
 
+auto best_of(const Peaks& a, const Peaks& b) -> Peaks {
+  if (a.threads != b.threads || a.copy.size() != b.copy.size()) { return b; }
+  Peaks out = a.others <= b.others && a.measured_at > 0 ? a : b;
+  out.fma_f32_one = std::max(a.fma_f32_one, b.fma_f32_one);
+  out.fma_f32_all = std::max(a.fma_f32_all, b.fma_f32_all);
+  for (size_t i = 0; i < out.copy.size(); ++i) {
+    out.copy[i].one = std::max(a.copy[i].one, b.copy[i].one);
+    out.copy[i].all = std::max(a.copy[i].all, b.copy[i].all);
+  }
+  return out;
+}
+
 auto peaks_file() -> std::string {
   std::string folder;
   if (const char* set = std::getenv("XDG_CACHE_HOME"); set != nullptr && *set == '/') { folder = set; }
@@ -42,6 +55,7 @@ auto cached_peaks() -> std::optional<Peaks> {
   if (!(file >> word >> version) || word != "loopsmith-peaks" || version != format) { return {}; }
   while (file >> word) {
     if (word == "fma_f32") { file >> out.fma_f32_one >> out.fma_f32_all >> out.threads; }
+    if (word == "measured") { file >> out.measured_at >> out.others; }
     if (word == "copy") {
       CopyRate rate{};
       file >> rate.footprint >> rate.one >> rate.all;
@@ -62,7 +76,7 @@ void keep_peaks(const Peaks& peaks) {
   std::ostringstream text;
   text << "loopsmith-peaks " << format << "\nfma_f32 " << peaks.fma_f32_one << ' ' << peaks.fma_f32_all << ' ' << peaks.threads << '\n';
   for (const CopyRate& rate : peaks.copy) { text << "copy " << rate.footprint << ' ' << rate.one << ' ' << rate.all << '\n'; }
-  text << "end\n";
+  text << "measured " << peaks.measured_at << ' ' << peaks.others << "\nend\n";
   bool written = false;
   {
     std::ofstream file(aside);

@@ -119,7 +119,9 @@ void add_moves(ActionList& out, uint32_t focus) {
   // Several statements at once always have a place among the first, whatever their estimate.
   auto tile = std::find_if(moves.begin(), legal_end, [](const OfferedMove& move) { return move.primitive == "tile"; });
   if (!shows_all && tile != legal_end && tile - moves.begin() >= most_shown) { std::rotate(moves.begin() + most_shown - 1, tile, tile + 1); }
-  auto shown_end = shows_all || legal_end - moves.begin() <= most_shown ? legal_end : moves.begin() + most_shown;
+  // Of what makes the program slower by the estimate, only the loop view and a request for rewrites alone show anything.
+  auto slower = std::find_if(moves.begin(), legal_end, [](const OfferedMove& move) { return move.gain < 1; });
+  auto shown_end = shows_all ? legal_end : moves.begin() + std::min(most_shown, slower - moves.begin());
   for (auto move = moves.begin(); move != moves.end(); ++move) {
     if (move == shown_end && shown_end != legal_end) {
       std::vector<std::string_view> names;

@@ -14,6 +14,7 @@
 #include "ir/vocabulary.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "schedule/extent_text.h"
 #include "support/saturate.h"
 #include "support/text.h"
 #include "syntax/ast.h"
@@ -233,7 +234,7 @@ auto item_text(const schedule::Value& item, const schedule::Schedule& after) -> 
   std::string text;
   if (const auto* loop = item.as<schedule::LoopRV>()) {
     auto place = after.get(*loop);
-    if (place.ok() && (*place)->is_loop()) { text = print_script((*place)->loop->extent); }
+    if (place.ok() && (*place)->is_loop()) { text = schedule::extent_text((*place)->loop->extent); }
   } else if (const auto* block = item.as<schedule::BlockRV>()) {
     auto place = after.get(*block);
     if (place.ok() && (*place)->is_block()) { text = (*place)->name().str(); }
@@ -253,8 +254,8 @@ auto part_of(const workspace::Snapshot& snapshot, const script::Step::Named& nam
     if (!place.ok() || !(*place)->is_loop()) { return part; }
     const For& node = *(*place)->loop;
     part.target = snapshot.resolve(node.origin);
-    part.text = fmt::format("{}:{}", name, print_script(node.extent));
-    tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", name, node.var->name.view(), loop_kind_behind(" ", node), print_script(node.extent));
+    part.text = fmt::format("{}:{}", name, schedule::extent_text(node.extent));
+    tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", name, node.var->name.view(), loop_kind_behind(" ", node), schedule::extent_text(node.extent));
   } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
     auto place = after.get(*block);
     if (!place.ok() || !(*place)->is_block()) { return part; }
@@ -281,7 +282,7 @@ auto part_of_unnamed(const schedule::Place& place, std::string& tooltip) -> Part
     tooltip += fmt::format("new: block `{}`\n", place.name().view());
     return {place.name().str(), {}, {}};
   }
-  std::string extent = print_script(place.loop->extent);
+  std::string extent = schedule::extent_text(place.loop->extent);
   tooltip += fmt::format("new: loop `{}`,{} extent {}\n", place.name().view(), loop_kind_behind(" ", *place.loop), extent);
   return {fmt::format("{}:{}", place.name().view(), extent), {}, {}};
 }

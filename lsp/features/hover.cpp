@@ -22,6 +22,7 @@
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
 #include "schedule/block_classes.h"
+#include "schedule/extent_text.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
@@ -53,7 +54,7 @@ auto kind_text(const For& loop) -> std::string {
 
 auto extent_text(const Expr& extent) -> std::string {
   auto number = as_int(extent);
-  return number ? grouped(*number) : "`" + print_script(extent) + "`";
+  return number ? grouped(*number) : "`" + schedule::extent_text(extent) + "`";
 }
 
 /// "fits L2 (1 MiB)": the nearest level that holds it all; `is_most`: it may be less.
@@ -292,7 +293,7 @@ auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
   std::string shape;
   std::optional<int64_t> elements = 1;
   for (const Expr& extent : buffer->shape) {
-    shape += (shape.empty() ? "" : ", ") + print_script(extent);
+    shape += (shape.empty() ? "" : ", ") + schedule::extent_text(extent);
     auto number = as_int(extent);
     elements = elements && number ? std::optional(saturating_mul(*elements, *number)) : std::nullopt;
   }

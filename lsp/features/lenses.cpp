@@ -24,12 +24,18 @@ struct LensList {
   [[nodiscard]] auto is_here(const JobFacts& job) const -> bool { return job.uri == snapshot.name(); }
 };
 
+/// A job at work, and beside it the button that ends it: a click on the progress ends nothing.
+void add_running(LensList& out, Span span, std::string title, uint64_t job) {
+  out.add(span, std::move(title));
+  out.add(span, "stop", {.kind = CommandKind::StopTune, .job = job});
+}
+
 /// The time of a program (`schedule` empty) or of a schedule for it, and the command that measures it.
 void add_timed(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand bench{.kind = CommandKind::Bench, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs) {
     if (job.kind != JobKind::Bench || !job.other.empty() || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
-    if (!job.is_done()) { return out.add(span, "timing …", {.kind = CommandKind::StopTune, .job = id}); }
+    if (!job.is_done()) { return add_running(out, span, "timing …", id); }
     std::string title = duration_text(job.seconds);
     if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
     return out.add(span, title + (is_stale(out.snapshot, job) ? " before it was changed: bench again" : ": bench again"), std::move(bench));
@@ -42,9 +48,9 @@ void add_verified(LensList& out, Span span, const std::string& function, const s
   OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
     if (job.kind != JobKind::Verify || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
-    if (!job.is_done()) { return out.add(span, "verifying …", {.kind = CommandKind::StopTune, .job = id}); }
+    if (!job.is_done()) { return add_running(out, span, "verifying …", id); }
     if (is_stale(out.snapshot, job)) { break; }
-    return out.add(span, job.is_equal ? (job.extent.empty() ? "verified" : "verified: " + job.extent) : "results differ: verify again", std::move(verify));
+    return out.add(span, job.is_equal ? "verified" : "results differ: verify again", std::move(verify));
   }
   out.add(span, "verify", std::move(verify));
 }
@@ -52,7 +58,7 @@ void add_verified(LensList& out, Span span, const std::string& function, const s
 /// The command that runs a program; while it runs, the one that ends it.
 void add_run(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   for (const auto& [id, job] : out.measured.jobs) {
-    if (job.executes() && out.is_here(job) && job.function == function && job.schedule == schedule) { return out.add(span, "running …", {.kind = CommandKind::StopTune, .job = id}); }
+    if (job.executes() && out.is_here(job) && job.function == function && job.schedule == schedule) { return add_running(out, span, "running …", id); }
   }
   out.add(span, "run", {.kind = CommandKind::Run, .function = function, .schedule = schedule});
 }
@@ -60,6 +66,13 @@ void add_run(LensList& out, Span span, const std::string& function, const std::s
 void add_pause(LensList& out, Span span, const JobFacts& job) {
   if (job.phase == JobPhase::ComparingStopped) { return; }
   out.add(span, job.is_paused() ? "resume" : "pause", {.kind = job.is_paused() ? CommandKind::ResumeTune : CommandKind::PauseTune, .job = job.job});
+}
+
+/// The progress of a search, and the buttons that end and pause it.
+void add_search_at_work(LensList& out, Span span, const JobFacts& job) {
+  out.add(span, progress_title(job));
+  out.add(span, stop_title(job), {.kind = CommandKind::StopTune, .job = job.job});
+  add_pause(out, span, job);
 }
 
 /// The schedule for the same program that stands before a schedule; of the first one, the next. Null: there is no other that runs to its end.
@@ -97,27 +110,26 @@ void add_comparison(LensList& out, Span span, const script::FileSchedule& schedu
 }
 
 /// The searches for a program that are known, running ones and those with a result, and the command that begins one.
-void add_searches(LensList& out, Span span, const std::string& function, bool with_views) {
+void add_searches(LensList& out, Span span, const std::string& function) {
   bool is_running = false;
   bool has_found = false;
   for (const auto& [id, job] : out.measured.jobs) {
     if (!job.tunes() || !out.is_here(job) || job.function != function) { continue; }
     if (!job.is_done()) {
       is_running = true;
-      out.add(span, progress_title(job), {.kind = CommandKind::StopTune, .job = id});
-      add_pause(out, span, job);
+      add_search_at_work(out, span, job);
       continue;
     }
     has_found = true;
     bool is_there = has_steps_of(out.snapshot, job.schedule_text);
-    std::string title = (is_there ? "best, in this file: " : "insert best schedule: ") + time_title(job.seconds, job.share);
+    std::string title = (is_there ? "best, in this file: " : "insert best schedule: ") + duration_text(job.seconds);
     out.add(span, title, is_there ? OfferedCommand() : OfferedCommand{.kind = CommandKind::InsertSchedule, .job = id});
   }
   if (!is_running) { out.add(span, "tune", {.kind = CommandKind::Tune, .function = function}); }
   auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
   if (!best) { return; }
   if (!is_running && !has_found) {
-    std::string title = "best " + time_title(best->seconds, best->share);
+    std::string title = "best " + duration_text(best->seconds);
     bool has_schedules = std::any_of(out.snapshot.schedules().begin(), out.snapshot.schedules().end(), [&](const script::FileSchedule& one) { return one.program_name.view() == function; });
     auto text = has_schedules ? out.measured.records->schedule_text(out.snapshot, function) : std::nullopt;
     bool is_there = text && has_steps_of(out.snapshot, *text);
@@ -126,7 +138,12 @@ void add_searches(LensList& out, Span span, const std::string& function, bool wi
     bool is_offered = best->is_compared && !is_there;
     out.add(span, title + (is_offered ? ": insert it" : ""), is_offered ? OfferedCommand{.kind = CommandKind::InsertSchedule, .function = function, .is_recorded = true} : OfferedCommand());
   }
-  if (with_views) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
+}
+
+/// What earlier searches for a program found, where any was recorded.
+void add_history(LensList& out, Span span, const std::string& function) {
+  auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
+  if (best) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
 }
 
 /// The number of steps that ran: "5 steps ok", "2 of 5 steps, stops in line 12".
@@ -145,18 +162,9 @@ auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> st
   return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
 }
 
-/// Commands for a schedule that ran to its end, then its views.
-void add_schedule_commands(LensList& out, Span span, const script::FileSchedule& schedule, bool with_views) {
+/// The program after a schedule, and its change.
+void add_views(LensList& out, Span span, const script::FileSchedule& schedule) {
   const std::string name = schedule.name.str();
-  if (schedule.run->is_complete && !schedule.program_name.empty()) {
-    const std::string program = schedule.program_name.str();
-    add_run(out, span, program, name);
-    add_timed(out, span, program, name);
-    add_verified(out, span, program, name);
-    out.add(span, "apply", {.kind = CommandKind::ApplySchedule, .schedule = name});
-    if (with_views) { add_comparison(out, span, schedule); }
-  }
-  if (!with_views) { return; }
   out.add(span, "show IR", {.kind = CommandKind::ShowView, .at = span.begin});
   const std::vector<script::Step>& steps = schedule.run->steps;
   auto stopped = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.state != script::StepState::Done; });
@@ -164,6 +172,21 @@ void add_schedule_commands(LensList& out, Span span, const script::FileSchedule&
   if (done == 0) { return; }
   std::string state = view_address(out.snapshot.name()) + "#" + name + "@";
   out.add(span, "diff", {.kind = CommandKind::ShowDifference, .from = state + "0", .to = state + std::to_string(done), .title = fmt::format("{}: as written, after {} statements", name, done)});
+}
+
+/// Commands for a schedule that ran to its end, then its views.
+void add_schedule_commands(LensList& out, Span span, const script::FileSchedule& schedule, bool with_views) {
+  const std::string name = schedule.name.str();
+  bool is_whole = schedule.run->is_complete && !schedule.program_name.empty();
+  if (is_whole) {
+    const std::string program = schedule.program_name.str();
+    add_timed(out, span, program, name);
+    add_verified(out, span, program, name);
+    add_run(out, span, program, name);
+  }
+  if (with_views) { add_views(out, span, schedule); }
+  if (is_whole) { out.add(span, "apply", {.kind = CommandKind::ApplySchedule, .schedule = name}); }
+  if (is_whole && with_views) { add_comparison(out, span, schedule); }
 }
 
 void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with_views) {
@@ -181,10 +204,10 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   add_schedule_commands(out, *span, schedule, with_views);
   auto hole = hole_of(out.snapshot, schedule);
   if (!hole) { return; }
-  out.lenses.push_back(hole_lens(out.snapshot, out.measured, schedule.name.str(), *hole));
   for (const auto& [id, job] : out.measured.jobs) {
-    if (!job.is_done() && job.fills() && out.is_here(job) && job.schedule == schedule.name.view()) { add_pause(out, hole->span, job); }
+    if (!job.is_done() && job.fills() && out.is_here(job) && job.schedule == schedule.name.view()) { return add_search_at_work(out, hole->span, job); }
   }
+  out.lenses.push_back(hole_lens(out.snapshot, out.measured, schedule.name.str(), *hole));
 }
 
 }  // namespace
@@ -194,9 +217,11 @@ auto is_of_another_file(const script::FileSchedule& schedule) -> bool { return !
 auto code_lenses(const Snapshot& snapshot, const Measured& measured, bool with_views) -> std::vector<Lens> {
   LensList out{snapshot, measured};
   for (const Tunable& tunable : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
-    add_searches(out, tunable.name_span, tunable.name, with_views);
-    add_run(out, tunable.name_span, tunable.name, "");
+    // The most used come first: an editor cuts off what does not fit.
+    add_searches(out, tunable.name_span, tunable.name);
     add_timed(out, tunable.name_span, tunable.name, "");
+    add_run(out, tunable.name_span, tunable.name, "");
+    if (with_views) { add_history(out, tunable.name_span, tunable.name); }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) { add_schedule(out, schedule, with_views); }
   return std::move(out.lenses);
@@ -209,7 +234,7 @@ auto hole_lens(const Snapshot& snapshot, const Measured& measured, const std::st
     if (!job.fills() || job.uri != snapshot.name() || job.schedule != schedule) { continue; }
     if (!job.is_done()) { return {hole.span, progress_title(job), {.kind = CommandKind::StopTune, .job = id}}; }
     if (job.hole_state == hole.state) {
-      out = {hole.span, "fill in the best steps: " + time_title(job.seconds, job.share), {.kind = CommandKind::InsertSchedule, .job = id}};
+      out = {hole.span, "fill in the best steps: " + duration_text(job.seconds), {.kind = CommandKind::InsertSchedule, .job = id}};
     } else if (out.command.kind == CommandKind::Tune) {
       out.title = "tune this again: the program was changed";
     }

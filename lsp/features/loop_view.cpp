@@ -29,10 +29,11 @@ auto facts_of(const PrimFunc& function, const schedule::Place& place) -> std::st
   std::string out;
   auto add = [&](const std::string& one) { out += (out.empty() ? "" : ", ") + one; };
   auto most = [](bool is_most) { return is_most ? "at most " : ""; };
-  if (place.is_loop() && facts->iterations) { add(fmt::format("{}{} iterations", most(facts->is_most_runs), grouped(*facts->iterations))); }
-  if (place.is_block() && facts->runs && *facts->runs > 1) { add(fmt::format("{}{} instances", most(facts->is_most_runs), grouped(*facts->runs))); }
   if (facts->flops && *facts->flops > 0) { add(most(facts->is_most_flops) + flops_text(*facts->flops)); }
   if (facts->bytes && *facts->bytes > 0) { add(most(facts->is_most_bytes) + bytes_text(*facts->bytes)); }
+  bool is_repeated = facts->runs && *facts->runs > 1;
+  if (is_repeated && !out.empty()) { out = "per run: " + out; }
+  if (is_repeated) { out += fmt::format("{}{}{} runs", out.empty() ? "" : "; ", most(facts->is_most_runs), grouped(*facts->runs)); }
   return out;
 }
 

@@ -64,11 +64,15 @@ auto time_title(double seconds, double share) -> std::string {
 }
 
 auto progress_title(const JobFacts& job) -> std::string {
-  if (job.phase == JobPhase::ComparingStopped) { return progress_text(job) + "; give it up"; }
-  if (job.phase == JobPhase::Kept) { return fmt::format("tuning of an earlier session: {}; give it up", progress_text(job)); }
-  if (job.is_paused()) { return fmt::format("tuning paused: {}; stop and keep the best", progress_text(job)); }
+  if (job.phase == JobPhase::ComparingStopped) { return progress_text(job); }
+  if (job.phase == JobPhase::Kept) { return "tuning of an earlier session: " + progress_text(job); }
+  if (job.is_paused()) { return "tuning paused: " + progress_text(job); }
   bool is_new = job.phase == JobPhase::Running && !job.progress.has_begun();
-  return fmt::format("tuning{}; stop and keep the best", is_new ? " …" : ": " + progress_text(job));
+  return is_new ? "tuning …" : "tuning: " + progress_text(job);
+}
+
+auto stop_title(const JobFacts& job) -> std::string {
+  return job.phase == JobPhase::ComparingStopped || job.phase == JobPhase::Kept ? "give it up" : "stop and keep the best";
 }
 
 }  // namespace loopsmith::lsp

@@ -68,7 +68,8 @@ struct Measured {
 
 /// "138.00 us, 71% of the roofline".
 [[nodiscard]] auto time_title(double seconds, double share) -> std::string;
-/// The progress of a search that goes on, and the effect of a click: "tuning: trial 12/64; stop and keep the best".
+/// The progress of a search: "tuning: trial 12/64, best 141.3 us". `stop_title` is the button that ends it.
 [[nodiscard]] auto progress_title(const JobFacts& job) -> std::string;
+[[nodiscard]] auto stop_title(const JobFacts& job) -> std::string;
 
 }  // namespace loopsmith::lsp

@@ -46,10 +46,6 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
       ++not_judged;
       continue;
     }
-    // Legal, but the program has it already.
-    bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
-                                       (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
-    if (is_done) { continue; }
     bool is_told = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
     std::optional<OfferedMove> refused;
     bool is_found = false;
@@ -59,6 +55,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
         if (!refused && is_told) { refused = OfferedMove{point.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, point.offset, {}}; }
         continue;
       }
+      if (!schedule::is_worth_offering(func, move, core.is_device)) { continue; }
       // A call that was judged legal and is refused when tried is a fault of ours, and is not offered.
       auto tried = schedule::try_move(point.schedule, move, name_of, is_taken);
       if (!tried.ok()) { continue; }

@@ -506,7 +506,8 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
   if (kind == JobKind::Interpret) {
     // The interpreter has no target.
     request.target.clear();
-  } else if (request.target.empty()) {
+  } else if (request.target.empty() && (request.kind == JobKind::Tune || request.schedule.empty())) {
+    // A schedule has a target of its own: a time of other code would not be the schedule's.
     request.target = string_in(tune, "target");
   }
   if (kind == JobKind::Tune && !request.trials && !request.seconds) {

@@ -486,8 +486,13 @@ void Jobs::finish(Job& job) {
         if (job.rows.size() > 1) { message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
         break;
       }
-      message = fmt::format("{} tuned", job.schedule.empty() ? job.function : job.schedule);
-      if (job.progress.best_seconds) { message += fmt::format(": best {}", duration_text(*job.progress.best_seconds)); }
+      message = job.schedule.empty() ? job.function : job.schedule;
+      if (auto best = number_in(job.result, "best_seconds"); best && *best > 0) {
+        message += ": " + duration_text(*best);
+        if (auto plain = number_in(job.result, "plain_seconds"); plain && *plain > 0) { message += fmt::format(", {:.3g}x", *plain / *best); }
+      } else {
+        message += " is tuned";
+      }
       if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
         detail = fmt::format(" ({})", verified.get<std::string>());
       }
@@ -508,9 +513,11 @@ void Jobs::finish(Job& job) {
   }
   end_progress(job, message + detail);
   if (job.state == State::Done && job.kind == JobKind::Tune) {
-    message += job.schedule.empty() ? "; \"Insert best schedule\" writes it" : "; \"Fill in the best steps\" writes them";
+    message += job.schedule.empty() ? "; the code action \"Insert best schedule\" writes it into the file" : "; the code action \"Fill in the best steps\" writes them into the file";
   }
-  talk_.to_client(show_message(type, message));
+  // An editor that shows the trials of a search also offers its result.
+  bool is_offered = shows_trials_ && job.state == State::Done && job.kind == JobKind::Tune && job.schedule.empty();
+  if (!is_offered) { talk_.to_client(show_message(type, message)); }
   talk_.to_worker(for_worker(job));
 }
 
@@ -521,6 +528,7 @@ void Jobs::tell_view(Job& job, bool now) {
   Json params = job.news.is_object() ? std::move(job.news) : Json::object();
   job.news = Json();
   params.update({{"job", job.id}, {"uri", job.uri}, {"function", job.function}});
+  if (!job.schedule.empty()) { params["schedule"] = job.schedule; }
   auto name = [](State state) {
     switch (state) {
       case State::Running: return "running";
@@ -537,6 +545,7 @@ void Jobs::tell_view(Job& job, bool now) {
   if (job.ended && !job.failure.empty()) { params["message"] = job.failure; }
   if (job.ended && job.state == State::Done) {
     params["best_seconds"] = job.progress.best_seconds.value_or(0);
+    if (auto plain = number_in(job.result, "plain_seconds"); plain && *plain > 0) { params["plain_seconds"] = *plain; }
     params["verified"] = string_in(job.result, "verified");
     params["schedule_text"] = string_in(job.result, "schedule_text");
   }

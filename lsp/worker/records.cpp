@@ -140,7 +140,7 @@ auto RecordsOfPrograms::schedule_text(const workspace::Snapshot& snapshot, std::
   form.target = "llvm";
   const tune::Record& record = best.recorded.best;
   form.comments.push_back(fmt::format("{}{}, the best of {} trials recorded.", workspace::tuned_comment, duration_text(record.median_seconds), best.recorded.records));
-  form.comments.push_back("Verified by " + record.verified + ".");
+  form.comments.push_back("Verified: " + record.verified + ".");
   form.comments.push_back(workspace::certificate_text(workspace::certificate_of(best.program->module, best.function, record.trace),
                                                  {best.recorded.target, record.median_seconds, record.spread_seconds, record.blocks, record.unix_time}));
   auto text = workspace::schedule_function_text(best.program->module, record.trace, form);

@@ -74,7 +74,7 @@ auto verify(Session& session, const std::vector<std::string>&) -> bool {
     session.complain("the schedule changes the result: " + result->difference + "\n");
     return false;
   }
-  session.print("same results as the program as written (" + result->how + ")\n");
+  session.print("same results as the program as written on " + result->how + "\n");
   return true;
 }
 
@@ -377,10 +377,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     return true;
   }
   if (!result->found) {
-    bool is_slower = result->plain_seconds > 0 && result->progress.failures.empty();
-    session.complain(result->stopped && trials == 0 ? std::string("stopped before anything was measured\n")
-                     : is_slower                    ? fmt::format("none of {} schedules tried is as fast as the program as written, {}\n", trials, duration_text(result->plain_seconds))
-                                                    : fmt::format("no schedule was found in {} trials\n", trials));
+    session.complain(tune::why_nothing(*result) + "\n");
     return false;
   }
   // The rules of a search look for nests as they are written: loops that were split before leave little to decide.
@@ -389,7 +386,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     session.say(fmt::format("the search had only {} candidates: its rules look for loops as they are written, and earlier steps have reshaped them; a `...` at an earlier step leaves more choices", trials));
   }
   session.print(curve_picture(progress.trials, session.settings()));
-  session.say(fmt::format("best of {} trials: {}{}; verified by {}", trials, duration_text(result->best_seconds), as_written, result->verified));
+  session.say(fmt::format("best of {} trials: {}; verified: {}", trials, tune::best_text(*result), result->verified));
   return adopt_found(session, program, result->trace, result->best_seconds);
 }
 

@@ -54,15 +54,21 @@ auto read_hint_request(const Session& session, const schedule::FuncState& func, 
   return request;
 }
 
-/// Lists the calls that are legal at loops and blocks, numbered, and the reasons why others are refused.
+/// A legal call, with the loop or block that it is about.
+struct Hint {
+  std::string head;        // "loop i"
+  std::string statement;
+  double gain = 1;         // by the estimate; 1 where the difference is within its error
+};
+
+/// Finds the calls that are legal at loops and blocks, and the reasons why others are refused.
 class Hints {
  public:
   Hints(const Session& session, const schedule::FuncState& func, const HintRequest& request, CancelToken token)
       : session_(session), func_(func), request_(request), token_(std::move(token)), core_(cost::core_of(session.target())) {}
 
-  std::string text;
-  std::vector<std::string> choices;
-  std::vector<std::pair<double, size_t>> gains;      // speedups by estimate that are noticed, and the number of the choice
+  std::vector<Hint> legal;
+  std::string refusals;      // lines
 
   /// False: cancelled.
   auto run() -> bool {
@@ -72,18 +78,17 @@ class Hints {
     }
     if (token_.is_cancelled()) { return false; }
     for (const auto& [primitive, why] : refused_) {
-      if (!allowed_.contains(primitive)) { text += refusal(primitive, why); }
+      if (!allowed_.contains(primitive)) { refusals += refusal(primitive, why); }
     }
-    if (text.empty()) { text = "no legal call is known here\n"; }
-    std::sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     return true;
   }
 
  private:
   void add(const schedule::Place& place) {
-    std::string head = fmt::format("{} {}\n", place.is_loop() ? "loop" : "block", place.name().view());
+    std::string head = fmt::format("{} {}", place.is_loop() ? "loop" : "block", place.name().view());
     std::map<std::string_view, size_t> shown;
     std::map<std::string_view, std::string> refused_here;
+    std::set<std::string_view> allowed_here;
     for (const schedule::JudgedMove& judged : schedule::moves_at(session_.schedule().state(), func_, place, request_.only)) {
       std::string_view primitive = judged.move.primitive->name;
       if (request_.is_brief && std::find(std::begin(usual), std::end(usual), primitive) == std::end(usual)) { continue; }
@@ -92,26 +97,25 @@ class Hints {
         continue;
       }
       allowed_.insert(primitive);
+      allowed_here.insert(primitive);
+      if (!request_.is_all && !schedule::is_worth_offering(func_, judged.move, core_.is_device)) { continue; }
       if (shown[primitive]++ > 0 && request_.is_brief) { continue; }
       if (token_.is_cancelled()) { return; }
       add_call(judged.move, head);
     }
     for (const auto& [primitive, why] : refused_here) {
-      if (!shown.contains(primitive)) { text += std::exchange(head, {}) + refusal(primitive, why); }
+      if (!allowed_here.contains(primitive)) { refusals += refusal(primitive, why); }
     }
   }
 
-  void add_call(const schedule::Move& move, std::string& head) {
+  void add_call(const schedule::Move& move, const std::string& head) {
     const eval::Scope& scope = *session_.steps()[session_.position()].frame.scope;
     auto name_of = [this](const schedule::Place& one) { return session_.name_of(one); };
     auto tried = schedule::try_move(session_.schedule(), move, name_of, [&](std::string_view name) { return scope.find_here(Name(name)) != nullptr; });
     if (!tried.ok()) { return; }
-    choices.push_back(tried->statement);
     const schedule::FuncState* after = tried->after.state().func(session_.function());
     double gain = after != nullptr ? cost::gain(func_, *after, core_).value_or(1) : 1;
-    std::string gained = cost::gain_text(gain);
-    if (gain > 1 && !gained.empty()) { gains.emplace_back(gain, choices.size()); }
-    text += std::exchange(head, {}) + fmt::format("  {:>3}) {}{}\n", choices.size(), tried->statement, gained.empty() ? "" : "   # " + gained);
+    legal.push_back({head, tried->statement, cost::gain_text(gain).empty() ? 1 : gain});
   }
 
   [[nodiscard]] auto refusal(std::string_view primitive, const std::string& why) const -> std::string {
@@ -127,24 +131,46 @@ class Hints {
   std::set<std::string_view> allowed_;               // somewhere
 };
 
-/// Of a list that is too long to read, the calls with the largest estimated gain.
-void show_best(Session& session, const Hints& hints) {
-  std::vector<std::string> best;
-  std::string out = "most promising, by estimate:\n";
-  for (auto [gain, number] : hints.gains) {
-    if (best.size() == 10) { break; }
-    best.push_back(hints.choices[number - 1]);
-    out += fmt::format("  {:>3}) {}   # {}\n", best.size(), best.back(), cost::gain_text(gain));
-  }
-  out += wrapped(fmt::format("{} more are legal: `:hint all` lists them, `:hint LOOP` or `:hint PRIMITIVE` those of one, and the reasons against the rest{}", hints.choices.size() - best.size(),
-                             session.host().can_choose ? "; type a number to do it" : ""), session.host().width);
-  session.show(out);
-  session.offer(std::move(best));
+auto line_of(const Hint& hint, size_t number) -> std::string {
+  std::string gained = cost::gain_text(hint.gain);
+  return fmt::format("  {:>3}) {}{}\n", number, hint.statement, gained.empty() ? "" : "   # " + gained);
 }
 
-// Lists for every loop and block the first legal call of each primitive, numbered, as a line that can be typed. Where a primitive, loop or block
-// is named, lists all its legal calls, and the reasons why the others are refused. A list that is too long to read is cut to the calls with
-// the largest estimated gain; `all` shows the others.
+/// All legal calls, by loop and block.
+auto all_hints(const Hints& hints, std::vector<std::string>& choices) -> std::string {
+  std::string out;
+  std::string head;
+  for (const Hint& hint : hints.legal) {
+    if (hint.head != head) { out += hint.head + "\n"; }
+    head = hint.head;
+    choices.push_back(hint.statement);
+    out += line_of(hint, choices.size());
+  }
+  return out;
+}
+
+/// The calls that pay, at most ten, best first; about loops, blocks or primitives that were named, also those whose estimate is the same.
+auto best_hints(const Hints& hints, const HintRequest& request, std::vector<std::string>& choices) -> std::string {
+  constexpr size_t most_shown = 10;
+  std::vector<const Hint*> best;
+  for (const Hint& hint : hints.legal) {
+    if (request.is_brief ? hint.gain > 1 : hint.gain >= 1 || request.only != nullptr) { best.push_back(&hint); }
+  }
+  // Those of the same gain stay in the order of the program.
+  std::sort(best.begin(), best.end(), [](const Hint* a, const Hint* b) { return a->gain != b->gain ? a->gain > b->gain : a < b; });
+  if (best.size() > most_shown) { best.resize(most_shown); }
+  std::string out;
+  if (request.is_brief && !best.empty()) { out = "most promising, by estimate:\n"; }
+  if (request.is_brief && best.empty()) { out = "no single step makes the program faster by the estimate\n"; }
+  for (const Hint* hint : best) {
+    choices.push_back(hint->statement);
+    out += line_of(*hint, choices.size());
+  }
+  return out;
+}
+
+// Lists the legal next steps that pay by the estimate, numbered, as lines that can be typed. Where a primitive, loop or block is named, lists its calls, and
+// the reasons why others are refused. `all` lists every legal call: of each primitive the first one, or all where a place or primitive is named.
 auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   const schedule::FuncState* func = session.schedule().state().func(session.function());
@@ -159,20 +185,22 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("stopped\n");
     return false;
   }
-  constexpr size_t most_read = 30;
-  if (request->is_brief && !request->is_all && hints.choices.size() > most_read && hints.gains.size() > 2) {
-    show_best(session, hints);
-    return true;
+  std::vector<std::string> choices;
+  std::string text = request->is_all ? all_hints(hints, choices) : best_hints(hints, *request, choices);
+  if (request->is_all || !request->is_brief) { text += hints.refusals; }
+  if (text.empty()) { text = "no legal call is known here\n"; }
+  bool can_choose = !choices.empty() && session.host().can_choose;
+  if (size_t more = hints.legal.size() - choices.size(); more > 0 && !request->is_all) {
+    std::string same = "all";
+    for (const std::string& argument : arguments) { same += " " + argument; }
+    text += wrapped(fmt::format("{} more {} legal: `:hint {}` lists {}{}{}", more, more == 1 ? "is" : "are", same, more == 1 ? "it" : "them",
+                                request->is_brief ? ", `:hint LOOP` or `:hint PRIMITIVE` those of one, and the reasons against the rest" : "", can_choose ? "; type a number to do it" : ""),
+                    session.host().width);
+  } else if (can_choose) {
+    text += "type a number to do it\n";
   }
-  if (request->is_brief && hints.gains.size() > 1) {
-    if (hints.gains.size() > 3) { hints.gains.resize(3); }
-    hints.text += "most promising, by estimate:";
-    for (auto [gain, number] : hints.gains) { hints.text += fmt::format("{} {} ({:.2g}x)", number == hints.gains.front().second ? "" : ",", number, gain); }
-    hints.text += "\n";
-  }
-  if (!hints.choices.empty() && session.host().can_choose) { hints.text += request->is_brief ? "type a number to do it; `:hint LOOP` or `:hint PRIMITIVE` shows more of one\n" : "type a number to do it\n"; }
-  session.show(hints.text);
-  session.offer(std::move(hints.choices));
+  session.show(text);
+  session.offer(std::move(choices));
   return true;
 }
 

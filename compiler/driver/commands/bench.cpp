@@ -289,11 +289,11 @@ void print_row(const Timed& timed, size_t i, double least) {
   fmt::print("  {:<{}}  {:>11} +- {:.1f}%", timed.rows[i].name, timed.width, duration_text(m.seconds), m.deviation * 100);
   if (timed.flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(timed.flops)); }
   fmt::print("  {:8.2f} GB/s", m.gbytes(timed.traffic.bytes));
-  const char* roof = timed.is_whole ? "the roofline" : "the measured memory bandwidth";
+  const char* roof = timed.is_whole ? "the roofline" : "the measured peak of the memory bandwidth";
   // A share above 100% means that something else ran while the peaks were measured.
   const bool is_above = least > m.seconds * 1.005;
   if (is_above) { fmt::print("  above {}: `loopsmith target show --measure` measures it again", roof); }
-  if (least > 0 && !is_above) { fmt::print("  {:5.1f}% of {}", 100 * least / m.seconds, roof); }
+  if (least > 0 && !is_above) { timed.is_whole ? fmt::print("  {:5.1f}% of the roofline", 100 * least / m.seconds) : fmt::print("  memory bandwidth: {:.1f}% of the measured peak", 100 * least / m.seconds); }
   if (i > 0) {
     bool is_same = runtime::compare(timed.measured[0], m).verdict == runtime::Speeds::Verdict::Same;
     fmt::print("  {:.1f}x{}", timed.measured[0].seconds / m.seconds, is_same ? "  no difference" : "");

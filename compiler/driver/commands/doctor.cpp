@@ -1,12 +1,11 @@
-// `loopsmith doctor`: lists the parts of this program and this machine, missing parts, and the ways to get them. Changes nothing; libraries that are loaded
-// on first use are only looked for.
-#include <dlfcn.h>
+// `loopsmith doctor`: lists the parts of this program and this machine, missing parts, and the ways to get them. Changes nothing.
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -28,16 +27,6 @@ struct Finding {
   std::string found;     // what is there, or what does not work without it
   std::string remedy;    // how to get it; empty: nothing to do
 };
-
-auto is_loadable(std::initializer_list<const char*> names) -> bool {
-  for (const char* name : names) {
-    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
-      dlclose(library);
-      return true;
-    }
-  }
-  return false;
-}
 
 // The first line that a program prints; empty: the program is missing or fails.
 auto version_of(const std::string& program, const std::string& option) -> std::string {
@@ -68,6 +57,15 @@ auto editor(const char* what, const char* program, const char* option, const cha
   return {what, State::Fine, version, {}};
 }
 
+auto date_text(int64_t seconds) -> std::string {
+  char text[32] = {};
+  auto time = static_cast<std::time_t>(seconds);
+  std::tm parts = {};
+  ::localtime_r(&time, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
 auto look() -> std::vector<Finding> {
   std::vector<Finding> out;
   utsname system{};
@@ -95,13 +93,8 @@ auto look() -> std::vector<Finding> {
     out.push_back({"machine code", State::Fine, fmt::format("LLVM {}", llvm), {}});
   }
 
-  bool driver = is_loadable({"libcuda.so.1", "libcuda.so"});
-  bool compiler = is_loadable({"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"});
-  out.push_back({"CUDA driver", driver ? State::Fine : State::Missing, driver ? "libcuda" : "not found: CUDA programs cannot run here",
-                 driver ? "" : "install the NVIDIA driver"});
-  out.push_back({"CUDA compiler", compiler ? State::Fine : State::Missing, compiler ? "libnvrtc" : "not found: no PTX from CUDA programs",
-                 compiler ? "" : "install NVRTC (cuda-nvrtc of the CUDA toolkit)"});
-
+  out.push_back({"CUDA", State::Missing, "no machine code is made for CUDA: its programs are checked, scheduled, lowered and interpreted",
+                 "`--target llvm` runs the loops of such a program on this processor"});
   out.push_back(editor("Neovim", "nvim", "--version", "https://neovim.io; then see editors/neovim"));
   out.push_back(editor("VS Code", "code", "--version", "https://code.visualstudio.com; then see editors/vscode"));
 
@@ -114,7 +107,11 @@ auto look() -> std::vector<Finding> {
   out.push_back({"cache", writable ? State::Fine : State::Missing, writable ? cache : fmt::format("`{}` cannot be written: peaks are measured anew each time", cache),
                  writable ? "" : "set XDG_CACHE_HOME to a folder of yours"});
   if (auto peaks = target::cached_peaks()) {
-    out.push_back({"measured peaks", State::Fine, fmt::format("{:.0f} GFLOP/s float32 on {} threads", peaks->fma_f32_all, peaks->threads), {}});
+    bool was_busy = peaks->others > target::busy_share;
+    std::string when = peaks->measured_at > 0 ? ", measured " + date_text(peaks->measured_at) : std::string();
+    if (was_busy) { when += fmt::format(" while other programs used {:.0f}% of the processors", 100 * peaks->others); }
+    out.push_back({"measured peaks", State::Fine, fmt::format("{:.0f} GFLOP/s float32 on {} threads{}", peaks->fma_f32_all, peaks->threads, when),
+                   was_busy ? "they may be too low: `loopsmith target show --measure` when nothing else runs" : ""});
   } else {
     out.push_back({"measured peaks", State::Fine, "not measured yet; the first `bench` does it, in about two seconds", {}});
   }

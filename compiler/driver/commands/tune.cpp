@@ -40,7 +40,7 @@ const Usage usage{
                 {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
-                {.name = "--time", .value = "S", .help = "how long to search: 30, 90s, 2min; without --trials the default is 60 s. Checking the best comes on top"},
+                {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--strategy", .value = "S", .help = "guided (the default), or random for comparison"},
@@ -84,6 +84,7 @@ class ProgressLine {
     nlohmann::json line = {{"event", "progress"}, {"trial", p.trials}, {"elapsed", p.elapsed_seconds}, {"phase", p.phase}};
     if (p.trials_total > 0) { line["trials"] = p.trials_total; }
     if (p.limit_seconds > 0) { line["limit"] = p.limit_seconds; }
+    if (p.search_limit_seconds > 0) { line["search_limit"] = p.search_limit_seconds; }
     if (p.best_seconds > 0) { line["best_seconds"] = p.best_seconds; }
     if (p.plain_seconds > 0) { line["plain_seconds"] = p.plain_seconds; }
     if (p.flops > 0) { line["flops"] = p.flops; }
@@ -98,7 +99,7 @@ class ProgressLine {
   }
   void show_text(const tune::Progress& p) const {
     std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
-    std::string text = fmt::format("{:<10} {} trials, best {}{}, {:.0f} s", p.phase, p.trials, known_time(p.best_seconds), rate, p.elapsed_seconds);
+    std::string text = fmt::format("{:<10} {} trials, best {}{}, {}", p.phase, p.trials, known_time(p.best_seconds), rate, time_text(p));
     if (p.is_stopped && p.phase == "verifying") {
       text = fmt::format("stopped; comparing the best of {} trials, {}, with the program (Ctrl-C gives it up)", p.trials, known_time(p.best_seconds));
     }
@@ -108,6 +109,16 @@ class ProgressLine {
     }
     fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
+  }
+  /// "7 s of 16 s" while it searches; afterwards, of the whole budget, and by how much a comparison passes that.
+  static auto time_text(const tune::Progress& p) -> std::string {
+    std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
+    if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
+    if (p.elapsed_seconds > p.limit_seconds) {
+      return out + fmt::format(": {:.0f} s more than asked for, as the comparison with the program takes longer", p.elapsed_seconds - p.limit_seconds);
+    }
+    bool is_search = p.phase != "confirming" && p.phase != "verifying";
+    return out + fmt::format(" of {:.0f} s", is_search && p.search_limit_seconds > 0 ? p.search_limit_seconds : p.limit_seconds);
   }
   static auto bar(const tune::Progress& p) -> std::string {
     double done = 0;
@@ -195,17 +206,6 @@ void listen_to_signals() {
 /// The program that the search begins with: in front of the hole, else as written.
 auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
 
-/// Why a search has found nothing.
-auto why_nothing(const tune::SessionResult& result) -> std::string {
-  if (result.stopped && result.progress.trials == 0) { return "stopped before anything was measured"; }
-  bool is_fast = result.plain_seconds > 0 && result.progress.trials > 0 && result.progress.failures.empty();
-  std::string why = is_fast ? fmt::format("none of {} schedules tried is as fast as the program as written, {}", result.progress.trials, duration_text(result.plain_seconds))
-                            : fmt::format("no schedule was found in {} trials", result.progress.trials);
-  for (const auto& [name, count] : result.progress.failures) { why += fmt::format("; {}: {}", name, count); }
-  for (const std::string& note : result.notes) { why += "; " + note; }
-  return why;
-}
-
 /// A found schedule as text: a function with a name that the file does not use yet, or the statements that fill the hole.
 struct FoundText {
   std::string name;
@@ -220,8 +220,8 @@ auto found_text(const Selection& selection, const tune::SessionResult& result, c
   double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
   form.comments.push_back(fmt::format("{}{}{}{}, {} trials, seed {}.", workspace::tuned_comment, duration_text(result.best_seconds),
                                       result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
-                                      speedup > 0 ? fmt::format(", {:.1f} times as fast as unscheduled", speedup) : "", result.progress.trials, seed));
-  form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified by " + result.verified + ".");
+                                      speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", result.progress.trials, seed));
+  form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified: " + result.verified + ".");
   // Hashes are of a whole schedule. The steps that fill a hole are a part of one, and other steps may follow.
   form.comments.push_back(workspace::certificate_text(selection.hole ? std::nullopt : workspace::certificate_of(searched, selection.function, result.trace),
                                                       {selection.target.str(), result.best_seconds, result.spread_seconds, result.timings, std::time(nullptr)}));
@@ -258,13 +258,10 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
 void report_done(const tune::SessionResult& result) {
   std::string failures;
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
-  // The fastest candidates are measured again at the end, in turns; the search's own times are of single trials.
-  double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
-  fmt::print(stderr, "best: {} measured again ({} in the search, {} as written), {} trials in {:.0f} s{}\n", duration_text(result.best_seconds), known_time(in_search),
-             result.plain_seconds > 0 ? duration_text(result.plain_seconds) : "not measured", result.progress.trials, result.progress.elapsed_seconds,
+  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
-  if (!result.verified.empty()) { fmt::print(stderr, "verified by {}\n", result.verified); }
+  if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
 
 /// True where the text still has the program that was searched, and in front of the hole the same steps.
@@ -342,7 +339,7 @@ auto tune(std::vector<std::string> args) -> int {
     return reporter.status();
   }
   if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
-  if (!result->found) { return fail(arguments, why_nothing(*result)); }
+  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
   auto [name, text] = found_text(selection, *result, arguments.get("--target", "llvm"), options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {

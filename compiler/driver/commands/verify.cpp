@@ -63,7 +63,7 @@ auto report(const Arguments& arguments, const Selection& selection, const Answer
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}, {"extent", answer.extent}}).dump());
   } else if (answer.is_equal) {
-    fmt::print("the same results as {}\n", answer.how);
+    fmt::print("same results on {}\n", answer.how);
     // The result is about the program as written, not about its schedules.
     const std::vector<std::string> schedules = workspace::schedule_names(*selection.file->snapshot());
     if (name.empty() && !selection.trace && !schedules.empty()) {
@@ -91,16 +91,16 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   if (!function) { return {.note = function.diagnostics()[0].message()}; }
   Status ran = ok();
   confined([&] { ran = runtime::call(**function, after.values); });
-  if (!ran) { return {.how = "the interpreter on the given inputs", .note = ran.diagnostics()[0].message()}; }
+  if (!ran) { return {.how = "the given inputs, against the interpreter", .note = ran.diagnostics()[0].message()}; }
   int written = 0;
   for (size_t i = 0; i < before.tensors.size(); ++i) {
     const codegen::Parameter& p = before.interface.parameters[i];
     if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
     ++written;
     interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
-    if (d.found) { return {.how = "the interpreter on the given inputs", .note = d.where}; }
+    if (d.found) { return {.how = "the given inputs, against the interpreter", .note = d.where}; }
   }
-  return {.is_equal = true, .how = fmt::format("the interpreter on {} of the given inputs", count_text(written, "output"))};
+  return {.is_equal = true, .how = fmt::format("the given inputs: {} against the interpreter", count_text(written, "output"))};
 }
 
 // For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
@@ -111,7 +111,7 @@ auto compare_lowered(const Selection& selection, double limit) -> Answer {
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, *lowered, selection.function, options);
   if (!result) { return {.note = result.diagnostics()[0].message()}; }
-  std::string how = fmt::format("the interpreter on {} (lowered for `{}`, whose code does not run here)", result->how, selection.target.str());
+  std::string how = fmt::format("{} (lowered for `{}`, whose code does not run here)", result->how, selection.target.str());
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
 
@@ -121,7 +121,7 @@ auto compare_scheduled(const Selection& selection, const std::string& why, doubl
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, selection.module, selection.function, options);
   if (!result) { return {.note = "it does not build: " + why}; }
-  return {.is_equal = result->equal, .how = fmt::format("the interpreter on {} (before lowering, as no code can be made here)", result->how), .note = result->difference};
+  return {.is_equal = result->equal, .how = fmt::format("{} (before lowering, as no code can be made here)", result->how), .note = result->difference};
 }
 
 // The time limit; none: `--time` is wrong, which was reported.
@@ -175,7 +175,7 @@ auto verify(std::vector<std::string> args) -> int {
     return report(arguments, selection, compare_scheduled(selection, why, *limit));
   }
   tune::CheckReply reply = pool.check(candidate, *limit);
-  return report(arguments, selection, {reply.equal, reply.how, reply.note, tune::extent_text(reply)});
+  return report(arguments, selection, {reply.equal, reply.equal ? tune::compared_text(reply) : reply.how, reply.note, tune::extent_text(reply)});
 }
 
 auto verify_here(std::vector<std::string> args) -> int {

@@ -50,7 +50,7 @@ struct Record {
   std::string note;               // the cause, where the trial has no time
   uint64_t seed = 0;              // of the session that proposed it
   int trial = 0;                  // its number in that session
-  std::string verified;           // the way of verification ("the interpreter on all outputs of 2 inputs"); empty: not verified
+  std::string verified;           // the way of verification ("2 inputs, all outputs against the interpreter, no error, seed 8"); empty: not verified
   int64_t unix_time = 0;
 };
 

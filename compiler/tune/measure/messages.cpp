@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/error_text.h"
+
 namespace loopsmith::tune {
 namespace {
 
@@ -72,28 +74,22 @@ auto trial_outcome(BuildOutcome outcome) -> Outcome {
 }
 
 namespace {
-/// One digit and an exponent: "3e-7".
-auto one_digit(double number) -> std::string {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0e", number);
-  std::string out(text);
-  size_t exponent = out.find_first_of("+-");
-  while (exponent != std::string::npos && exponent + 2 < out.size() && out[exponent + 1] == '0') { out.erase(exponent + 1, 1); }
-  return out;
-}
-
 auto error_and_seed(const CheckReply& reply) -> std::string {
-  std::string error = reply.error < 0    ? std::string()
-                      : reply.error == 0 ? std::string(", no error")
-                                         : ", largest error " + one_digit(reply.error) + " of the result's scale (" + one_digit(reply.allowed) + " allowed)";
-  return error + ", seed " + std::to_string(reply.seed);
+  std::string error = error_text(reply.error, reply.allowed);
+  return (error.empty() ? "" : ", " + error) + ", seed " + std::to_string(reply.seed);
 }
 }  // namespace
 
 auto extent_text(const CheckReply& reply) -> std::string {
   return reply.inputs == 0 ? std::string() : std::to_string(reply.inputs) + " inputs" + error_and_seed(reply);
 }
-auto verified_text(const CheckReply& reply) -> std::string { return reply.inputs == 0 ? reply.how : reply.how + error_and_seed(reply); }
+auto compared_text(const CheckReply& reply) -> std::string {
+  std::string error = error_text(reply.error, reply.allowed);
+  return (reply.inputs == 0 ? "" : std::to_string(reply.inputs) + " inputs: ") + reply.how + (error.empty() ? "" : ", " + error);
+}
+auto verified_text(const CheckReply& reply) -> std::string {
+  return reply.inputs == 0 ? reply.how : std::to_string(reply.inputs) + " inputs, " + reply.how + error_and_seed(reply);
+}
 
 auto to_line(const WorkerTask& t) -> std::string {
   return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
@@ -106,7 +102,7 @@ auto build_line(uint64_t id, const std::string& trace, const std::string& module
 auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string {
   return line({{"op", "measure"}, {"id", id}, {"best", best_seconds}, {"repeat", repeat}});
 }
-auto check_line(uint64_t id) -> std::string { return line({{"op", "check"}, {"id", id}}); }
+auto check_line(uint64_t id, double seconds) -> std::string { return line({{"op", "check"}, {"id", id}, {"seconds", seconds}}); }
 auto drop_line(uint64_t id) -> std::string { return line({{"op", "drop"}, {"id", id}}); }
 
 auto to_line(const TaskReply& r) -> std::string { return line({{"reply", "task"}, {"ok", r.ok}, {"why", r.why}}); }
@@ -160,6 +156,7 @@ auto parse_line(const std::string& text, Request& out) -> bool {
     out.repeat = static_cast<int>(real_of(o, "repeat"));
   } else if (op == "check") {
     out.op = Request::Op::Check;
+    out.seconds = real_of(o, "seconds");
   } else if (op == "drop") {
     out.op = Request::Op::Drop;
   } else {

@@ -5,7 +5,8 @@
 //        with "module", the text of the scheduled program, no trace is replayed
 //     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
 //     -> {"op":"drop", "id":N}                                                      (no answer)
-//     -> {"op":"check", "id":N, "mode":"auto"|"off"}                                <- CheckReply
+//     -> {"op":"check", "id":N, "seconds":S}                                        <- CheckReply
+//        where the interpreter would take longer than S (0: no limit), an unoptimised build takes its place
 //
 // A worker holds the candidates that it built until they are measured or dropped, and answers in the order of the requests. The session keeps the
 // worker's standard error for the record of a crash.
@@ -60,7 +61,7 @@ struct MeasureReply {
 struct CheckReply {
   uint64_t id = 0;
   bool equal = false;
-  std::string how;       // "the interpreter on all outputs of 2 inputs"
+  std::string how;       // "all outputs against the interpreter"
   std::string note;      // the first difference
   double error = -1;     // the largest difference of compared reals, relative to the largest element of its tensor; -1: no reals
   double allowed = 0;    // the bound for `error`
@@ -69,13 +70,15 @@ struct CheckReply {
 };
 /// "2 inputs, largest error 3e-7 of the result's scale (2e-5 allowed), seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
-/// `how` with the error and the seed: "the interpreter on all outputs of 2 inputs, no error, seed 8".
+/// "2 inputs: all outputs against the interpreter, no error".
+[[nodiscard]] auto compared_text(const CheckReply& reply) -> std::string;
+/// The extent with `how`: "2 inputs, all outputs against the interpreter, no error, seed 8".
 [[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;
 [[nodiscard]] auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string;
 [[nodiscard]] auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string;
-[[nodiscard]] auto check_line(uint64_t id) -> std::string;
+[[nodiscard]] auto check_line(uint64_t id, double seconds) -> std::string;
 [[nodiscard]] auto drop_line(uint64_t id) -> std::string;
 
 struct TaskReply { bool ok = false; std::string why; };
@@ -100,6 +103,7 @@ struct Request {
   std::string module;
   double best_seconds = 0;
   int repeat = 0;
+  double seconds = 0;
 };
 [[nodiscard]] auto parse_line(const std::string& line, Request& out) -> bool;
 

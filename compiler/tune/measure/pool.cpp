@@ -74,7 +74,7 @@ auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
 
 auto WorkerPool::stopped() const -> bool { return options_.stop && options_.stop(); }
 
-auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<BuildReply> {
+auto WorkerPool::build(const std::vector<Candidate>& candidates, Deadline begins_before) -> std::vector<BuildReply> {
   std::vector<BuildReply> replies(candidates.size());
   double limit = options_.build_limit;
   if (build_times_.size() >= 10) {
@@ -95,7 +95,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
   auto begin = [&](size_t w) {
     while (next < candidates.size()) {
       size_t index = next++;
-      if (stopped()) { fail(index, BuildOutcome::Rejected, "stopped"); continue; }
+      if (stopped() || Clock::now() >= begins_before) { fail(index, BuildOutcome::Rejected, "stopped"); continue; }
       Worker& worker = *workers_[w];
       if (!worker.process) {
         Status started = start(worker);
@@ -169,11 +169,11 @@ auto WorkerPool::measure(const Candidate& candidate, double best_seconds, int re
   }
 }
 
-auto WorkerPool::check(const Candidate& candidate, double limit) -> CheckReply {
+auto WorkerPool::check(const Candidate& candidate, double limit, double interpreter_seconds) -> CheckReply {
   CheckReply reply;
   Worker* worker = holder(candidate);
   if (!worker) { return {candidate.id, false, "", "it could not be built again"}; }
-  if (worker->process->write(check_line(candidate.id), in(seconds(10))) != IoStatus::Done) {
+  if (worker->process->write(check_line(candidate.id, interpreter_seconds), in(seconds(10))) != IoStatus::Done) {
     return {candidate.id, false, "", lost(*worker, false)};
   }
   Deadline deadline = in(seconds(limit));

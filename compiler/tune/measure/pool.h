@@ -42,16 +42,17 @@ class WorkerPool {
   [[nodiscard]] auto start() -> Status;
 
   /// Builds candidates on all workers; one reply for each, in the same order. A candidate that `stop` leaves without a build is Rejected with the note
-  /// "stopped".
-  [[nodiscard]] auto build(const std::vector<Candidate>& candidates) -> std::vector<BuildReply>;
+  /// "stopped"; so is one whose build has not begun at `begins_before`.
+  [[nodiscard]] auto build(const std::vector<Candidate>& candidates, Deadline begins_before = Deadline::max()) -> std::vector<BuildReply>;
 
   /// Measures a built candidate. `best_seconds` (0: none) lets a slow one stop early: after a call that takes twice as long, and in the middle of a call that
   /// takes fifty times as long. `limit` in seconds; 0: that of the options. A candidate that is killed at its limit is TimedOut, and `median_seconds`
   /// is the limit, a lower bound of its time.
   [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
-  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped".
-  [[nodiscard]] auto check(const Candidate& candidate, double limit) -> CheckReply;
+  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped". Where the interpreter would
+  /// take longer than `interpreter_seconds` (0: no limit), an unoptimised build takes its place.
+  [[nodiscard]] auto check(const Candidate& candidate, double limit, double interpreter_seconds = 0) -> CheckReply;
 
   void drop(uint64_t id);
 

@@ -44,6 +44,12 @@ constexpr double full_check_instances = 1e7;
 constexpr double patient_check_instances = 1e8;
 constexpr int sampled_elements = 64;
 
+/// The results of the program as written, by the interpreter: computed once, and compared with those of every candidate.
+struct Reference {
+  interp::Inputs results;
+  bool is_defined = true;   // no element was read before it was written
+};
+
 struct Built {
   IRModule scheduled;
   std::shared_ptr<runtime::JitModule> code;
@@ -54,17 +60,21 @@ class Worker {
   auto task(const WorkerTask& task) -> TaskReply;
   auto build(uint64_t id, const std::string& trace, const std::string& module) -> BuildReply;
   auto measure(uint64_t id, double best_seconds, int repeat) -> MeasureReply;
-  auto check(uint64_t id) -> CheckReply;
+  /// `seconds`: the limit of the interpreter; 0: none.
+  auto check(uint64_t id, double seconds) -> CheckReply;
   void drop(uint64_t id) { built_.erase(id); }
 
  private:
   [[nodiscard]] auto replayed(const std::string& trace) const -> Result<IRModule>;
-  [[nodiscard]] auto check_built(const IRModule& module, const Built& built, bool& may_round) const -> CheckReply;
+  [[nodiscard]] auto check_built(const IRModule& module, const Built& built, int& deciding_bits, double seconds) -> CheckReply;
+  [[nodiscard]] auto reference(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, double seconds) -> Result<Reference>;
+  [[nodiscard]] auto has_references(double seconds) -> bool;
   IRModule module_;
   Name function_;
   target::Target target_;
   uint64_t seed_ = 1;
   std::map<uint64_t, Built> built_;
+  std::map<interp::Contents, Reference> references_;   // of the task's program
 };
 
 auto first_message(const Diagnostics& diagnostics) -> std::string {
@@ -87,6 +97,7 @@ auto read_module(const std::string& text, Name function) -> Result<IRModule> {
 
 auto Worker::task(const WorkerTask& task) -> TaskReply {
   built_.clear();
+  references_.clear();
   auto module = read_module(task.module, Name(task.function));
   if (!module.ok()) { return {false, "the program does not parse: " + first_message(module.diagnostics())}; }
   module_ = *module;
@@ -188,9 +199,9 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
   return ok();
 }
 
-// `may_round`: set where the difference is in a short type and no larger than rounding errors. `reply` gets the
+// `deciding_bits`: the width of the type that decides, where the difference is no larger than rounding explains; else 0. `reply` gets the
 // largest relative difference of reals so far, with its bound.
-auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr, CheckReply* reply = nullptr) -> std::string {
+auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, int* deciding_bits = nullptr, CheckReply* reply = nullptr) -> std::string {
   for (size_t i = 0; i < expected.arguments.size(); ++i) {
     const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
     if (!a) { continue; }
@@ -202,13 +213,13 @@ auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp:
       reply->allowed = d.allowed;
     }
     if (!d.found) { continue; }
-    if (may_round) { *may_round = t.is_real() && t.bits < 32 && d.largest <= interp::most_rounding * interp::magnitude_of(*a); }
+    if (deciding_bits) { *deciding_bits = interp::deciding_bits(t, d.largest, interp::magnitude_of(*a)); }
     return d.where;
   }
   return {};
 }
 
-auto Worker::check(uint64_t id) -> CheckReply {
+auto Worker::check(uint64_t id, double seconds) -> CheckReply {
   CheckReply reply;
   reply.id = id;
   auto found = built_.find(id);
@@ -216,33 +227,64 @@ auto Worker::check(uint64_t id) -> CheckReply {
     reply.note = "it was not built here";
     return reply;
   }
-  bool may_round = false;
-  reply = check_built(module_, found->second, may_round);
+  int bits = 0;
+  reply = check_built(module_, found->second, bits, seconds);
   reply.id = id;
-  if (reply.equal || !may_round) { return reply; }
-  // Long sums of short types are compared in float32.
-  Built wide{interp::with_wide_reals(found->second.scheduled), nullptr};
-  IRModule module = interp::with_wide_reals(with_callees(module_, function_));
+  if (reply.equal || bits == 0) { return reply; }
+  // Long sums are compared in a wider type.
+  Built wide{interp::with_wide_reals(found->second.scheduled, bits), nullptr};
+  IRModule module = interp::with_wide_reals(with_callees(module_, function_), bits);
   if (!wide.scheduled || !module) { return reply; }
   auto lowered = transform::lower(wide.scheduled);
   if (!lowered.ok()) { return reply; }
   auto code = runtime::JitModule::compile(*lowered, target_, {}, wide.scheduled);
   if (!code.ok()) { return reply; }
   wide.code = std::make_shared<runtime::JitModule>(std::move(*code));
-  CheckReply decided = check_built(module, wide, may_round);
+  int ignored = 0;
+  CheckReply decided = check_built(module, wide, ignored, seconds);
   if (!decided.equal) { return reply; }
   decided.id = id;
-  decided.how += ", with float32 for shorter types, in which they round apart";
+  decided.how += bits == 64 ? ", in float64, as sums this long round apart in float32" : ", with float32 for shorter types, in which they round apart";
   return decided;
 }
 
+auto Worker::reference(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, double seconds) -> Result<Reference> {
+  bool is_kept = module.same_as(module_);
+  if (auto known = references_.find(contents); is_kept && known != references_.end()) { return Reference{interp::copy_inputs(known->second.results), known->second.is_defined}; }
+  Reference out{interp::copy_inputs(inputs), true};
+  interp::Options options;
+  options.report_unwritten = contents == interp::Contents::SmallIntegers;
+  options.max_seconds = seconds;
+  LOOPSMITH_TRY(stats, interp::interpret(module, function_, out.results.arguments, options));
+  for (const Diagnostic& d : stats.warnings) { out.is_defined = out.is_defined && d.code != loopsmith::Code::InterpUnwritten; }
+  if (is_kept) { references_.insert_or_assign(contents, Reference{interp::copy_inputs(out.results), out.is_defined}); }
+  return out;
+}
+
+// Runs the interpreter on both inputs, unless it did before. False: it takes longer.
+auto Worker::has_references(double seconds) -> bool {
+  auto start = std::chrono::steady_clock::now();
+  PrimFunc func = module_->find(function_);
+  for (interp::Contents contents : {interp::Contents::SmallIntegers, interp::Contents::Reals}) {
+    if (references_.contains(contents)) { continue; }
+    double left = seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    auto inputs = interp::make_inputs(func, seed_ + 7, contents, 64);
+    if (left <= 0 || !inputs.ok()) { return false; }
+    // The two runs take the same time.
+    auto known = reference(module_, contents, *inputs, contents == interp::Contents::SmallIntegers ? left / 2 : left);
+    if (!known.ok()) { return known.diagnostics().front().code != loopsmith::Code::InterpLimit; }
+  }
+  return true;
+}
+
 // Compares a program with the code that was built from it.
-auto Worker::check_built(const IRModule& module, const Built& built, bool& may_round) const -> CheckReply {
+auto Worker::check_built(const IRModule& module, const Built& built, int& deciding_bits, double seconds) -> CheckReply {
   CheckReply reply;
   PrimFunc func = module->find(function_);
   bool exact = interp::is_exact_on_integers(func);
   double instances = interp::count_instances(module, function_, 64);
   bool in_full = instances <= (has_samples(module, function_) ? full_check_instances : patient_check_instances);
+  if (in_full && seconds > 0 && module.same_as(module_)) { in_full = has_references(seconds); }
   std::shared_ptr<runtime::JitModule> plain;
   if (!in_full) {
     IRModule unscheduled = with_callees(module, function_);
@@ -271,34 +313,29 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
       reply.note = first_message(ran.diagnostics());
       return reply;
     }
-    Diagnostics reads;
+    bool is_defined = true;
     bool exactly = exact && contents == interp::Contents::SmallIntegers;
     if (in_full) {
-      interp::Options options;
-      options.report_unwritten = contents == interp::Contents::SmallIntegers;
-      auto stats = interp::interpret(module, function_, expected.arguments, options);
-      if (!stats.ok()) {
-        reply.note = "the interpreter refuses the program: " + first_message(stats.diagnostics());
+      auto known = reference(module, contents, *inputs, 0);
+      if (!known.ok()) {
+        reply.note = "the interpreter refuses the program: " + first_message(known.diagnostics());
         return reply;
       }
-      reads = std::move(stats->warnings);
-      reply.how = "the interpreter on all outputs of 2 inputs";
+      expected = std::move(known->results);
+      is_defined = known->is_defined;
+      reply.how = "all outputs against the interpreter";
     } else {
       if (Status ran = run_compiled(*plain, expected); !ran.ok()) {
         reply.note = first_message(ran.diagnostics());
         return reply;
       }
-      reply.how = "an unoptimised build on all outputs of 2 inputs";
+      reply.how = "all outputs against an unoptimised build";
     }
     ++reply.inputs;
-    reply.note = differs(func, expected, got, exactly, &may_round, &reply);
+    reply.note = differs(func, expected, got, exactly, &deciding_bits, &reply);
     if (!reply.note.empty()) { return reply; }
     // The results may agree only by the former contents of the memory. A program that reads elements before it writes them has no single result.
     if (contents == interp::Contents::SmallIntegers) {
-      bool is_defined = true;
-      if (in_full) {
-        for (const Diagnostic& d : reads) { is_defined = is_defined && d.code != loopsmith::Code::InterpUnwritten; }
-      }
       codegen::CodegenOptions filled;
       filled.fills_allocations = true;
       auto lowered = transform::lower(built.scheduled);
@@ -316,7 +353,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
       // The reference build itself is checked on a few elements, where a part of the program can run alone.
       int checked = check_samples(module, function_, *inputs, expected, sampled_elements, exactly, reply.note);
       if (!reply.note.empty()) { return reply; }
-      if (checked > 0) { sampled = " and the interpreter on " + std::to_string(checked) + " elements"; }
+      if (checked > 0) { sampled = ", " + std::to_string(checked) + " elements against the interpreter"; }
     }
   }
   reply.how += sampled;
@@ -363,7 +400,7 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
       case Request::Op::Task: alive = answer(to_line(worker.task(request.task))); break;
       case Request::Op::Build: alive = answer(to_line(worker.build(request.id, request.trace, request.module))); break;
       case Request::Op::Measure: alive = answer(to_line(worker.measure(request.id, request.best_seconds, request.repeat))); break;
-      case Request::Op::Check: alive = answer(to_line(worker.check(request.id))); break;
+      case Request::Op::Check: alive = answer(to_line(worker.check(request.id, request.seconds))); break;
       case Request::Op::Drop: worker.drop(request.id); break;
     }
     if (!alive) { return 0; }

@@ -70,7 +70,7 @@ auto text_of(const RecordsExplained& explained, const std::string& database) -> 
   for (const TaskExplained& task : explained.tasks) {
     std::string what = fmt::format("{} for `{}`", count_text(task.records, "trial"), task.task.target);
     std::string best = task.best_seconds > 0 ? fmt::format("best {}", duration_text(task.best_seconds)) : "none was measured to its end";
-    if (task.best_seconds > 0) { best += task.is_best_verified ? fmt::format(", verified by {}", task.how_verified) : ", not verified"; }
+    if (task.best_seconds > 0) { best += task.is_best_verified ? fmt::format(", verified: {}", task.how_verified) : ", not verified"; }
     std::string applies = task.best_seconds <= 0 ? std::string() : task.why_not_applied.empty() ? "; its trace applies" : "; its trace does not apply: " + task.why_not_applied;
     std::string why;
     if (!task.is_same_program) {

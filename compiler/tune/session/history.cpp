@@ -65,11 +65,12 @@ auto of_search(const Record* begin, const Record* end, const std::string& target
   } else {
     text += fmt::format("- best {} +- {:.1f}%", duration_text(best->median_seconds), best->spread_seconds / best->median_seconds * 100);
     if (best_before > 0) { text += best->median_seconds < best_before ? fmt::format(", {:.2f} times as fast as before", best_before / best->median_seconds) : fmt::format("; earlier ones found {}", duration_text(best_before)); }
-    text += best->verified.empty() ? ", not verified\n" : fmt::format(", verified by {}\n", best->verified);
+    text += best->verified.empty() ? ", not verified\n" : fmt::format(", verified: {}\n", best->verified);
     text += fmt::format("- best so far by trial: {}\n", curve(bests));
     size_t left_out = steps.size() > most_steps ? steps.size() - most_steps : 0;
     for (size_t i = left_out; i < steps.size(); ++i) {
-      text += fmt::format("- trial {}: {} ({:+.0f}%)\n", steps[i].first->trial, duration_text(steps[i].first->median_seconds), (steps[i].first->median_seconds / steps[i].second - 1) * 100);
+      double gain = steps[i].second / steps[i].first->median_seconds;
+      text += fmt::format("- trial {}: {} ({:.{}f} times as fast as the best before)\n", steps[i].first->trial, duration_text(steps[i].first->median_seconds), gain, gain < 1.095 ? 2 : 1);
     }
     if (left_out > 0) { text += fmt::format("- {} better ones before those\n", left_out); }
     best_before = best_before > 0 ? std::min(best_before, best->median_seconds) : best->median_seconds;

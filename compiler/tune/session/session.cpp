@@ -52,6 +52,18 @@ namespace {
 constexpr size_t finalists = 4;
 constexpr int final_blocks = 25;
 constexpr int screen_blocks = 5;
+// The turns that the finalists and the program as written take in the final comparison.
+constexpr int final_turns = 3;
+// Seconds that the interpreter gets in any case: small programs are compared with it.
+constexpr double least_interpreter = 1;
+// A schedule that is not faster than this part of the time as written is noise, and not offered.
+constexpr double least_gain = 0.98;
+// Candidates with wrong results that are tried in one comparison.
+constexpr int most_wrong = 8;
+// Of the budget, the least and the largest share that is kept for the final measurements and the comparison of results.
+constexpr double least_reserve = 0.1, most_reserve = 0.5;
+// Seconds of the reference interpreter for an instance of a block, and of the rest of a comparison (code for the other build, two inputs).
+constexpr double interpreter_seconds = 1.5e-7, comparison_seconds = 0.5;
 
 class Session {
  public:
@@ -74,7 +86,14 @@ class Session {
 
   [[nodiscard]] auto elapsed() const -> double { return std::chrono::duration<double>(SteadyClock::now() - start_).count(); }
   [[nodiscard]] auto out_of_budget() const -> bool {
-    return (options_.trials > 0 && progress_.trials >= options_.trials) || (options_.seconds > 0 && elapsed() >= options_.seconds);
+    return (options_.trials > 0 && progress_.trials >= options_.trials) || search_time_is_over();
+  }
+  [[nodiscard]] auto search_time_is_over() const -> bool { return options_.seconds > 0 && elapsed() >= options_.seconds - reserve(); }
+  /// The part of the budget that is kept for the final measurements and the comparison.
+  [[nodiscard]] auto reserve() const -> double {
+    double one = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
+    double final_seconds = final_turns * (static_cast<double>(finalists) * std::max(one, 1e-3) + std::max(progress_.plain_seconds, 1e-3)) * (final_blocks / final_turns);
+    return std::clamp(final_seconds + (options_.verify ? check_seconds_ : 0), least_reserve * options_.seconds, most_reserve * options_.seconds);
   }
   [[nodiscard]] auto stopping() -> bool {
     wait_while_paused();
@@ -94,6 +113,7 @@ class Session {
   void report(const char* phase) {
     progress_.phase = phase;
     progress_.elapsed_seconds = elapsed();
+    if (options_.seconds > 0) { progress_.search_limit_seconds = options_.seconds - reserve(); }
     if (options_.on_progress) { options_.on_progress(progress_); }
   }
   [[nodiscard]] auto make(const Proposal& proposal) const -> Result<Made>;
@@ -115,6 +135,8 @@ class Session {
   Progress progress_;
   SessionResult result_;
   bool stopped_ = false;
+  double check_seconds_ = 0;                               // the expected time of the comparison
+  uint64_t plain_hash_ = 0;                                // BuildReply::object_hash of the program as written; 0: not built
   uint64_t next_id_ = 2;                                   // 1: the program as written
   std::vector<Tried> measured_;                            // fastest first
   std::unordered_map<std::string, Record> recorded_;       // by trace
@@ -195,8 +217,14 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   if (built.outcome != BuildOutcome::Built) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written does not build: " + built.note);
   }
+  plain_hash_ = built.object_hash;
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
+  // One call first, as the program may be very slow; it counts only then. A cold call of a fast program takes several times as long as a warm one.
   MeasureReply reply = pool.measure(plain, 0, 1, limit);
+  if (reply.outcome == Outcome::Measured && reply.median_seconds < limit / (4 * screen_blocks)) {
+    MeasureReply warm = pool.measure(plain, 0, screen_blocks, limit);
+    if (warm.outcome == Outcome::Measured) { reply = warm; }
+  }
   if (stopping()) { return ok(); }
   if (reply.outcome == Outcome::Crashed) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written crashes its worker: " + reply.note);
@@ -252,7 +280,9 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
   for (const Tried& tried : fresh) {
     if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
   }
-  std::vector<BuildReply> built = pool.build(to_build);
+  Deadline begins_before = never();
+  if (options_.seconds > 0) { begins_before = start_ + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(options_.seconds - reserve())); }
+  std::vector<BuildReply> built = pool.build(to_build, begins_before);
   size_t next = 0;
   for (Tried& tried : fresh) {
     if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
@@ -261,12 +291,19 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       continue;
     }
     BuildReply reply = built[next++];
-    if (stopping() || (options_.seconds > 0 && elapsed() >= options_.seconds)) {
+    if (stopping() || search_time_is_over()) {
       pool.drop(tried.candidate.id);
       continue;
     }
     if (reply.outcome != BuildOutcome::Built) {
       LOOPSMITH_CHECK(settle(search, database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
+      continue;
+    }
+    if (reply.object_hash == plain_hash_ && plain_hash_ != 0) {
+      // The steps change nothing that is executed.
+      pool.drop(tried.candidate.id);
+      search.learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
+      ++progress_.failures["same code as the program as written"];
       continue;
     }
     if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
@@ -302,13 +339,29 @@ auto Session::confirm(WorkerPool& pool) -> void {
   report("confirming");
   std::vector<std::vector<double>> times(count);
   std::vector<int> timings(count);
-  for (int turn = 0; turn < 3; ++turn) {
+  std::vector<double> plain_times;
+  const Candidate plain{plain_id, empty_trace};
+  // As many blocks as the reserved time allows.
+  double turn_seconds = static_cast<double>(count) * measured_[0].seconds + progress_.plain_seconds;
+  int blocks = final_blocks / final_turns;
+  if (options_.seconds > 0) { blocks = static_cast<int>(std::clamp(reserve() / final_turns / std::max(turn_seconds, 1e-6), 1.0, static_cast<double>(blocks))); }
+  for (int turn = 0; turn < final_turns && !stopping(); ++turn) {
+    // In the same minutes as the others: only then can the times be compared.
+    if (progress_.plain_seconds > 0 && (turn == 0 || progress_.plain_seconds < 10 * measured_[0].seconds)) {
+      MeasureReply reply = pool.measure(plain, 0, blocks);
+      if (reply.outcome == Outcome::Measured) { plain_times.push_back(reply.median_seconds); }
+    }
     for (size_t i = 0; i < count; ++i) {
-      MeasureReply reply = pool.measure(measured_[i].candidate, 0, final_blocks / 3);
+      MeasureReply reply = pool.measure(measured_[i].candidate, 0, blocks);
       if (reply.outcome != Outcome::Measured) { continue; }
       times[i].push_back(reply.median_seconds);
       timings[i] += reply.blocks;
     }
+    report("confirming");
+  }
+  if (!plain_times.empty()) {
+    std::sort(plain_times.begin(), plain_times.end());
+    progress_.plain_seconds = plain_times[plain_times.size() / 2];
   }
   for (size_t i = 0; i < count; ++i) {
     if (times[i].empty()) { continue; }
@@ -361,6 +414,14 @@ auto Session::run() -> Result<SessionResult> {
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
   progress_.flops = result_.flops = count_flops(module_, function_);
+  check_seconds_ = comparison_seconds;
+  schedule::State state(module_);
+  if (const schedule::FuncState* written = state.func(function_)) {
+    // The interpreter runs the program on two inputs; above some size a second build does.
+    double instances = 0;
+    for (const BlockFact& block : analyze(*written)) { instances += block.instances; }
+    check_seconds_ += 2 * interpreter_seconds * std::min(instances, 1e8);
+  }
 
   PoolOptions pool_options;
   pool_options.program = options_.worker;
@@ -415,19 +476,38 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
   const SessionOptions& options = parts_->options;
   const auto& report = abandon ? decltype(options.on_progress){} : options.on_progress;
   if (!abandon) { abandon = options.abandon; }
-  parts_->pool->stop_when(abandon);
+  auto show_elapsed = [&] {
+    result.progress.elapsed_seconds = std::chrono::duration<double>(SteadyClock::now() - parts_->start).count();
+    if (report) { report(result.progress); }
+  };
+  // It is called often while a comparison runs.
+  parts_->pool->stop_when([&] {
+    show_elapsed();
+    return abandon && abandon();
+  });
+  // The times of a search that was stopped were not taken side by side, so a small gain may be real.
+  double enough = (result.stopped ? 1 : least_gain) * result.plain_seconds;
+  if (!parts_->finalists.empty() && result.plain_seconds > 0 && parts_->finalists.front().seconds >= enough) {
+    result.is_unscheduled_best = true;
+    result.closest_seconds = parts_->finalists.front().seconds;
+    parts_->finalists.clear();
+  }
+  int wrong = 0;
   for (Finalist& finalist : parts_->finalists) {
     if (options.verify) {
-      CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds);
+      // What is left of the budget, less the time for another build that takes the interpreter's place where that is too slow.
+      double interpreter = options.seconds > 0 ? std::max(least_interpreter, 0.7 * (options.seconds - std::chrono::duration<double>(SteadyClock::now() - parts_->start).count())) : 0;
+      CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds, interpreter);
       // The comparison did not end, so the candidate is neither right nor wrong.
       if (!reply.equal && abandon && abandon()) {
         result.abandoned = true;
         break;
       }
       if (!reply.equal) {
-        result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note);
+        if (wrong++ == 0) { result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note); }
         LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
+        if (wrong == most_wrong) { break; }
         continue;
       }
       result.verified = verified_text(reply);
@@ -441,12 +521,37 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     result.timings = finalist.timings;
     break;
   }
-  result.is_unscheduled_best = result.found && result.plain_seconds > 0 && result.plain_seconds < result.best_seconds;
+  if (wrong > 1) { result.notes.push_back(std::to_string(wrong - 1) + " more candidates were left out for the same reason"); }
   (void)parts_->database.sync();
+  parts_->pool->stop_when({});
   result.progress.phase = "done";
-  result.progress.elapsed_seconds = std::chrono::duration<double>(SteadyClock::now() - parts_->start).count();
-  if (report) { report(result.progress); }
+  show_elapsed();
   return std::move(result);
+}
+
+auto best_text(const SessionResult& result) -> std::string {
+  // The fastest candidates are measured again at the end, in turns; the search's own times are of single trials.
+  std::string out = duration_text(result.best_seconds);
+  double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
+  std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
+  if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
+  return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
+}
+
+auto why_nothing(const SessionResult& result) -> std::string {
+  if (result.stopped && result.progress.trials == 0) { return "stopped before anything was measured"; }
+  std::string why;
+  if (result.is_unscheduled_best) {
+    why = fmt::format("no schedule is faster than the program as written: {}; the best of {}: {}", duration_text(result.plain_seconds),
+                      count_text(result.progress.trials, "trial"), duration_text(result.closest_seconds));
+  } else if (result.progress.trials == 0) {
+    why = "no schedule changes what the program executes, so there is nothing to measure";
+  } else {
+    why = fmt::format("no schedule was found in {}", count_text(result.progress.trials, "trial"));
+  }
+  for (const auto& [name, count] : result.progress.failures) { why += fmt::format("; {}: {}", name, count); }
+  for (const std::string& note : result.notes) { why += "; " + note; }
+  return why;
 }
 
 auto count_flops(const IRModule& module, Name function) -> double {

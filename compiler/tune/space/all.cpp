@@ -14,8 +14,7 @@ auto Sketch::size() const -> double {
 auto design_space(const SpaceContext& context) -> Sketches {
   Sketches out;
   add_unit_sketches(context, out);
-  add_tile_sketches(context, out);
-  add_row_sketches(context, out);
+  add_staged_sketches(context, out);
   add_flat_sketches(context, out);
   return out;
 }

@@ -213,4 +213,17 @@ auto analyze(const FuncState& func) -> std::vector<BlockFact> {
   return out;
 }
 
+auto reuses_data(const BlockFact& block) -> bool {
+  if (!block.has_reduction) { return false; }
+  for (size_t l = 0; l < block.loops.size(); ++l) {
+    if (block.loops[l].is_reduction || block.loops[l].extent < 2) { continue; }
+    for (const AccessFact& access : block.accesses) {
+      bool moves = false;
+      for (const auto& d : access.strides) { moves = moves || d[l] != 0; }
+      if (!access.is_write && !moves) { return true; }
+    }
+  }
+  return false;
+}
+
 }  // namespace loopsmith::tune

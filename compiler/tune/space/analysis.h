@@ -44,4 +44,7 @@ struct BlockFact {
 /// The blocks of a function in the order of the text; those inside other blocks are left out.
 [[nodiscard]] auto analyze(const schedule::FuncState& func) -> std::vector<BlockFact>;
 
+/// True for a reduction that reads some element in several iterations of a spatial loop, as matrix products and convolutions do.
+[[nodiscard]] auto reuses_data(const BlockFact& block) -> bool;
+
 }  // namespace loopsmith::tune

@@ -4,8 +4,11 @@
 // waits for the one before.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <set>
 
+#include "ir/visitor.h"
 #include "tune/space/analysis.h"
 #include "tune/space/sketch.h"
 #include "tune/space/steps.h"
@@ -27,19 +30,20 @@ auto step(Result<Value> result) -> Status {
 
 class RowSketch : public Sketch {
  public:
-  RowSketch(const SpaceContext& context, std::vector<BlockFact> blocks, size_t last, size_t row_loops)
+  /// `members`: the blocks of the chain without its last one, in the order of the text.
+  RowSketch(const SpaceContext& context, std::vector<BlockFact> blocks, const std::vector<size_t>& members, size_t last, size_t row_loops)
       : blocks_(std::move(blocks)), last_(last), row_loops_(row_loops), core_(context.core), lanes_(static_cast<int>(context.core.lanes)) {
     name_ = "rows of " + blocks_[last_].name;
-    bool can_factor = schedule::find_primitive("rfactor") != nullptr;
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (i == last_) { continue; }
+    covered_.insert(blocks_[last_].name);
+    for (size_t i : members) {
       const BlockFact& block = blocks_[i];
+      covered_.insert(block.name);
       Part part{i, knobs_.size(), none};
       Knob place{"place " + block.name, {{under_row}, {at_root}}};
       if (!block.has_reduction && block.is_simple && !block.is_output) { place.choices.push_back({inlined}); }
       knobs_.push_back(std::move(place));
       // Only the innermost reduction loop can be split for vectors.
-      if (can_factor && block.is_simple && block.has_reduction && block.loops.back().is_reduction) {
+      if (block.is_simple && block.has_reduction && block.loops.back().is_reduction && can_factor(context, block.name, block.loops.size() - 1)) {
         Knob factor{"side by side in " + block.name, {{1}}};
         for (int64_t d : divisors(block.loops.back().extent)) {
           if (d >= 4 && d <= 4 * lanes_ && d < block.loops.back().extent) { factor.choices.push_back({d}); }
@@ -83,16 +87,17 @@ class RowSketch : public Sketch {
     LOOPSMITH_TRY(loops, get_loops(sch, last));
     LOOPSMITH_TRY(row, fuse(sch, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(row_loops_)}));
     for (size_t i = placed.size(); i-- > 0;) { LOOPSMITH_CHECK(step(sch.call("compute_at", {placed[i].block, row}))); }
+    // Before a reduction is decomposed: afterwards, no loop around it could be parallel.
+    if (chosen(point, spread_knob_)[0] == 1) { LOOPSMITH_CHECK(step(sch.call("parallel", {row}))); }
     for (const Placed& p : placed) {
       if (p.factored) { LOOPSMITH_CHECK(vectorize_factored(sch, p.block)); }
       else if (!p.reduction) { LOOPSMITH_CHECK(vectorize_inner(sch, p.block, 1, lanes_, false)); }
     }
-    if (loops.size() > row_loops_) { LOOPSMITH_CHECK(vectorize_inner(sch, last, 1, lanes_, false)); }
-    if (chosen(point, spread_knob_)[0] == 1) { LOOPSMITH_CHECK(step(sch.call("parallel", {row}))); }
-    return ok();
+    return loops.size() > row_loops_ ? vectorize_inner(sch, last, 1, lanes_, false) : ok();
   }
 
   auto draft(const Point& point) const -> double override {
+    if (has_early_reader(point)) { return std::numeric_limits<double>::infinity(); }
     double cycles = 0;
     double bytes = 0;
     double outside = 0;
@@ -142,12 +147,44 @@ class RowSketch : public Sketch {
   static constexpr size_t none = static_cast<size_t>(-1);
   struct Part { size_t block; size_t place_knob; size_t factor_knob; };
 
-  // The running results side by side become the last loop, vectorized; their initial values get a loop of their own.
+  [[nodiscard]] auto place_of(const Point& point, size_t block) const -> int64_t {
+    for (const Part& part : parts_) { if (part.block == block) { return chosen(point, part.place_knob)[0]; } }
+    return under_row;
+  }
+  /// True where a block under the rows is read by one at the root, itself or through inlined ones: that one runs before the rows.
+  [[nodiscard]] auto has_early_reader(const Point& point) const -> bool {
+    std::function<bool(size_t)> is_read_at_root = [&](size_t block) {
+      return std::any_of(blocks_[block].consumers.begin(), blocks_[block].consumers.end(), [&](size_t c) {
+        int64_t place = place_of(point, c);
+        return place == at_root || (place == inlined && is_read_at_root(c));
+      });
+    };
+    return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) { return place_of(point, part.block) == under_row && is_read_at_root(part.block); });
+  }
+
+  // The running results side by side become the last loop, vectorized; their initial values get a loop of their own. Under a row, the loops are in the order
+  // of the iter vars, and the reduction loops come last.
   auto vectorize_factored(Schedule& sch, BlockRV block) const -> Status {
     LOOPSMITH_TRY(loops, get_loops(sch, block));
     if (loops.size() < 2) { return ok(); }
+    LOOPSMITH_TRY(place, sch.get(block));
+    std::vector<Value> order;
+    LoopRV first_reduction = loops[loops.size() - 2];
+    for (size_t l = loops.size(); l-- > 0 && order.size() + 1 < loops.size();) {
+      LOOPSMITH_TRY(loop, sch.get(loops[l]));
+      bool is_reduction = false;
+      for (size_t i = 0; i < place->block()->iter_vars.size(); ++i) {
+        is_reduction = is_reduction || (place->block()->iter_vars[i].kind == IterKind::Reduction &&
+                                        uses_var(place->realize->iter_values[i], [&](const VarNode& v) { return &v == loop->loop->var.get(); }));
+      }
+      order.insert(order.begin(), loops[l]);
+      if (is_reduction) { first_reduction = loops[l]; continue; }
+      std::rotate(order.begin(), order.begin() + 1, order.end());
+      break;
+    }
+    if (order.size() > 1) { LOOPSMITH_CHECK(step(sch.call("reorder", order))); }
     LOOPSMITH_CHECK(vectorize_inner(sch, block, 1, lanes_, false));
-    return step(sch.call("decompose_reduction", {block, loops[loops.size() - 2]}));
+    return step(sch.call("decompose_reduction", {block, first_reduction}));
   }
 
   auto spread_at_root(Schedule& sch, BlockRV block, const BlockFact& fact) const -> Status {
@@ -169,19 +206,36 @@ class RowSketch : public Sketch {
 
 }  // namespace
 
+namespace {
+
+/// The blocks that a chain ending in `last` is made of, without `last`: those it depends on whose every consumer is in the chain, too.
+auto chain_before(const std::vector<BlockFact>& blocks, size_t last, const std::set<std::string>& taken) -> std::vector<size_t> {
+  std::set<size_t> chain = {last};
+  for (size_t i = last; i-- > 0;) {
+    const BlockFact& block = blocks[i];
+    if (taken.contains(block.name) || block.is_output || block.consumers.empty()) { continue; }
+    if (std::all_of(block.consumers.begin(), block.consumers.end(), [&](size_t c) { return chain.contains(c); })) { chain.insert(i); }
+  }
+  chain.erase(last);
+  return {chain.begin(), chain.end()};
+}
+
+}  // namespace
+
 void add_row_sketches(const SpaceContext& context, Sketches& out) {
   schedule::State state(context.module);
   const schedule::FuncState* func = state.func(context.function);
   if (!func) { return; }
   std::vector<BlockFact> blocks = analyze(*func);
-  if (blocks.size() < 2) { return; }
-  size_t last = blocks.size() - 1;
-  const BlockFact& end = blocks[last];
-  if (!end.is_simple || end.has_reduction || !end.is_output || end.loops.size() < 2) { return; }
-  bool reduces = std::any_of(blocks.begin(), blocks.end(), [](const BlockFact& b) { return b.has_reduction; });
-  if (!reduces) { return; }
-  size_t most = std::min<size_t>(end.loops.size() - 1, 3);
-  for (size_t rows = 1; rows <= most; ++rows) { out.push_back(std::make_unique<RowSketch>(context, blocks, last, rows)); }
+  for (size_t last = blocks.size(); last-- > 0;) {
+    const BlockFact& end = blocks[last];
+    if (context.taken.contains(end.name) || !end.is_simple || end.has_reduction || end.loops.size() < 2) { continue; }
+    std::vector<size_t> members = chain_before(blocks, last, context.taken);
+    if (std::none_of(members.begin(), members.end(), [&](size_t i) { return blocks[i].has_reduction; })) { continue; }
+    size_t most = std::min<size_t>(end.loops.size() - 1, 3);
+    for (size_t rows = 1; rows <= most; ++rows) { out.push_back(std::make_unique<RowSketch>(context, blocks, members, last, rows)); }
+    return;
+  }
 }
 
 }  // namespace loopsmith::tune

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Sketch {
   virtual ~Sketch() = default;
   [[nodiscard]] auto name() const -> const std::string& { return name_; }
   [[nodiscard]] auto knobs() const -> const std::vector<Knob>& { return knobs_; }
+  /// The blocks that the recipe schedules or inlines. Another sketch may schedule the others.
+  [[nodiscard]] auto blocks() const -> const std::set<std::string>& { return covered_; }
   /// The number of points; saturates at 1e18.
   [[nodiscard]] auto size() const -> double;
 
@@ -54,6 +57,7 @@ class Sketch {
   }
   std::string name_;
   std::vector<Knob> knobs_;
+  std::set<std::string> covered_;
 };
 
 /// The input of a rule.
@@ -62,15 +66,20 @@ struct SpaceContext {
   Name function;
   target::Hardware hardware;
   CoreModel core;
+  std::set<std::string> taken = {};   // blocks that another sketch schedules; a rule leaves them alone
 };
 
 using Sketches = std::vector<std::unique_ptr<Sketch>>;
 
-// The rules. Each adds sketches where it applies.
-void add_unit_sketches(const SpaceContext& context, Sketches& out);   // space/unit.cpp: products on matrix and dot-product units
-void add_tile_sketches(const SpaceContext& context, Sketches& out);   // space/tile.cpp: reductions with data reuse
-void add_row_sketches(const SpaceContext& context, Sketches& out);    // space/rows.cpp: chains over common outer loops
-void add_flat_sketches(const SpaceContext& context, Sketches& out);   // space/flat.cpp: every block for itself
+// The rules. Each adds sketches where it applies: all for the same blocks, the heaviest ones that are not taken.
+void add_tile_sketches(const SpaceContext& context, Sketches& out);     // space/tile.cpp: a reduction with data reuse, and the elementwise blocks around it
+void add_row_sketches(const SpaceContext& context, Sketches& out);      // space/rows.cpp: a chain over common outer loops
+void add_reduce_sketches(const SpaceContext& context, Sketches& out);   // space/reduce.cpp: a reduction that reads each element once
+void add_flat_sketches(const SpaceContext& context, Sketches& out);     // space/flat.cpp: every block for itself
+// The sketches of whole programs: those of the rules above for one heavy block after the other. space/stages.cpp
+void add_staged_sketches(const SpaceContext& context, Sketches& out);
+// A product on matrix and dot-product units; the rest of the program stays as it is. space/unit.cpp
+void add_unit_sketches(const SpaceContext& context, Sketches& out);
 
 /// All sketches for a function. Never empty for a schedulable function: where no rule applies, the program as written is a sketch.
 [[nodiscard]] auto design_space(const SpaceContext& context) -> Sketches;

@@ -140,4 +140,13 @@ auto flatten_block(Schedule& sch, BlockRV block, int lanes, int64_t parallel_fro
   return ok();
 }
 
+auto can_factor(const SpaceContext& context, const std::string& block, size_t loop) -> bool {
+  Schedule sch(context.module);
+  if (!(sch.func_working_on() == context.function) && !sch.work_on(context.function)) { return false; }
+  auto found = get_block(sch, block);
+  if (!found.ok()) { return false; }
+  auto loops = get_loops(sch, *found);
+  return loops.ok() && loop < loops->size() && sch.call("rfactor", {(*loops)[loop], Value(int64_t{0})}).ok();
+}
+
 }  // namespace loopsmith::tune

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedule/schedule.h"
+#include "tune/space/sketch.h"
 
 namespace loopsmith::tune {
 
@@ -24,5 +25,8 @@ namespace loopsmith::tune {
 
 /// Distributes a block of spatial loops over the cores and vectorizes its last loop; leaves a block unchanged that it cannot improve.
 [[nodiscard]] auto flatten_block(schedule::Schedule& sch, schedule::BlockRV block, int lanes, int64_t parallel_from) -> Status;
+
+/// True where `rfactor` of that loop of a block is legal in the program as written.
+[[nodiscard]] auto can_factor(const SpaceContext& context, const std::string& block, size_t loop) -> bool;
 
 }  // namespace loopsmith::tune

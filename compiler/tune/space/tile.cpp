@@ -95,7 +95,7 @@ class TileSketch : public Sketch {
       : blocks_(std::move(blocks)), anchor_(blocks_[anchor]), core_(context.core), vector_loop_(vector_loop) {
     name_ = "tile " + anchor_.name;
     lanes_ = static_cast<int>(core_.lanes);
-    find_neighbours(anchor);
+    find_neighbours(anchor, context.taken);
     for (size_t l = 0; l < anchor_.loops.size(); ++l) {
       const LoopFact& loop = anchor_.loops[l];
       Knob knob;
@@ -150,8 +150,19 @@ class TileSketch : public Sketch {
     return bytes;
   }
 
-  // Elementwise consumers up to the last one, elementwise producers, and everything else.
-  void find_neighbours(size_t anchor) {
+  /// True for a block that runs once for each element that the tiled block writes.
+  [[nodiscard]] auto has_space_of_anchor(const BlockFact& block) const -> bool {
+    double elements = 1;
+    for (const LoopFact& loop : anchor_.loops) { elements *= loop.is_reduction ? 1 : static_cast<double>(loop.extent); }
+    return block.instances == elements;
+  }
+  /// True for a block that reads the result of a reduction along rows, such as the last step of a softmax. It belongs to those rows.
+  [[nodiscard]] auto ends_rows(const BlockFact& block) const -> bool {
+    return std::any_of(block.producers.begin(), block.producers.end(), [&](size_t p) { return blocks_[p].has_reduction && !reuses_data(blocks_[p]); });
+  }
+
+  // Elementwise consumers up to the last one, and elementwise producers.
+  void find_neighbours(size_t anchor, const std::set<std::string>& taken) {
     std::set<size_t> seen = {anchor};
     size_t at = anchor;
     while (!blocks_[at].is_output) {
@@ -159,7 +170,7 @@ class TileSketch : public Sketch {
       if (consumers.size() != 1) { break; }
       size_t next = *consumers.begin();
       const BlockFact& block = blocks_[next];
-      if (!block.is_simple || block.has_reduction) { break; }
+      if (!block.is_simple || block.has_reduction || taken.contains(block.name) || !has_space_of_anchor(block)) { break; }
       if (at != anchor) { inlined_.push_back(blocks_[at].name); }
       fused_ = block.name;
       seen.insert(next);
@@ -169,14 +180,13 @@ class TileSketch : public Sketch {
       const BlockFact& block = blocks_[p];
       std::set<size_t> consumers(block.consumers.begin(), block.consumers.end());
       if (seen.contains(p) || !block.is_simple || block.has_reduction || consumers.size() != 1) { continue; }
+      if (taken.contains(block.name) || ends_rows(block)) { continue; }
       seen.insert(p);
       double bytes = 0;
       for (const AccessFact& access : block.accesses) { bytes += total_bytes(access); }
       producers_.push_back({block.name, !block.uses_branch && !block.is_expensive, 0, bytes});
     }
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (!seen.contains(i)) { others_.push_back(blocks_[i].name); }
-    }
+    for (size_t i : seen) { covered_.insert(blocks_[i].name); }
   }
 
   [[nodiscard]] auto has_outer_reduction(const Point& point) const -> bool {
@@ -204,7 +214,6 @@ class TileSketch : public Sketch {
   std::vector<std::string> inlined_;   // inlined consumers
   std::string fused_;                  // the last consumer; empty: none
   std::vector<Producer> producers_;
-  std::vector<std::string> others_;
   size_t order_knob_ = 0;
   std::vector<Packable> packable_;
 };
@@ -319,12 +328,6 @@ auto TileSketch::vectorize_blocks(Schedule& sch, const Point& point, BlockRV blo
     LOOPSMITH_TRY(moved, get_block(sch, producer.name));
     if (place == 1) { LOOPSMITH_CHECK(vectorize_inner(sch, moved, 1, lanes_, false)); }
     else { LOOPSMITH_CHECK(flatten_block(sch, moved, lanes_, parallel_from)); }
-  }
-  for (const std::string& name : others_) {
-    LOOPSMITH_TRY(other, get_block(sch, name));
-    // A block that refuses this stays unchanged.
-    Schedule before = sch;
-    if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
   }
   return ok();
 }
@@ -466,18 +469,9 @@ void add_tile_sketches(const SpaceContext& context, Sketches& out) {
   double most = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockFact& block = blocks[i];
-    if (!block.is_simple || !block.has_reduction) { continue; }
-    bool reuse = false;
-    for (size_t l = 0; l < block.loops.size(); ++l) {
-      if (block.loops[l].is_reduction || block.loops[l].extent < 2) { continue; }
-      for (const AccessFact& access : block.accesses) {
-        bool moves = false;
-        for (const auto& d : access.strides) { moves = moves || d[l] != 0; }
-        reuse = reuse || (!access.is_write && !moves);
-      }
-    }
+    if (!block.is_simple || context.taken.contains(block.name) || !reuses_data(block)) { continue; }
     double work = block.instances * block.flops;
-    if (reuse && work > most) { most = work; anchor = i; }
+    if (work > most) { most = work; anchor = i; }
   }
   if (anchor == blocks.size()) { return; }
   // Vectors run along the last dimension of the output.

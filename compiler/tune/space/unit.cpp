@@ -30,7 +30,6 @@ constexpr int64_t lanes = 16;                  // columns of one instruction
 constexpr int64_t tile_rows = 16;
 constexpr int64_t tiles = 8;                   // registers
 constexpr int64_t max_rows = 16;               // of a register tile of dot products
-constexpr int64_t parallel_from = 16384;
 
 struct Unit {
   const char* name;
@@ -199,7 +198,7 @@ class UnitSketch : public Sketch {
       : blocks_(std::move(blocks)), fact_(blocks_[at]), product_(std::move(product)), core_(context.core) {
     const Unit& unit = *product_.unit;
     name_ = std::string(unit.name) + " " + fact_.name;
-    find_consumers(at);
+    find_consumers(at, context.taken);
     knobs_.push_back({"tile " + fact_.loops[product_.i].name, choices_of(fact_.loops[product_.i].extent, unit.is_tile() ? tile_rows : 1, unit.is_tile() ? 3 : max_rows)});
     knobs_.push_back({"tile " + fact_.loops[product_.j].name, choices_of(fact_.loops[product_.j].extent, lanes, unit.is_tile() ? 3 : 4)});
     knobs_.push_back({"rows innermost in the middle", {{0}, {1}}});
@@ -229,21 +228,19 @@ class UnitSketch : public Sketch {
   auto tensorize_dots(Schedule& sch, const Made& made, BlockRV zero) const -> Status;
   auto finish_pack(Schedule& sch, const Point& point, BlockRV pack) const -> Status;
 
-  void find_consumers(size_t at) {
+  void find_consumers(size_t at, const std::set<std::string>& taken) {
     std::set<size_t> seen = {at};
     while (!blocks_[at].is_output) {
       std::set<size_t> consumers(blocks_[at].consumers.begin(), blocks_[at].consumers.end());
       if (consumers.size() != 1) { break; }
       const size_t next = *consumers.begin();
-      if (!blocks_[next].is_simple || blocks_[next].has_reduction) { break; }
+      if (!blocks_[next].is_simple || blocks_[next].has_reduction || taken.contains(blocks_[next].name)) { break; }
       if (!fused_.empty()) { inlined_.push_back(fused_); }
       fused_ = blocks_[next].name;
       seen.insert(next);
       at = next;
     }
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (!seen.contains(i)) { others_.push_back(blocks_[i].name); }
-    }
+    for (size_t i : seen) { covered_.insert(blocks_[i].name); }
   }
 
   std::vector<BlockFact> blocks_;
@@ -252,7 +249,6 @@ class UnitSketch : public Sketch {
   CoreModel core_;
   std::vector<std::string> inlined_;           // consumers inlined into the last one
   std::string fused_;                          // the last elementwise consumer; empty: none
-  std::vector<std::string> others_;
 };
 
 /// The loops of a block inside of `outer`, outermost first.
@@ -435,12 +431,6 @@ auto UnitSketch::apply(Schedule& sch, const Point& point) const -> Status {
   LOOPSMITH_CHECK(product_.unit->is_tile() ? tensorize_tiles(sch, made, *zero.as<BlockRV>()) : tensorize_dots(sch, made, *zero.as<BlockRV>()));
   if (made.last) { LOOPSMITH_CHECK(vectorize_inner(sch, *made.last, 2, static_cast<int>(core_.lanes), true)); }
   if (made.pack) { LOOPSMITH_CHECK(finish_pack(sch, point, *made.pack)); }
-  for (const std::string& name : others_) {
-    LOOPSMITH_TRY(other, get_block(sch, name));
-    // A block that refuses this stays unchanged.
-    Schedule before = sch;
-    if (!flatten_block(sch, other, static_cast<int>(core_.lanes), parallel_from).ok()) { sch = before; }
-  }
   return ok();
 }
 
@@ -506,7 +496,7 @@ void add_unit_sketches(const SpaceContext& context, Sketches& out) {
   // The block with the most work.
   size_t at = blocks.size();
   for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].has_reduction && (at == blocks.size() || blocks[i].instances * blocks[i].flops > blocks[at].instances * blocks[at].flops)) { at = i; }
+    if (blocks[i].has_reduction && !context.taken.contains(blocks[i].name) && (at == blocks.size() || blocks[i].instances * blocks[i].flops > blocks[at].instances * blocks[at].flops)) { at = i; }
   }
   if (at == blocks.size()) { return; }
   const schedule::Place* place = nullptr;

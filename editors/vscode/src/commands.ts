@@ -68,8 +68,17 @@ export function registerCommands(needed: () => LanguageClient | undefined): vsco
       if (choice === open) { void vscode.commands.executeCommand('revealFileInOS', vscode.Uri.file(answer.path)); }
     });
   }
+  // Documents of a scheme of their own cannot be edited, and closing one does not ask to save it.
+  const texts = new Map<string, string>();
+  const changed = new vscode.EventEmitter<vscode.Uri>();
+  const provider = vscode.workspace.registerTextDocumentContentProvider('loopsmith-text', { onDidChange: changed.event, provideTextDocumentContent: (uri) => texts.get(uri.toString()) ?? '' });
+  const closed = vscode.workspace.onDidCloseTextDocument((document) => texts.delete(document.uri.toString()));
   async function showText(answer: Text | undefined): Promise<void> {
-    if (answer) { await beside(await vscode.workspace.openTextDocument({ language: 'markdown', content: `# ${answer.title}\n\n${answer.text}` })); }
+    if (!answer) { return; }
+    const uri = vscode.Uri.from({ scheme: 'loopsmith-text', path: `/${answer.title.replace(/[^\w.-]+/g, ' ')}.md` });
+    texts.set(uri.toString(), `# ${answer.title}\n\n${answer.text}`);
+    changed.fire(uri);
+    await beside(await vscode.languages.setTextDocumentLanguage(await vscode.workspace.openTextDocument(uri), 'markdown'));
   }
   /// Compares statement by statement at once; the times follow in a message and in the lens.
   async function showComparison(about?: About): Promise<void> {
@@ -90,6 +99,7 @@ export function registerCommands(needed: () => LanguageClient | undefined): vsco
     if (asked) { await server.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message)); }
   }
   return vscode.Disposable.from(
+    provider, changed, closed,
     vscode.commands.registerCommand('loopsmith.pauseTuning', () => ask('loopsmith.tune.pause')),
     vscode.commands.registerCommand('loopsmith.resumeTuning', () => ask('loopsmith.tune.resume')),
     vscode.commands.registerCommand('loopsmith.stopTuning', () => ask('loopsmith.tune.stop')),

@@ -24,6 +24,7 @@ interface News {
   schedule_text?: string;
   verified?: string;
   message?: string;
+  schedule?: string;   // whose `sch.tune()` it fills
 }
 
 interface Search extends News { measured: number[] }
@@ -54,6 +55,21 @@ export class TuningPanel implements vscode.Disposable {
     this.searches.set(news.job, { ...before, ...news, measured: [...before?.measured ?? [], ...news.measured ?? []] });
     if (!before) { this.shown = news.job; }
     this.send();
+    if (news.state === 'done' && before?.state !== 'done') { void this.offer(this.searches.get(news.job)!); }
+  }
+
+  /// The result of a search, with buttons that insert and show it.
+  private async offer(search: Search): Promise<void> {
+    if (!search.best_seconds || search.schedule) { return; }
+    const faster = search.plain_seconds ? `, ${Number((search.plain_seconds / search.best_seconds).toPrecision(3))}x` : '';
+    const [insert, show] = ['Insert', 'Show'];
+    const choice = await vscode.window.showInformationMessage(`${search.function}: ${duration(search.best_seconds)}${faster}`, insert, show);
+    if (choice === show) { this.shown = search.job; this.show(); }
+    if (choice === insert) { await this.execute('loopsmith.insertSchedule', search.job); }
+  }
+
+  private async execute(command: string, job: number): Promise<void> {
+    await this.client()?.sendRequest('workspace/executeCommand', { command, arguments: [{ job }] }).catch((failure: Error) => vscode.window.showErrorMessage(failure.message));
   }
 
   private send(): void {
@@ -69,13 +85,15 @@ export class TuningPanel implements vscode.Disposable {
       if (message.shown !== undefined) { this.shown = message.shown; this.send(); }
       const command = message.stop !== undefined ? 'loopsmith.tune.stop' : message.pause !== undefined ? 'loopsmith.tune.pause' :
         message.resume !== undefined ? 'loopsmith.tune.resume' : message.insert !== undefined ? 'loopsmith.insertSchedule' : undefined;
-      if (command) {
-        await this.client()?.sendRequest('workspace/executeCommand', { command, arguments: [{ job: message.stop ?? message.pause ?? message.resume ?? message.insert }] })
-          .catch((failure: Error) => vscode.window.showErrorMessage(failure.message));
-      }
+      const job = message.stop ?? message.pause ?? message.resume ?? message.insert;
+      if (command && job !== undefined) { await this.execute(command, job); }
     });
     this.panel.onDidDispose(() => { this.panel = undefined; });
   }
+}
+
+function duration(seconds: number): string {
+  return seconds < 1e-3 ? `${(seconds * 1e6).toFixed(1)} us` : seconds < 1 ? `${(seconds * 1e3).toFixed(2)} ms` : `${seconds.toFixed(2)} s`;
 }
 
 function page(): string {
@@ -148,7 +166,7 @@ function draw(s) {
   if (s.floor_seconds) { rows.push(['roofline', duration(s.floor_seconds) + (!s.best_seconds ? '' : s.floor_seconds > 1.005 * s.best_seconds ? ', exceeded: measure it again' : ', ' + (100 * s.floor_seconds / s.best_seconds).toFixed(0) + '% reached')]); }
   const lost = s.measured.filter((t) => t === 0).length;
   if (lost) { rows.push(['left off early (slower, or failed)', lost + ' of ' + s.measured.length]); }
-  if (s.verified) { rows.push(['verified', 'by ' + s.verified]); }
+  if (s.verified) { rows.push(['verified', s.verified]); }
   $('table').replaceChildren(...rows.map((row) => {
     const tr = document.createElement('tr');
     tr.append(...row.map((text) => Object.assign(document.createElement('td'), { textContent: text })));

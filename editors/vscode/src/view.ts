@@ -297,7 +297,12 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       if (editor.document.uri.toString() !== shown.source.toString()) { continue; }
       const range = exact ? new vscode.Range(exact[1], 0, exact[1], 0) : undefined;
       editor.setDecorations(this.same, range ? [range] : []);
-      if (range) { editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
+      // The statement that is viewed stays in sight: a key writes the next one behind it.
+      const viewed = editor.selection.active.line;
+      const lines = editor.visibleRanges.length > 0 ? editor.visibleRanges[0].end.line - editor.visibleRanges[0].start.line : 0;
+      if (range && Math.abs(range.start.line - viewed) < lines) {
+        editor.revealRange(range.union(new vscode.Range(viewed, 0, viewed, 0)), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      }
     }
     view.setDecorations(this.same, exact ? shown.answer.sources.filter(([, line]) => line === exact[1]).map(([line]) => new vscode.Range(line + 1, 0, line + 1, 0)) : []);
   }

@@ -7,6 +7,7 @@
 
 #include "ir/printer.h"
 #include "schedule/candidates.h"
+#include "schedule/extent_text.h"
 
 namespace loopsmith::lsp {
 
@@ -48,7 +49,7 @@ auto describe(const schedule::Place& place) -> std::string {
   const For& loop = *place.loop;
   const char* kind = loop.for_kind == ForKind::Parallel ? "parallel " : loop.for_kind == ForKind::Vectorized ? "vectorized "
                      : loop.for_kind == ForKind::Unrolled ? "unrolled " : loop.for_kind == ForKind::ThreadBinding ? "bound " : "";
-  return fmt::format("{}loop `{}`, extent {}", kind, loop.var->name.view(), print_script(loop.extent));
+  return fmt::format("{}loop `{}`, extent {}", kind, loop.var->name.view(), schedule::extent_text(loop.extent));
 }
 
 auto block_names(const ScheduleSpot& spot) -> std::vector<std::string> {

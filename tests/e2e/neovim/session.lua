@@ -464,11 +464,11 @@ function verbs.tune(step)
   vim.wait(1000)
   local stood = title() == before and 'paused, it stands still' or ('paused, it went on: %s, %s'):format(before, title())
   vim.cmd('LoopsmithResume')
-  local again = wait_for_lens('tuning: ')
-  if not again then return { stood, 'it did not go on' } end
+  if not wait_for_lens('tuning: ') then return { stood, 'it did not go on' } end
+  local again = wait_for_lens('stop and keep the best')
   client.request_sync('workspace/executeCommand', again.command, 60000, buffer)
   local done = wait_for_lens('insert best schedule')
-  return { stood, running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
+  return { stood, again.title, done and done.title or 'it did not end' }
 end
 -- The status of the server, in words that fit both editors.
 function verbs.status(step)
@@ -677,7 +677,7 @@ function verbs.interrupted(step)
   start_again()
   local stands = wait_for_lens('tuning of an earlier session: trial')
   if not stands then return { out[1], 'it is forgotten' } end
-  out[#out + 1] = stands.title:gsub('%d+, best.*; ', 'N; ')
+  out[#out + 1] = stands.title:gsub('%d+, best.*$', 'N')
   vim.api.nvim_set_current_buf(buffer)
   vim.cmd('LoopsmithTuning')
   local function shown() return vim.api.nvim_buf_get_lines(vim.fn.bufnr('loopsmith-tuning'), 0, -1, false)[1] end

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <random>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,10 +23,12 @@
 #include "runtime/bench.h"
 #include "runtime/counters.h"
 #include "runtime/npy.h"
+#include "runtime/peaks.h"
 #include "runtime/tensor.h"
 #include "runtime/threads.h"
 #include "support/codes.h"
 #include "target/hardware.h"
+#include "target/peaks.h"
 #include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
@@ -422,4 +425,40 @@ TEST_CASE("event counts: of the system everywhere, of the processor where it gra
 #endif
   CHECK(why_no_counters(EACCES).find("does not allow it") != std::string::npos);
   CHECK(why_no_counters(ENOENT) == "this machine shows none to its programs, as most virtual machines do");
+}
+
+TEST_CASE("of two measurements of the peaks the better rates count, with the date of the quieter machine") {
+  target::Peaks busy{.fma_f32_one = 50, .fma_f32_all = 120, .threads = 2, .copy = {{4096, 10, 30}}, .measured_at = 100, .others = 0.8};
+  target::Peaks quiet{.fma_f32_one = 60, .fma_f32_all = 110, .threads = 2, .copy = {{4096, 20, 20}}, .measured_at = 200, .others = 0.01};
+  for (const target::Peaks& best : {target::best_of(busy, quiet), target::best_of(quiet, busy)}) {
+    CHECK(best.fma_f32_one == 60);
+    CHECK(best.fma_f32_all == 120);
+    CHECK(best.copy[0].one == 20);
+    CHECK(best.copy[0].all == 30);
+    CHECK(best.measured_at == 200);
+    CHECK(best.others == 0.01);
+  }
+  // Another number of threads is another machine.
+  target::Peaks other = quiet;
+  other.threads = 4;
+  CHECK(target::best_of(busy, other).fma_f32_all == 110);
+  runtime::ProcessorTime now = runtime::processor_time();
+  CHECK(now.used >= 0);
+  CHECK(now.all >= now.used);
+}
+
+TEST_CASE("peaks are kept with their date and the load of the machine") {
+  char pattern[] = "/tmp/loopsmith-peaks-XXXXXX";
+  std::string folder = ::mkdtemp(pattern);
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  std::string kept = before ? before : "";
+  ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  target::keep_peaks({.fma_f32_one = 50, .fma_f32_all = 120, .threads = 2, .copy = {{4096, 10, 30}}, .measured_at = 1700000000, .others = 0.25});
+  auto read = target::cached_peaks();
+  before ? ::setenv("XDG_CACHE_HOME", kept.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+  REQUIRE(read);
+  CHECK(read->measured_at == 1700000000);
+  CHECK(read->others == 0.25);
+  CHECK(read->copy.size() == 1);
 }

@@ -13,6 +13,7 @@
 #include "ir/printer.h"
 #include "schedule/examples.h"
 #include "schedule/explain.h"
+#include "schedule/extent_text.h"
 #include "schedule/legality.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -260,4 +261,47 @@ TEST_CASE("a reduction's loop names both updates, and offers a loop that works",
   CHECK(found.conflict->text == "`C` at k=0 and at k=1 both update `C[0, 0]`");
   REQUIRE_FALSE(found.repairs.empty());
   CHECK(found.repairs[0].instead == "sch.parallel(sch.get_loops(\"C\")[1])");
+}
+
+TEST_CASE("advice names nothing that the program has already, and nothing for another kind of machine") {
+  Schedule sch(parse(R"(@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    C = T.alloc_buffer((64, 64), scope="local")
+    for i in T.parallel(64):
+        for j in T.vectorized(64):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+    for x, y in T.grid(64, 64):
+        with T.block("B"):
+            vx, vy = T.axis.remap("SS", [x, y])
+            B[vx, vy] = C[vx, vy] * T.float32(2)
+)"));
+  const FuncState& func = *sch.state().func(Name("main"));
+  auto offered = [&](bool is_device) {
+    std::string out;
+    for (const Place& place : func.places()) {
+      if (place.parent < 0) { continue; }
+      for (const JudgedMove& judged : moves_at(sch.state(), func, place)) {
+        if (judged.is_legal() && is_worth_offering(func, judged.move, is_device)) { out += text_of(func, judged.move) + "\n"; }
+      }
+    }
+    return out;
+  };
+  std::string here = offered(false), device = offered(true);
+  auto has = [](const std::string& all, const std::string& one) { return all.find(one) != std::string::npos; };
+  CHECK(has(here, "sch.parallel(sch.get_loops(\"B\")[0])"));
+  CHECK(!has(here, "sch.parallel(sch.get_loops(\"C\")[0])"));
+  CHECK(!has(here, "sch.vectorize(sch.get_loops(\"C\")[1])"));
+  CHECK(!has(here, "sch.cache_write(\"C\", write_buffer_index=0, storage_scope=\"local\")"));
+  CHECK(has(here, "sch.cache_write(\"B\", write_buffer_index=0, storage_scope=\"local\")"));
+  for (const char* word : {"sch.bind", "\"shared\"", "threadIdx"}) { CHECK(!has(here, word)); }
+  CHECK(has(device, "\"shared\""));
+  CHECK(!has(device, "sch.parallel"));
+}
+
+TEST_CASE("extents of 64 bits read like those of 32") {
+  Var n = var("n", DataType::int_(64));
+  CHECK(extent_text(int_imm(16, DataType::int_(64))) == "16");
+  CHECK(extent_text(mul(Expr(n), int_imm(4, DataType::int_(64)))) == "n * 4");
 }

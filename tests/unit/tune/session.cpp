@@ -256,3 +256,28 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: 
     CHECK(measured(search.options.database) == expected);
   }
 }
+
+// Measures every candidate as slower than the program as written, and compares nothing.
+constexpr const char* slower_than_written = R"PY(
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    op = m["op"]
+    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
+    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "built", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
+    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 1e-3 * m["id"], "spread": 1e-9, "blocks": 5}
+    elif op == "check": out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
+    else: continue
+    print(json.dumps(out), flush=True)
+)PY";
+
+TEST_CASE("a schedule that is slower than the program as written is not offered") {
+  StoppedSearch search(slower_than_written);
+  search.options.trials = 3;
+  search.options.stop = {};
+  auto result = search.run();
+  REQUIRE(result.ok());
+  CHECK(!result->found);
+  CHECK(result->is_unscheduled_best);
+  CHECK(tune::why_nothing(*result) == "no schedule is faster than the program as written: 1.000 ms; the best of 3 trials: 2.000 ms");
+}

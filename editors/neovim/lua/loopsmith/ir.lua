@@ -118,7 +118,10 @@ local function show_source(buffer, stage)
   local window = windows.of(buffer)
   if source and window then
     vim.api.nvim_win_call(window, function()
-      if source + 1 < vim.fn.line('w0') or source + 1 > vim.fn.line('w$') then vim.cmd('normal! ' .. (source + 1) .. 'Gzz') end
+      local line, viewed = source + 1, vim.fn.line('.')
+      local is_in_sight = line >= vim.fn.line('w0') and line <= vim.fn.line('w$')
+      -- The statement that is viewed stays in sight, with the cursor on it: a key writes the next one behind it.
+      if not is_in_sight and math.abs(line - viewed) < vim.api.nvim_win_get_height(0) then vim.fn.winrestview({ topline = math.min(line, viewed) }) end
     end)
   end
 end

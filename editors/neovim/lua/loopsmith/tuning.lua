@@ -46,7 +46,7 @@ local function lines_of(s)
   end
   local drawn = curve(s.measured)
   if drawn ~= '' then lines[#lines + 1] = drawn .. ('  best of %d trials'):format(#s.measured) end
-  if s.verified then lines[#lines + 1] = 'verified by ' .. s.verified end
+  if s.verified then lines[#lines + 1] = 'verified: ' .. s.verified end
   local schedule = s.schedule_text or s.best_schedule
   if schedule then
     lines[#lines + 1] = ''
@@ -70,7 +70,7 @@ local function look_for_earlier(buffer)
   if not client then return end
   server.request(client, 'textDocument/codeLens', { textDocument = vim.lsp.util.make_text_document_params(buffer) }, function(_, lenses)
     for _, lens in ipairs(lenses or {}) do
-      local so_far = lens.command and lens.command.title:match('^tuning of an earlier session: (.*); give it up$')
+      local so_far = lens.command and lens.command.title:match('^tuning of an earlier session: (.*)$')
       if so_far then return paint(('# paused, of an earlier session: %s; :LoopsmithResume goes on with it'):format(so_far)) end
     end
   end, buffer)
@@ -83,8 +83,13 @@ function M.note(news, client)
   if not before then latest = key end
   local measured = before and before.measured or {}
   vim.list_extend(measured, news.measured or {})
-  searches[key] = vim.tbl_extend('force', before or {}, news, { measured = measured, client = client })
+  local search = vim.tbl_extend('force', before or {}, news, { measured = measured, client = client })
+  searches[key] = search
   paint()
+  if search.state == 'done' and not (before and before.state == 'done') and not search.schedule and search.best_seconds then
+    local faster = search.plain_seconds and (', %.3gx'):format(search.plain_seconds / search.best_seconds) or ''
+    vim.notify(('%s: %s%s; :LoopsmithInsertBest writes it, :LoopsmithTuning shows it'):format(search['function'], duration(search.best_seconds), faster))
+  end
 end
 
 --- Shows the last search in a window below, and redraws it while it runs.

@@ -322,11 +322,11 @@ const verbs = {
     await sleep(1000);
     const stood = await title() === before ? 'paused, it stands still' : `paused, it went on: ${before}, ${await title()}`;
     await run('loopsmith.resumeTuning');
-    const again = await waitForLens('tuning: ');
-    if (!again) { return [stood, 'it did not go on']; }
+    if (!await waitForLens('tuning: ')) { return [stood, 'it did not go on']; }
+    const again = await waitForLens('stop and keep the best');
     await run(again.command.command, ...again.command.arguments);
     const done = await waitForLens('insert best schedule');
-    return [stood, /stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
+    return [stood, again.title, done?.title ?? 'it did not end'];
   },
   // The status of the server, in words that fit both editors.
   status: async (step) => {
@@ -438,7 +438,7 @@ const verbs = {
     const stands = await waitForLens('tuning of an earlier session: trial');
     const out = [new RegExp(`tuning ${step.function}: trial`).exec(status)?.[0] ?? status];
     if (!stands) { return [...out, 'it is forgotten']; }
-    out.push(stands.title.replace(/\d+, best.*; /, 'N; '));
+    out.push(stands.title.replace(/\d+, best.*$/, 'N'));
     await vscode.window.showTextDocument(document);
     await run('loopsmith.resumeTuning');
     out.push(await waitForLens(', best ') ? 'it goes on' : 'it does not go on');
