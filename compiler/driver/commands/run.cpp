@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/execution.h"
 
 namespace loopsmith::driver::commands {
@@ -27,7 +28,8 @@ const Usage usage{
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 json_option},
     .examples = {{"loopsmith run matmul.tir --with matmul_blocked", "on random data; a line about each result"},
-                 {"loopsmith run matmul.tir --arg A=a.npy --arg B=b.npy --out results", "on files"}},
+                 {"loopsmith run matmul.tir --arg A=a.npy --arg B=b.npy --out results", "on files"},
+                 {"loopsmith run matmul_gpu.tir --with tiled --target opencl", "as kernels on the first device of OpenCL"}},
     .least = 1,
     .most = 1,
 };
@@ -56,6 +58,11 @@ auto run_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
+  if (is_device_target(selection.target)) {
+    if (auto ran = call_on_device(selection, call->values); !ran) { return fail(ran.diagnostics()); }
+    if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
+    return exit_done;
+  }
   auto code = compile(selection, bounds_checks(selection, arguments));
   if (!code) { return fail(code.diagnostics()); }
   auto function = code->find(symbol_of(selection));

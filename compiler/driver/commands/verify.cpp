@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/execution.h"
 #include "driver/lowering.h"
 #include "interp/compare.h"
@@ -78,6 +79,49 @@ auto report(const Arguments& arguments, const Selection& selection, const Answer
   return answer.is_equal ? exit_done : exit_input;
 }
 
+// The outputs of two calls; `how` names the two sides.
+auto compare_outputs(const Call& before, const Call& after, const std::string& inputs, const std::string& against) -> Answer {
+  int written = 0;
+  for (size_t i = 0; i < before.tensors.size(); ++i) {
+    const codegen::Parameter& p = before.interface.parameters[i];
+    if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
+    ++written;
+    interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
+    if (d.found) { return {.how = fmt::format("{}, against {}", inputs, against), .note = d.where}; }
+  }
+  return {.is_equal = true, .how = fmt::format("{}: {} against {}", inputs, count_text(written, "output"), against)};
+}
+
+// Beyond this many block instances the interpreter takes too long.
+constexpr double most_instances = 1e7;
+
+// The scheduled program on the device of its target, and the program as written by the interpreter, or compiled for this machine where it is large.
+auto compare_on_device(const Selection& selection, const Call& before, const Call& after, double limit) -> Answer {
+  std::string against = "the interpreter";
+  if (interp::count_instances(selection.before, selection.function, 7) <= most_instances) {
+    interp::Options options;
+    options.max_seconds = limit;
+    auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
+    if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
+  } else {
+    against = "the program as written, compiled for this machine";
+    Selection plain;
+    static_cast<workspace::Selection&>(plain) = selection;
+    plain.module = selection.before;
+    plain.target = target::host();
+    auto code = compile(plain, {}, true);
+    if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
+    auto function = code->find(symbol_of(plain));
+    if (!function) { return {.note = function.diagnostics()[0].message()}; }
+    Status ran = ok();
+    confined([&] { ran = runtime::call(**function, before.values); });
+    if (!ran) { return {.note = ran.diagnostics()[0].message()}; }
+  }
+  auto device = call_on_device(selection, after.values);
+  if (!device) { return {.note = device.diagnostics()[0].message()}; }
+  return compare_outputs(before, after, fmt::format("one input, on OpenCL's device `{}`", *device), against);
+}
+
 // The program as written by the interpreter, the scheduled one compiled, on the same inputs.
 auto compare_on(const Selection& selection, const Call& before, const Call& after, double limit) -> Answer {
   interp::Options options;
@@ -92,15 +136,7 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   Status ran = ok();
   confined([&] { ran = runtime::call(**function, after.values); });
   if (!ran) { return {.how = "the given inputs, against the interpreter", .note = ran.diagnostics()[0].message()}; }
-  int written = 0;
-  for (size_t i = 0; i < before.tensors.size(); ++i) {
-    const codegen::Parameter& p = before.interface.parameters[i];
-    if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
-    ++written;
-    interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
-    if (d.found) { return {.how = "the given inputs, against the interpreter", .note = d.where}; }
-  }
-  return {.is_equal = true, .how = fmt::format("the given inputs: {} against the interpreter", count_text(written, "output"))};
+  return compare_outputs(before, after, "the given inputs", "the interpreter");
 }
 
 // For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
@@ -152,6 +188,8 @@ auto verify(std::vector<std::string> args) -> int {
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
   note_externals(selection);
+  // The driver of a device runs in a process of its own, on random inputs.
+  if (is_device_target(selection.target)) { return run_apart("verify", "--verify", args, {.seconds = 2 * *limit}); }
   if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
@@ -192,7 +230,8 @@ auto verify_here(std::vector<std::string> args) -> int {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  return report(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
+  const double limit = limit_of(arguments).value_or(0);
+  return report(arguments, selection, is_device_target(selection.target) ? compare_on_device(selection, *before, *after, limit) : compare_on(selection, *before, *after, limit));
 }
 
 }  // namespace loopsmith::driver::commands
