@@ -211,7 +211,9 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   }
   if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
   // A condition on fixed values decides about all instances at once.
-  for (const Expr& condition : arith::split_conjunction(block.realize->predicate)) {
+  const Expr predicate = analyzer.simplify(block.realize->predicate);
+  bool is_cut = false;                        // by the domains of iter vars
+  for (const Expr& condition : arith::split_conjunction(predicate)) {
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
       return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
     });
@@ -220,6 +222,7 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
     bool is_rough = false;
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
     if (is_about_instances && is_rough && !keeps_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
+    is_cut = is_cut || (is_about_instances && is_rough);
     // The estimate assumes that some instance runs.
     if (analyzer.can_prove(logical_not(condition))) { return false; }
     // If the condition does not involve the written elements, some instance must be proved to run: the first or the last.
@@ -234,8 +237,21 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
     }
     if (!analyzer.can_prove(substitute(condition, first)) && !analyzer.can_prove(substitute(condition, last))) { return false; }
   }
-  auto bound = arith::estimate_region_lower_bound(here.region, domains, block.realize->predicate, analyzer);
+  auto bound = arith::estimate_region_lower_bound(here.region, domains, predicate, analyzer);
   if (!bound) { return false; }
+  if (is_cut) {
+    // The estimate does not know such a condition: no element is written beyond the domains.
+    arith::DomMap iters;
+    for (const IterVar& iter : block.block()->iter_vars) {
+      for (const auto& [var, range] : domains) {
+        auto is_this = [&](const VarNode& v) { return &v == var.get(); };
+        if (uses_var(iter.dom.min, is_this) || uses_var(iter.dom.extent, is_this)) { return false; }
+      }
+      iters.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom));
+    }
+    const std::vector<arith::IntSet> most = arith::eval_set(write.region, iters);
+    for (size_t i = 0; i < bound->size() && i < most.size(); ++i) { (*bound)[i] = arith::intersect({(*bound)[i], most[i]}, analyzer); }
+  }
   std::vector<arith::IntSet> wanted;
   for (const Range& range : region.region) { wanted.push_back(arith::IntSet::from_range(range)); }
   return covers_region(write.buffer->shape, {*bound}, wanted, analyzer);
