@@ -182,7 +182,9 @@ struct Table {
   auto conv(int64_t channels, int64_t size, int threads) -> Status {
     std::string name = fmt::format("f32 conv 3x3 {}x{}x{}", size, size, channels);
     if (!wanted(name)) { return ok(); }
-    LOOPSMITH_TRY(ours, kernel(kernels + "conv2d.tir", fmt::format("conv_{}_tiled", size), threads));
+    // Rows of a picture are work for a few threads only.
+    const bool by_rows = size >= 14 && threads <= 2;
+    LOOPSMITH_TRY(ours, kernel(kernels + "conv2d.tir", fmt::format("conv_{}_{}", size, by_rows ? "rows" : "tiled"), threads));
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};
     if (auto run = onednn_conv3x3(channels, size, threads)) { racers.push_back({"oneDNN", run, {}}); }
     race(racers);
