@@ -43,6 +43,15 @@ auto waits(const Stmt& stmt) -> bool {
   return found;
 }
 
+auto is_collective(const Expr& expr) -> bool {
+  static constexpr std::string_view families[] = {"tvm_load_matrix", "tvm_store_matrix", "tvm_mma", "tvm_bmma", "tvm_fill_fragment", "tvm_warp_", "ptx_", "mma_", "simdgroup_", "make_filled_simdgroup"};
+  const auto* call = expr.as<Call>();
+  if (call == nullptr) { return false; }
+  std::string_view op = call->op.view();
+  if (op.starts_with("tir.")) { op.remove_prefix(4); }
+  return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
+}
+
 ThreadBlock::ThreadBlock(const Stmt& outermost) {
   auto add = [&](const Stmt& s) {
     auto loop = as_thread_loop(s);

@@ -28,6 +28,9 @@ struct ThreadLoop {
 /// True when the statement contains one of them.
 [[nodiscard]] auto waits(const Stmt& stmt) -> bool;
 
+/// True for calls that the threads of a warp do together: of matrix units, copies and exchanges.
+[[nodiscard]] auto is_collective(const Expr& expr) -> bool;
+
 /// The threads of a block: every dimension that is bound anywhere in it, the outermost first. Thread t has index
 /// t // (product of the extents before) % extent in a dimension.
 struct ThreadBlock {

@@ -8,6 +8,7 @@
 #include "driver/execution.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "ir/vocabulary.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "support/spelling.h"
@@ -45,14 +46,17 @@ auto lower(std::vector<std::string> args) -> int {
   std::optional<Dialect> dialect;
   if (!read_dialect("lower", arguments, dialect)) { return exit_usage; }
   Reporter reporter(arguments);
+  // Of the target that is named; a schedule's own target is known later.
+  const std::string target_text = arguments.get("--target", "llvm");
+  const std::span<const transform::Stage> stages = transform::pipeline(kind_of_target(target_text));
   if (arguments.has("--list-stages")) {
-    for (const transform::Stage& stage : transform::pipeline()) { fmt::print("{:<28} {}\n", stage.name, stage.summary); }
+    for (const transform::Stage& stage : stages) { fmt::print("{:<28} {}\n", stage.name, stage.summary); }
     return exit_done;
   }
   if (arguments.positional().empty()) { return usage_error("lower", "it needs a FILE"); }
   if (auto stage = arguments.get("--stage")) {
     std::vector<std::string> names;
-    for (const transform::Stage& s : transform::pipeline()) { names.emplace_back(s.name); }
+    for (const transform::Stage& s : stages) { names.emplace_back(s.name); }
     if (std::find(names.begin(), names.end(), *stage) == names.end()) {
       std::string meant = closest(*stage, names);
       return usage_error("lower", fmt::format("there is no stage `{}`{}", *stage, meant.empty() ? "; `--list-stages` names them" : fmt::format("; did you mean `{}`?", meant)));

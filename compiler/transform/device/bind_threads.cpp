@@ -486,6 +486,8 @@ class Build {
           if (s.as<Allocate>()) { is_closed = false; }
         },
         [&](const Expr& e) {
+          // All threads of a warp do these calls together.
+          is_closed = is_closed && !is_collective(e);
           const auto* call = e.as<Call>();
           if (call && has_effect(*call)) { stores_global = true; }
         });
@@ -500,7 +502,7 @@ class Build {
     return out;
   }
   static auto has_effect(const Call& call) -> bool {
-    static constexpr std::array effects{"call_extern", "call_packed", "ptx_mma", "tvm_mma_sync", "tvm_load_matrix_sync", "tvm_store_matrix_sync", "tvm_fill_fragment", "ptx_cp_async", "atomic_add"};
+    static constexpr std::array effects{"call_extern", "call_packed", "tvm_call_packed", "atomic_add"};
     return std::any_of(effects.begin(), effects.end(), [&](const char* name) { return call.op == name; });
   }
   static auto is_shared(const Var& data) -> bool { return data->pointer && is_shared_memory(data->pointer->scope.view()); }

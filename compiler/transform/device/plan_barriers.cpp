@@ -232,7 +232,7 @@ class Planner {
           const auto* store = s.as<BufferStore>();
           out = out && !as_thread_loop(s) && !is_barrier(s) && !s.as<Allocate>() && !(store && own_.contains(store->buffer->data.get()));
         },
-        [](const Expr&) {});
+        [&](const Expr& e) { out = out && !is_collective(e); });
     return out;
   }
   auto conflicts_inside(const Stmt& stmt) -> bool {

@@ -653,7 +653,7 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   stage.front.on_job_end(1, ExitStatus{}, "");
   CHECK(stage.last("window/showMessage")["params"]["message"] == "block C of f interpreted on random inputs: C int32 (8); every access in bounds");
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"schedule", "s"}, {"other", "t"}}}}});
-  CHECK(stage.job_arguments == std::vector<std::string>{"bench", "-", "--json", "--with", "s", "--with", "t", "--no-plain", "--function", "f", "--target", "llvm"});
+  CHECK(stage.job_arguments == std::vector<std::string>{"bench", "-", "--json", "--with", "s", "--with", "t", "--no-plain", "--function", "f"});
   stage.front.on_job_line(2, R"({"name":"s","seconds":0.002})");
   stage.front.on_job_line(2, R"({"name":"t","seconds":0.001,"difference":"faster"})");
   stage.front.on_job_end(2, ExitStatus{}, "");

@@ -1126,7 +1126,7 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   CHECK(job["result"].contains("job"));
   Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
   INFO(said.dump());
-  CHECK(said["params"]["message"].get<std::string>().starts_with("s keeps the results of f (the interpreter"));
+  CHECK(said["params"]["message"].get<std::string>().starts_with("s keeps the results of f"));
   session.notify("textDocument/didClose", {{"textDocument", {{"uri", other}}}});
   std::filesystem::remove(folder + "/kernels.tir");
   CHECK(comes({"schedule-not-followed"}) == Codes{"schedule-not-followed"});
