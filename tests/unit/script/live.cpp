@@ -292,7 +292,9 @@ TEST_CASE("a long function with many variables keeps some of its frames, and goe
   std::string text = std::string(program) + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    all = []\n";
   for (int line = 0; line < lines; ++line) { text += fmt::format("    x{0} = sch.get_loops(\"B\")\n    all.append(len(x{0}))\n", line); }
   Session session(text);
-  const script::ScheduleRun& run = *session.schedules.all()[0].run;
+  // The run that an edit replaces is freed.
+  const auto kept = session.schedules.all()[0].run;
+  const script::ScheduleRun& run = *kept;
   REQUIRE(run.frames.size() == 2 * lines + 2);
   CHECK(run.frame_gap > 1);
   CHECK(run.frame_values <= 1'000'000);
