@@ -407,7 +407,7 @@ try {
       await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
       await answer(text);
     }
-    const told = await vscode.until('the search of two trials', async () => (await vscode.notifications()).find((one) => /matmul tuned: best/.test(one)), 60_000);
+    const told = await vscode.until('the search of two trials', async () => (await vscode.notifications()).find((one) => /matmul: [\d.]+ [mu]s, [\d.]+x/.test(one)), 60_000);
     done(`tuned with options: ${JSON.stringify(told)}`);
     await vscode.focusEditor();
   }
@@ -496,7 +496,7 @@ try {
     await shown.waitFor();
     await shown.hover();
     await shown.getByText('Cancel', { exact: true }).click();
-    const told = await vscode.until('the search to be told of', async () => (await vscode.notifications()).find((one) => /matmul tuned: best/.test(one)), 60_000);
+    const told = await vscode.until('the search to be told of', async () => (await vscode.notifications()).find((one) => /matmul: [\d.]+ [mu]s, [\d.]+x/.test(one)), 60_000);
     await bar.waitFor({ state: 'detached' });
     done(`cancelled by its progress: ${JSON.stringify(told)}`);
     await vscode.focusEditor();
