@@ -108,12 +108,12 @@ void add_repairs(ActionList& out, const workspace::Finding& finding, size_t inde
   }
 }
 
-/// Calls of primitives on the loop or block at the cursor. An editor that shows disabled actions gets the refused ones too, and of many legal ones
-/// the first few, with the names of the others.
+/// Calls of primitives on the loop or block at the cursor: of many legal ones the first few, and none that should make the program slower, unless the request
+/// is for rewrites alone. An editor that shows disabled actions gets the names of the others, and the refused ones with their reasons.
 void add_moves(ActionList& out, uint32_t focus) {
   constexpr std::ptrdiff_t most_shown = 10;
   const ActionRequest& request = out.request;
-  bool shows_all = request.is_narrowed || !request.shows_disabled;
+  bool shows_all = request.is_narrowed;
   std::vector<OfferedMove> moves = moves_offered(out.snapshot, focus, request.shows_disabled ? Refusals::All : Refusals::Usual, request.until);
   auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
   // Several statements at once always have a place among the first, whatever their estimate.
@@ -127,7 +127,8 @@ void add_moves(ActionList& out, uint32_t focus) {
       std::vector<std::string_view> names;
       for (; move != legal_end; ++move) { names.push_back(move->primitive); }
       --move;
-      out.actions.push_back({.title = fmt::format("{} more: {}", names.size(), fmt::join(names, ", ")), .why_disabled = "the loop view, and a request for `refactor.rewrite` alone, show all that can be done"});
+      // An editor without disabled actions has no place for this.
+      if (request.shows_disabled) { out.actions.push_back({.title = fmt::format("{} more: {}", names.size(), fmt::join(names, ", ")), .why_disabled = "the loop view, and a request for `refactor.rewrite` alone, show all that can be done"}); }
     } else if (move->why_not.empty()) {
       out.actions.push_back({.title = title_of(*move), .edits = edits_of(*move)});
     } else if (request.shows_disabled) {

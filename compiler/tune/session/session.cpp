@@ -544,6 +544,9 @@ auto why_nothing(const SessionResult& result) -> std::string {
   if (result.is_unscheduled_best) {
     why = fmt::format("no schedule is faster than the program as written: {}; the best of {}: {}", duration_text(result.plain_seconds),
                       count_text(result.progress.trials, "trial"), duration_text(result.closest_seconds));
+  } else if (result.progress.trials > 0 && result.plain_seconds > 0 && result.progress.best_seconds == 0 && result.notes.size() < 2) {
+    // All of them were given up while they were measured, as they took more than twice as long.
+    why = fmt::format("no schedule of {} is as fast as the program as written, {}", count_text(result.progress.trials, "trial"), duration_text(result.plain_seconds));
   } else if (result.progress.trials == 0) {
     why = "no schedule changes what the program executes, so there is nothing to measure";
   } else {
