@@ -156,7 +156,13 @@ auto symbol_of(Name name, const PrimFunc& func) -> std::string {
   return name.str();
 }
 
-auto inner_symbol(std::string_view name) -> std::string { return "loopsmith_kernel_" + std::string(name); }
+constexpr std::string_view inner_prefix = "loopsmith_kernel_";
+
+auto inner_symbol(std::string_view name) -> std::string { return std::string(inner_prefix) + std::string(name); }
+auto shown_name(std::string_view symbol) -> std::string_view {
+  if (symbol.starts_with(inner_prefix)) { symbol.remove_prefix(inner_prefix.size()); }
+  return symbol;
+}
 
 auto is_c_library_name(const std::string& name) -> bool {
   if (name.starts_with("loopsmith_") || external(name).kind != ExternalKind::Unknown) { return true; }

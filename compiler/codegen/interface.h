@@ -87,5 +87,7 @@ using loopsmith::shape_variables;
 
 /// The symbol under which a kernel's code stands beside its entry.
 [[nodiscard]] auto inner_symbol(std::string_view name) -> std::string;
+/// The name of the function that a symbol stands for, which debuggers and profilers show: without the prefix of `inner_symbol`.
+[[nodiscard]] auto shown_name(std::string_view symbol) -> std::string_view;
 
 }  // namespace loopsmith::codegen

@@ -2,6 +2,8 @@
 // leaves a part of the header unwritten (19.1.7), and perf refuses the file; the one here writes the whole header.
 #include "runtime/jit_tools.h"
 
+#include "codegen/interface.h"
+
 #include <fmt/format.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
@@ -47,7 +49,7 @@ class PerfMap : public llvm::orc::ObjectLinkingLayer::Plugin {
       if (file == nullptr) { return llvm::Error::success(); }
       for (const llvm::jitlink::Symbol* symbol : graph.defined_symbols()) {
         if (!symbol->hasName() || !symbol->isCallable() || symbol->getSize() == 0) { continue; }
-        fmt::print(file, "{:x} {:x} {}\n", symbol->getAddress().getValue(), symbol->getSize(), std::string_view(symbol->getName().data(), symbol->getName().size()));
+        fmt::print(file, "{:x} {:x} {}\n", symbol->getAddress().getValue(), symbol->getSize(), codegen::shown_name({symbol->getName().data(), symbol->getName().size()}));
       }
       std::fclose(file);
       return llvm::Error::success();
@@ -166,7 +168,7 @@ class PerfDump : public llvm::orc::ObjectLinkingLayer::Plugin {
           for (const auto& [at, info] : table) { of_function.push_back({at, static_cast<int32_t>(info.Line), info.FileName}); }
         }
         llvm::StringRef code(symbol->getBlock().getContent().data() + symbol->getOffset(), symbol->getSize());
-        Dump::of_process().add(symbol->getName().str(), address, {code.data(), code.size()}, of_function);
+        Dump::of_process().add(std::string(codegen::shown_name({symbol->getName().data(), symbol->getName().size()})), address, {code.data(), code.size()}, of_function);
       }
       if (!lines) { llvm::consumeError(lines.takeError()); }
       return llvm::Error::success();

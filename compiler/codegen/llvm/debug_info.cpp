@@ -30,9 +30,10 @@ void ModuleBuilder::enter_function(llvm::Function& function, Origin origin) {
     has_unit_ = true;
   }
   llvm::DISubroutineType* type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
-  llvm::DISubprogram* subprogram =
-      debug_->createFunction(file, function.getName(), function.getName(), file, place.line, type, place.line, llvm::DINode::FlagPrototyped,
-                             llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+  const std::string_view shown = shown_name({function.getName().data(), function.getName().size()});
+  llvm::DISubprogram* subprogram = debug_->createFunction(file, llvm::StringRef(shown.data(), shown.size()), function.getName(), file, place.line, type,
+                                                          place.line, llvm::DINode::FlagPrototyped,
+                                                          llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
   function.setSubprogram(subprogram);
   scope_ = subprogram;
   ir_.SetCurrentDebugLocation(llvm::DILocation::get(context_, place.line, place.column, scope_));
