@@ -1,6 +1,6 @@
 // A libcuda.so.1 for tests on machines without a GPU: the functions of the driver that runtime/devices/cuda.cpp calls, over the host's memory.
 //
-// It has one kernel, `scale_kernel`, which doubles what its first argument points to into the second, element by element as the launch counts them; of other
+// It has one kernel, whose name ends with `scale_kernel`, which doubles what its first argument points to into the second, element by element as the launch counts them; of other
 // kernels it knows nothing, because it cannot execute code for a GPU. LOOPSMITH_FAKE_CUDA plants one failure: "no-device", "old-driver", "mismatch",
 // "out-of-memory", "illegal-address", "bad-image", "no-function", "shared", "endless". After an illegal address every call fails, as those of the real
 // driver do.
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -65,6 +66,14 @@ API int cuDevicePrimaryCtxRetain(void** context, int) {
 }
 API int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 API int cuCtxSetCurrent(void*) { return 0; }
+API int cuCtxGetCurrent(void** context) {
+  *context = nullptr;
+  return 0;
+}
+API int cuCtxGetDevice(int* device) {
+  *device = 0;
+  return 0;
+}
 API int cuStreamCreate(void** stream, unsigned) {
   *stream = &sticky;
   return 0;
@@ -103,7 +112,7 @@ API int cuModuleUnload(void*) { return 0; }
 API int cuModuleGetFunction(void** function, void*, const char* name) {
   if (planted("no-function")) { return 500; }
   *function = &functions[name];
-  functions[name] = std::strcmp(name, "scale_kernel") == 0 ? 1 : 0;
+  functions[name] = std::string_view(name).ends_with("scale_kernel") ? 1 : 0;
   return 0;
 }
 API int cuFuncSetAttribute(void*, int attribute, int value) {
