@@ -485,7 +485,8 @@ exports.activate = (context) => {
     const answers = [];
     for (const step of JSON.parse(readFileSync(process.env.STEPS, 'utf8'))) {
       const isOurs = !step.editors || step.editors.includes('VS Code');
-      answers.push({ answer: isOurs ? await answerTo(step) : [] });
+      const begin = Date.now();
+      answers.push({ answer: isOurs ? await answerTo(step) : [], milliseconds: Date.now() - begin });
     }
     writeFileSync(process.env.ANSWERS, JSON.stringify(answers));
   }));
