@@ -280,6 +280,7 @@ try {
     return found.some((row) => row.includes('i_1 8')) && found;
   });
   assert.ok(rows.some((row) => row.includes('block C')) && rows.some((row) => /k 96.*flop/.test(row)), rows.join('\n'));
+  const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
   const choices = () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
   const picks = await vscode.until('the choices', async () => {
     // The tree may be drawn anew under the pointer.
@@ -292,10 +293,14 @@ try {
     return undefined;
   });
   await vscode.screenshot(screenshot.replace(/\.png$/, '-loops.png'));
-  await vscode.type('sch.unroll(i1)');
-  await vscode.page.keyboard.press('Enter');
-  await vscode.until('the written choice', () => vscode.page.evaluate(() =>
-    [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes('sch.unroll(i1)'))));
+  // A second click on the row opens the list anew, which empties its input: the choice is typed as long as the list is there.
+  await vscode.until('the written choice', async () => {
+    if (await inText('sch.unroll(i1)')) { return true; }
+    if (!(await choices()).some((row) => row.includes('sch.unroll(i1)'))) { return false; }
+    await vscode.page.locator('.quick-input-widget .quick-input-box input').fill('sch.unroll(i1)', { timeout: 1000 });
+    await vscode.page.keyboard.press('Enter');
+    return false;
+  });
   await vscode.until('the tree to follow', async () => (await treeRows()).some((row) => row.includes('i_1 8 unrolled')));
   await vscode.focusEditor();
   await vscode.page.keyboard.press('Control+Z');
@@ -335,7 +340,6 @@ try {
     await vscode.type(text);
     await vscode.page.keyboard.press('Enter');
   };
-  const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
   await vscode.focusEditor();
   await vscode.goto(split + 1, lines[split].indexOf('i1') + 1);
   await commandThatAsks('Loopsmith: Split the Loop at the Cursor');
