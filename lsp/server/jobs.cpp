@@ -134,10 +134,9 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
 auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
   job.last_told = host_.now();
   std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
-  if (text.find("import") != std::string::npos) {
-    arguments.insert(arguments.end(), {"--stdin-name", path_of(job.uri)});
-    for (const std::string& folder : folders_) { arguments.insert(arguments.end(), {"--import-root", path_of(folder)}); }
-  }
+  // A text without a file has no folder to import from.
+  if (job.uri.starts_with("file:")) { arguments.insert(arguments.end(), {"--stdin-name", path_of(job.uri)}); }
+  for (const std::string& folder : folders_) { arguments.insert(arguments.end(), {"--import-root", path_of(folder)}); }
   for (const std::string& schedule : {job.schedule, job.other}) {
     if (!schedule.empty()) { arguments.insert(arguments.end(), {"--with", schedule}); }
   }
