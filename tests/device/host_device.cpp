@@ -254,6 +254,8 @@ class HostDevice final : public runtime::Device {
     return ok();
   }
   auto wait() -> Status override { return ok(); }
+  auto start_clock() -> Status override { return ok(); }
+  auto stop_clock() -> Result<double> override { return 0.0; }
 
   auto compile(const std::string& source) -> Status override {
     char folder[] = "/tmp/loopsmith-host-XXXXXX";
