@@ -34,9 +34,9 @@ auto device() -> std::shared_ptr<runtime::Device> {
 }
 
 /// Runs a lowered module on a device; a text where the results are not those expected, or where it did not run.
-auto difference_on(const std::shared_ptr<runtime::Device>& device, codegen::SourceDialect dialect, const IRModule& lowered, const IRModule& scheduled,
+auto difference_on(const std::shared_ptr<runtime::Device>& device, const IRModule& lowered, const IRModule& scheduled,
                    const interp::Inputs& expected, interp::Inputs given, const PrimFunc& func, bool exact) -> std::optional<std::string> {
-  auto code = runtime::DeviceProgram::compile(lowered, dialect, device, scheduled);
+  auto code = runtime::DeviceProgram::compile(lowered, device, scheduled);
   if (!code) { return describe(code.diagnostics()); }
   std::vector<runtime::Value> values;
   for (const auto& argument : given.arguments) { values.push_back(value_of(argument)); }
@@ -80,17 +80,20 @@ void check(const std::string& id, const std::string& before, const std::string& 
   static const bool compiles_cuda = runtime::nvrtc_version().ok();
   for (const char* arch : {"sm_80", "sm_90a"}) {
     if (!compiles_cuda) { break; }
-    if (auto cubin = runtime::compile_cuda(*cuda_text, {.arch = arch}); !cubin) { return tally.fail(id, std::string("compiled for ") + arch, describe(cubin.diagnostics()) + "\n" + *cuda_text); }
+    auto cubin = runtime::compile_cuda(runtime::nvrtc_library(), *cuda_text, {.arch = arch});
+    if (!cubin || !cubin->is_compiled) { return tally.fail(id, std::string("compiled for ") + arch, (cubin ? cubin->log : describe(cubin.diagnostics())) + "\n" + *cuda_text); }
   }
-  auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::OpenCl);
+  auto opencl = transform::lower(scheduled.module, {}, {.target_kind = "opencl", .until = {}, .on_stage = {}});
+  if (!opencl) { return tally.fail(id, "lowered for OpenCL", describe(opencl.diagnostics())); }
+  auto text = codegen::kernel_source(*opencl, codegen::SourceDialect::OpenCl);
   if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
-  struct Run { const char* name; codegen::SourceDialect dialect; std::shared_ptr<runtime::Device> device; const std::string& text; };
-  const Run runs[] = {{"OpenCL", codegen::SourceDialect::OpenCl, device(), *text},
-                      {"CUDA on the host, threads forward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda_text},
-                      {"CUDA on the host, threads backward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda_text}};
+  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const IRModule& lowered; const std::string& text; };
+  const Run runs[] = {{"OpenCL", device(), *opencl, *text},
+                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda, *cuda_text},
+                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda, *cuda_text}};
   for (const Run& run : runs) {
     if (!run.device) { continue; }
-    if (auto problem = difference_on(run.device, run.dialect, *cuda, scheduled.module, *inputs, interp::copy_inputs(ours), func, exact)) {
+    if (auto problem = difference_on(run.device, run.lowered, scheduled.module, *inputs, interp::copy_inputs(ours), func, exact)) {
       return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.text);
     }
   }
