@@ -63,6 +63,27 @@ auto static_figures(const Selection& selection, const target::Target& target) ->
   return out;
 }
 
+auto text_of(const runtime::DeviceFacts& facts) -> std::string {
+  const target::GpuLimits& limits = facts.limits;
+  std::string out = facts.name + ", " + facts.driver;
+  if (limits.units > 0) { out += fmt::format(", {} {}", limits.units, facts.is_processor ? "cores" : "multiprocessors"); }
+  if (facts.memory_bytes > 0) { out += fmt::format(", {:.1f} GiB", static_cast<double>(facts.memory_bytes) / (1U << 30U)); }
+  if (limits.block_threads > 0) { out += fmt::format(", {} threads and {} KB of shared memory a block", limits.block_threads, limits.shared_most / 1024); }
+  return out;
+}
+
+auto describe_device(std::vector<std::string> args) -> int {
+  auto target = target::parse(args.empty() ? "opencl" : args.front());
+  auto device = target ? runtime::open_device(*target) : Result<std::unique_ptr<runtime::Device>>(target.diagnostics());
+  if (device) {
+    fmt::print("+{}", text_of((*device)->facts()));
+    return 0;
+  }
+  const Diagnostic& why = device.diagnostics().front();
+  fmt::print("-{}\n{}", why.message(), why.remedies.empty() ? "" : why.remedies.front());
+  return 0;
+}
+
 auto text_of(const StaticFigures& figures) -> std::string {
   const runtime::KernelFigures& used = figures.used;
   std::string out = figures.kernel + ": ";

@@ -32,6 +32,13 @@ namespace loopsmith::driver {
 /// there is none.
 [[nodiscard]] auto checking_device(const target::Target& target) -> Result<std::shared_ptr<runtime::Device>>;
 
+/// "NVIDIA H100, CUDA 13.0, 132 multiprocessors, 79.1 GiB, 1024 threads and 227 KB of shared memory a block"
+[[nodiscard]] auto text_of(const runtime::DeviceFacts& facts) -> std::string;
+
+/// Prints a description of the first device of a kind of target, behind `+`; or the reason why there is none, behind `-`, and the remedy on a line of its own.
+/// For processes that must not crash with a driver (`loopsmith worker --device KIND`).
+auto describe_device(std::vector<std::string> args) -> int;
+
 /// The facts about kernels that are known without a device: threads of a block, registers, spills, shared memory, occupancy.
 struct StaticFigures {
   std::string kernel;

@@ -584,7 +584,8 @@ auto Jobs::facts_of(const Job& job) -> JobFacts {
     if (!*job.is_equal) { facts.difference = job.failure; }
   }
   if (job.kind == JobKind::Bench && !job.rows.empty()) {
-    facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0);
+    // Kernels are measured without the program as written.
+    if (job.schedule.empty() || job.rows.size() > 1) { facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0); }
     facts.seconds = number_in(job.rows.back(), "seconds").value_or(0);
   }
   if (job.kind == JobKind::Tune && facts.is_done()) {

@@ -32,6 +32,7 @@ const Usage usage{
                 target_option,
                 {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
                 {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
+                {.name = "--time", .value = "S", .help = "the time limit of the CUDA compiler; the default is 60 s"},
                 {.name = "--opt-level", .value = "N", .help = "0 to 3; the default is the target's, else 2"},
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
@@ -43,7 +44,7 @@ const Usage usage{
 };
 
 /// The kernels of a module as text, or compiled.
-auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, const Locate& locate) -> Result<std::string> {
+auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, double seconds, const Locate& locate) -> Result<std::string> {
   const bool is_cuda = dialect == codegen::SourceDialect::Cuda;
   LOOPSMITH_TRY(any, target::parse(is_cuda ? "cuda" : "opencl"));
   const target::Target& target = asked.kind == any.kind ? asked : any;
@@ -52,7 +53,7 @@ auto kernels(const IRModule& module, const target::Target& asked, codegen::Sourc
   codegen::SourceOptions options;
   if (locate) { options.locate = source_places(locate); }
   if (!form) { return codegen::kernel_source(lowered, dialect, options); }
-  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate)}, options));
+  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate)}, options, {.seconds = seconds}));
   return std::move(code.code);
 }
 
@@ -87,6 +88,10 @@ auto emit(std::vector<std::string> args) -> int {
     if (!number) { return usage_error("emit", "`--opt-level` is a number from 0 to 3"); }
     options.opt_level = static_cast<int>(*number);
   }
+  const std::string time = arguments.get("--time", "60");
+  const auto seconds_given = parse_seconds(time);
+  if (!seconds_given) { return usage_error("emit", "`--time` takes a time such as 30, 90s or 2min, not `" + time + "`"); }
+  const double seconds = *seconds_given;
   std::string output = arguments.get("--output", "-");
   if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
@@ -120,7 +125,7 @@ auto emit(std::vector<std::string> args) -> int {
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   if (device) {
-    auto text = kernels(module, selection.target, *device, form, arguments.has("--debug-info") ? selection.file->locate() : Locate());
+    auto text = kernels(module, selection.target, *device, form, seconds, arguments.has("--debug-info") ? selection.file->locate() : Locate());
     if (!text) { return fail(text.diagnostics()); }
     if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
     return exit_done;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/execution.h"
 #include "lsp/worker/run.h"
 #include "runtime/devices/cuda_compiler.h"
@@ -28,6 +29,7 @@ constexpr Kind kinds[] = {
     {"--bench", bench_here, true},
     {"--build", build_here},
     {"--compile-cuda", compile_cuda},
+    {"--device", describe_device},
     {"--measure", loopsmith::tune::run_measuring_worker},
 };
 

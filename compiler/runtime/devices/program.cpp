@@ -352,10 +352,10 @@ auto first_error(const std::string& log, std::string_view file) -> std::optional
 
 }  // namespace
 
-auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source) -> Result<CudaCode> {
+auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source, const CompileLimits& limits) -> Result<CudaCode> {
   LOOPSMITH_TRY(text, codegen::kernel_source(flat, codegen::SourceDialect::Cuda, source));
-  auto compiled = compile_cuda_apart(text, options);
-  if (compiled || compiled.diagnostics().front().code != Code::CannotEmit) { return compiled; }
+  auto compiled = compile_cuda_apart(text, options, limits);
+  if (compiled || compiled.diagnostics().front().code != Code::CannotEmit || compiled.diagnostics().front().message().find("error: ") == std::string::npos) { return compiled; }
   // Again with lines that count statements: a message then leads to the statement's place in the program.
   constexpr int lines_of_statement = 1000;
   std::vector<Origin> statements;
@@ -367,7 +367,7 @@ auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, cons
   };
   auto again = codegen::kernel_source(flat, codegen::SourceDialect::Cuda, numbered);
   if (!again) { return compiled; }
-  auto failed = compile_cuda_apart(*again, options, {.use_cache = false});
+  auto failed = compile_cuda_apart(*again, options, {.seconds = limits.seconds, .bytes = limits.bytes, .use_cache = false});
   if (failed) { return compiled; }
   auto message = first_error(failed.diagnostics().front().message(), "statement");
   const size_t index = message ? static_cast<size_t>(message->line / lines_of_statement) : 0;

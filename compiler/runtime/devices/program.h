@@ -63,6 +63,7 @@ class DeviceCall {
 };
 
 /// The kernels of a module as CUDA C, compiled. An error of the compiler stands at the statement that it is about.
-[[nodiscard]] auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source = {}) -> Result<CudaCode>;
+[[nodiscard]] auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source = {}, const CompileLimits& limits = {})
+    -> Result<CudaCode>;
 
 }  // namespace loopsmith::runtime
