@@ -258,6 +258,8 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   s.element_lanes = buffer->dtype.lanes;
   s.element_bytes = buffer->dtype.element_bytes();
   s.origin = origin;
+  s.number = static_cast<uint32_t>(accesses.size());
+  accesses.push_back({buffer->name, origin});
   // `B[0, 0:64]` of a (16, 4) buffer, possibly with terms that rewrites added to the ramp.
   bool is_ramp = false;
   if (!indices.empty()) { post_order(indices.back(), [&](const Expr& e) { is_ramp = is_ramp || e.as<Ramp>(); }); }
@@ -268,6 +270,20 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }
   return s;
+}
+
+auto Compiler::access_in_text(const Expr& pointer, Origin origin) -> uint32_t {
+  Name name("memory");
+  bool is_named = false;
+  post_order(pointer, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    const auto* var = e.as<VarNode>();
+    if (is_named || (!load && !(var && var->dtype.is_handle()))) { return; }
+    name = load ? load->buffer->name : var->name;
+    is_named = true;
+  });
+  accesses.push_back({name, origin});
+  return static_cast<uint32_t>(accesses.size() - 1);
 }
 
 auto Compiler::number(const Expr& e, Origin where) -> Code {
@@ -746,7 +762,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
       thread_dimensions_[n.thread->var.get()] = in_kernel_ ? static_cast<size_t>(known - dimensions_.begin()) : 0;
     }
     if (!is_zero(n.min)) { unsupported(n.origin, "threads that do not count from 0"); }
-    return launch(n.var, n.thread->thread_tag, n.extent, body, n.origin);
+    return launch(n.var, n.thread->thread_tag, n.extent, body, n.origin, false);
   }
   auto* out = make_stmt<Loop>();
   out->name = n.var->name;
@@ -781,7 +797,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
 
 // `for v in T.thread_binding(extent, tag)`, or `v = T.launch_thread(tag, extent)`, for threads that wait for each other: every thread
 // of the nest runs the whole body of its outermost loop.
-auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement* {
+auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin, bool is_launch) -> const Statement* {
   define(var.get());
   has_unordered = true;
   if (in_kernel_) {
@@ -796,11 +812,13 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
     out->slot = slot(var.get());
     out->dimension = static_cast<size_t>(known - dimensions_.begin());
     thread_dimensions_[var.get()] = out->dimension;
+    if (Name& variable = kernel_->dimensions[out->dimension].variable; variable.empty()) { variable = var->name; }
     out->body = scope_of(var.get(), body);
     return out;
   }
   auto* out = make_stmt<KernelStatement>();
   out->origin = origin;
+  out->is_launch = is_launch || has_barriers(body);
   std::vector<std::pair<Name, Expr>> found;
   auto add = [&](Name t, const Expr& e) {
     if (std::none_of(found.begin(), found.end(), [&](const auto& d) { return d.first == t; })) { found.emplace_back(t, e); }
@@ -821,9 +839,10 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   dimensions_.clear();
   for (const auto& [t, e] : found) {
     dimensions_.push_back(t);
-    out->dimensions.emplace_back(t, int_expr(e));
+    out->dimensions.push_back({t, int_expr(e), t == tag ? var->name : Name()});
   }
   in_kernel_ = true;
+  ScopedValue kernel_around(kernel_, out);
   auto* index = make_stmt<ThreadIndex>();
   index->name = var->name;
   index->slot = slot(var.get());
@@ -1115,10 +1134,11 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       if (n.key == "thread_extent" || n.key == "virtual_thread") {
         if (const auto* iter = std::get_if<IterVar>(&n.node)) {
           bool is_thread = is_thread_axis(iter->thread_tag.view());
-          if (is_thread && (in_kernel_ || needs_threads(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin); }
+          if (is_thread && (in_kernel_ || needs_threads(n.body) || allocates_shared(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin, true); }
           auto* out = make_stmt<Loop>();
           out->name = iter->var->name;
           out->any_order = has_unordered = true;
+          out->is_launch = n.key == "thread_extent";
           out->slot = slot(iter->var.get());
           define(iter->var.get());
           out->min = make_int<IntConst>(0);
@@ -1205,6 +1225,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
         NewPiece piece(*this);
         out->counter = piece.number();
         out->condition = int_expr(n.condition);
+        out->origin = n.condition.origin().is_known() ? n.condition.origin() : n.origin;
       }
       out->then_case = statement(n.then_case);
       if (n.else_case) { out->else_case = statement(n.else_case); }

@@ -74,13 +74,17 @@ void BlockInstance::run(Frame& f) const {
     }
   }
   uint32_t around = f.position;
-  if (f.watch && !reduced.empty()) { f.position = f.watch->enter_reduction(around, block, &reduced); }
+  uint32_t thread_place = f.thread_place;
+  const bool reduces = f.watch && !reduced.empty();
+  if (reduces) { f.position = f.watch->enter_reduction(around, block, &reduced); }
   if (init) {
     bool first = true;
     for (auto [slot, start] : starts) { first = first && f.slots[slot].i == value_of(*start, f); }
     if (first) { init->run(f); }
   }
   if (!f.failed) { body->run(f); }
+  if (!reduces) { return; }
+  f.position_behind_barriers(around, thread_place);
   f.position = around;
 }
 
