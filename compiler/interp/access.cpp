@@ -60,11 +60,13 @@ void report_race(Frame& f, const Now& now, const Watch::Conflict& conflict, Shad
 }
 
 /// Checks a granule for conflicts with earlier accesses, and notes this one. One report is made for each access in the text.
-void note_granule(Frame& f, Shadow::Granule& uses, const Now& now, bool writes, bool is_same) {
+void note_granule(Frame& f, Runner owner, Shadow::Granule& uses, const Now& now, bool writes, bool is_same) {
   auto conflict_with = [&](Shadow::Use before, bool wrote) {
     if (before.place == 0 || before.place == now.place) { return false; }
     auto conflict = f.watch->unordered(before.place, now.place);
     if (!conflict) { return false; }
+    // Blocks, or threads, that each have a memory of their own do not meet there.
+    if (owner == Runner::Thread ? conflict->runner == Runner::Thread || conflict->runner == Runner::Block : owner == conflict->runner) { return false; }
     // The number of the access stands for its address, which a copied closure would change.
     if (f.raced.insert(now.access).second) { report_race(f, now, *conflict, before, wrote, writes); }
     return true;
@@ -90,7 +92,7 @@ void note_bytes(Frame& f, const Pointer& pointer, int64_t bytes, uint32_t place,
   Now now{place, access, f.watch->access(access).origin};
   for (auto [g, last] = shadow.granules(pointer.byte, bytes); g <= last; ++g) {
     now.granule = static_cast<int64_t>(g);
-    note_granule(f, shadow.uses[g], now, writes, is_same);
+    note_granule(f, shadow.owner, shadow.uses[g], now, writes, is_same);
   }
 }
 
@@ -99,14 +101,14 @@ void AccessSite::note_read(Frame& f, Memory& memory, int64_t at, int lane) const
   for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
     Shadow::Granule& uses = shadow.uses[g];
     if (uses.writer.place == f.position && uses.reader.place == f.position) { continue; }
-    note_granule(f, uses, {f.position, number, origin, this, lane}, false, false);
+    note_granule(f, shadow.owner, uses, {f.position, number, origin, this, lane}, false, false);
   }
 }
 
 void AccessSite::note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
   Shadow& shadow = memory.shadow;
   bool is_same = std::memcmp(memory.data + at, &bits, static_cast<size_t>(element_bytes)) == 0;
-  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) { note_granule(f, shadow.uses[g], {f.position, number, origin, this, lane}, true, is_same); }
+  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) { note_granule(f, shadow.owner, shadow.uses[g], {f.position, number, origin, this, lane}, true, is_same); }
 }
 
 void AccessSite::check_declared(Frame& f, int lane, bool writes) const {

@@ -24,6 +24,8 @@ namespace {
 // The deepest nesting of statements and expressions that the interpreter accepts.
 constexpr int max_depth = 2000;
 
+auto runner_of(std::string_view tag) -> Runner { return is_block_axis(tag) ? Runner::Block : is_thread_axis(tag) ? Runner::Thread : Runner::Other; }
+
 // The variables in the shape, strides and offset of a buffer.
 auto layout_variables(const BufferNode& buffer) -> std::vector<const VarNode*> {
   std::vector<const VarNode*> out;
@@ -638,6 +640,7 @@ auto Compiler::make_allocation(const Var& data, const Array<Expr>& extents, Data
   a->number = storage_count++;
   std::string_view scope = data->pointer ? data->pointer->scope.view() : std::string_view();
   a->is_shared = in_kernel_ && is_shared_memory(scope);
+  a->owner = is_shared_memory(scope) ? Runner::Block : memory_family(scope) == MemoryFamily::Local ? Runner::Thread : Runner::Device;
   for (const Expr& e : extents) { a->extents.push_back(int_expr(e)); }
   a->element_bytes = std::max(1, dtype.element_bytes() * dtype.lanes);
   a->constant = std::move(contents);
@@ -767,6 +770,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
   auto* out = make_stmt<Loop>();
   out->name = n.var->name;
   has_unordered = has_unordered || n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
+  out->runner = n.thread ? runner_of(n.thread->thread_tag.view()) : Runner::Other;
   out->any_order = n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
   is_index_ = true;
   out->min = int_expr(n.min);
@@ -1138,6 +1142,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
           auto* out = make_stmt<Loop>();
           out->name = iter->var->name;
           out->any_order = has_unordered = true;
+          out->runner = runner_of(iter->thread_tag.view());
           out->is_launch = n.key == "thread_extent";
           out->slot = slot(iter->var.get());
           define(iter->var.get());

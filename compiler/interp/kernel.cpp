@@ -2,6 +2,7 @@
 #include "interp/kernel.h"
 
 #include "interp/statements.h"
+#include "support/text.h"
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -208,7 +209,7 @@ auto Kernel::diverged(const Fiber& waiting) const -> Diagnostic {
     for (const LoopInProgress& loop : waiting.frame.loops) {
       if (loop.counter >= waiting.frame.trips.size() || fiber->frame.trips[loop.counter] == waiting.frame.trips[loop.counter]) { continue; }
       int64_t theirs = std::max<int64_t>(0, fiber->frame.trips[loop.counter] - 1);
-      return std::move(d).note(waiting.origin, fmt::format("loop `{}` has {} iterations for `{}` and {} for `{}`", loop.name.view(), waiting.frame.trips[loop.counter] - 1, here, theirs, there));
+      return std::move(d).note(waiting.origin, fmt::format("loop `{}` has {} for `{}` and {} for `{}`", loop.name.view(), count_text(waiting.frame.trips[loop.counter] - 1, "iteration"), here, theirs, there));
     }
     if (fiber->state == Fiber::State::Waiting) { return std::move(d).note(fiber->origin, fmt::format("`{}` waits here while `{}` waits there", there, here)); }
     return std::move(d).note(waiting.origin, fmt::format("`{}` waits here, and `{}` has ended", here, there));

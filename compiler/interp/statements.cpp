@@ -40,7 +40,10 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
     std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
     if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
   }
-  if (f.watch) { storage.shadow.reset(bytes, static_cast<int>(element_bytes)); }
+  if (f.watch) {
+    storage.shadow.reset(bytes, static_cast<int>(element_bytes));
+    storage.shadow.owner = owner;
+  }
 }
 
 auto BlockInstance::is_wanted(Frame& f) const -> bool {

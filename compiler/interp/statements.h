@@ -57,6 +57,7 @@ struct Loop final : Statement {
   uint32_t slot = 0;
   uint32_t counter = 0;
   bool any_order = false;                  // parallel, vectorised, bound to threads
+  Runner runner = Runner::Other;           // that has an iteration of its own
   bool is_launch = false;                  // of a kernel with launches: its barriers are written out
   const IntExpr* min = nullptr;
   const IntExpr* extent = nullptr;
@@ -77,7 +78,7 @@ struct Loop final : Statement {
       f.slots[slot].i = i;
       if (watched) {
         f.position_behind_barriers(around, thread_place);
-        f.position = f.watch->enter(around, this, name, instance, i, is_launch);
+        f.position = f.watch->enter(around, this, name, instance, i, runner, is_launch);
       }
       int64_t steps = f.steps;
       body->run(f);
@@ -217,6 +218,7 @@ struct AllocateMemory {
   std::vector<const IntExpr*> extents;
   int64_t element_bytes = 4;
   bool is_shared = false;                  // shared by the threads of a kernel
+  Runner owner = Runner::Device;           // each block, or each thread, has its own
   std::string constant;                    // initial contents; empty: none
   Origin origin;
   std::vector<BindBuffer> bind;            // buffers in this memory

@@ -17,9 +17,10 @@ auto Watch::add(const Place& place) -> uint32_t {
   return static_cast<uint32_t>(places_.size() - 1);
 }
 
-auto Watch::enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, bool is_launch) -> uint32_t {
+auto Watch::enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, Runner runner, bool is_launch) -> uint32_t {
   if (places_.size() >= most) { return from; }
   Place place{.parent = from, .depth = places_[from].depth + 1, .loop = loop, .name = name, .instance = instance, .iteration = iteration};
+  place.runner = runner;
   place.is_launch = is_launch;
   return add(place);
 }
@@ -39,6 +40,7 @@ auto Watch::enter_thread(uint32_t from, const void* kernel, uint64_t instance, i
   Place place{.parent = from, .depth = places_[from].depth + 1, .loop = kernel, .name = Name("thread"), .instance = instance, .iteration = thread};
   place.clock = 1;
   place.is_thread = true;
+  place.runner = Runner::Thread;
   place.is_launch = is_launch;
   return add(place);
 }
@@ -114,7 +116,7 @@ auto Watch::unordered(uint32_t before, uint32_t now) const -> std::optional<Conf
   uint32_t a = before;
   uint32_t b = now;
   if (a == b || a == 0 || b == 0) { return {}; }
-  if (places_[a].is_unfinished) { return Conflict{a, b, places_[a].is_launch, true}; }
+  if (places_[a].is_unfinished) { return Conflict{a, b, Runner::Other, places_[a].is_launch, true}; }
   const void* reducing_a = places_[a].reducing;
   const void* reducing_b = places_[b].reducing;
   const std::vector<const void*>* reduced = places_[a].reduced;
@@ -138,7 +140,7 @@ auto Watch::unordered(uint32_t before, uint32_t now) const -> std::optional<Conf
   const Place& y = places_[b];
   if (a == b || !x.loop || !y.loop || x.instance != y.instance || x.iteration == y.iteration || is_ordered_by_barriers(x, y)) { return {}; }
   if (reducing_a && reducing_a == reducing_b && std::find(reduced->begin(), reduced->end(), x.loop) != reduced->end()) { return {}; }
-  return Conflict{a, b, x.is_launch, false};
+  return Conflict{a, b, x.runner, x.is_launch, false};
 }
 
 auto Watch::in_words(uint32_t place) const -> std::string {

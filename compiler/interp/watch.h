@@ -27,12 +27,16 @@ namespace loopsmith::interp {
 /// An access as the program's text has it.
 struct AccessInText { Name buffer; Origin origin; };
 
+/// Those who have a memory of their own, or run a loop's iterations.
+enum class Runner : uint8_t { Device, Block, Thread, Other };
+
 /// The last accesses to each granule of a memory.
 struct Shadow {
   /// The place in the watch's tree and the number of the access in the text. Place 0: none.
   struct Use { uint32_t place = 0, access = 0; };
   /// Two readers are kept, because readers need not be ordered with each other: the first one, and the latest one that is unordered with it.
   struct Granule { Use writer, reader, latest_reader; };
+  Runner owner = Runner::Device;      // each block, or each thread, has its own; else all use one
   int granule = 1;                    // bytes
   int shift = 0;                      // the granule's logarithm; -1: it is no power of two
   std::vector<Granule> uses;
@@ -54,7 +58,7 @@ class Watch {
   /// A new number for a run of a loop.
   [[nodiscard]] auto fresh_instance() -> uint64_t { return ++instances_; }
   /// The place of an iteration of an unordered loop. `is_launch`: the iterations are threads or blocks of a kernel whose barriers are written out.
-  [[nodiscard]] auto enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, bool is_launch = false) -> uint32_t;
+  [[nodiscard]] auto enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, Runner runner = Runner::Other, bool is_launch = false) -> uint32_t;
   /// The place of an instance of a block that reduces across the iterations of `loops`: these do not race with each other.
   [[nodiscard]] auto enter_reduction(uint32_t from, const void* block, const std::vector<const void*>* loops) -> uint32_t;
 
@@ -84,6 +88,7 @@ class Watch {
 
   struct Conflict {
     uint32_t first = 0, second = 0;   // iterations, as places
+    Runner runner = Runner::Other;    // that the iterations are of
     bool is_launch = false;           // between threads or blocks of a kernel whose barriers are written out
     bool is_copy = false;             // the earlier access is by a copy that nobody waited for
   };
@@ -105,7 +110,8 @@ class Watch {
     const std::vector<const void*>* reduced = nullptr;
     // Of a thread: the numbers of barriers that it has passed, and its clock.
     uint32_t block_epoch = 0, warp_epoch = 0, clock = 0;
-    bool is_thread = false;
+    bool is_thread = false;           // of a kernel
+    Runner runner = Runner::Other;
     bool is_launch = false;
     bool is_unfinished = false;       // a copy that was not waited for
   };
