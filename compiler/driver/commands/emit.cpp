@@ -10,7 +10,8 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
-#include "runtime/devices/nvrtc.h"
+#include "runtime/devices/limits.h"
+#include "runtime/devices/program.h"
 #include "support/codes.h"
 #include "support/spelling.h"
 
@@ -41,21 +42,18 @@ const Usage usage{
     .most = 1,
 };
 
-/// The architecture of a CUDA target.
-auto cuda_arch(const target::Target& target) -> std::string {
-  for (const auto& [name, value] : target.others) {
-    if (name == "arch" && target.kind == "cuda") { return value; }
-  }
-  return "sm_80";
-}
-
-/// The kernels of a module as text.
-auto kernels(const IRModule& module, codegen::SourceDialect dialect, const Locate& locate) -> Result<std::string> {
-  LOOPSMITH_TRY(target, target::parse(dialect == codegen::SourceDialect::Cuda ? "cuda" : "opencl"));
+/// The kernels of a module as text, or compiled.
+auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, const Locate& locate) -> Result<std::string> {
+  const bool is_cuda = dialect == codegen::SourceDialect::Cuda;
+  LOOPSMITH_TRY(any, target::parse(is_cuda ? "cuda" : "opencl"));
+  const target::Target& target = asked.kind == any.kind ? asked : any;
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
   codegen::SourceOptions options;
   if (locate) { options.locate = source_places(locate); }
-  return codegen::kernel_source(lowered, dialect, options);
+  if (!form) { return codegen::kernel_source(lowered, dialect, options); }
+  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate)}, options));
+  return std::move(code.code);
 }
 
 }  // namespace
@@ -122,8 +120,7 @@ auto emit(std::vector<std::string> args) -> int {
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   if (device) {
-    auto text = kernels(module, *device, arguments.has("--debug-info") ? selection.file->locate() : Locate());
-    if (text && form) { text = runtime::compile_cuda(*text, {.arch = cuda_arch(selection.target), .form = *form, .line_info = arguments.has("--debug-info")}); }
+    auto text = kernels(module, selection.target, *device, form, arguments.has("--debug-info") ? selection.file->locate() : Locate());
     if (!text) { return fail(text.diagnostics()); }
     if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
     return exit_done;
