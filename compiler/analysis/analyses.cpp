@@ -26,6 +26,7 @@ constexpr Row rows[] = {
     {"initialisation", check_initialisation},
     {"jumps", check_jumps},
     {"races", check_races},
+    {"thread races", check_thread_races},
     {"conditions", check_conditions},
 };
 

@@ -191,7 +191,7 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
 
   Frame frame;
   prepare(frame, compiler, options);
-  Watch watch;
+  Watch watch(compiler.accesses);
   // Programs without unordered loops have no races.
   if (options.report_races && compiler.has_unordered) {
     frame.watch = &watch;

@@ -40,7 +40,10 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
     std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
     if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
   }
-  if (f.watch) { storage.shadow.reset(bytes, static_cast<int>(element_bytes)); }
+  if (f.watch) {
+    storage.shadow.reset(bytes, static_cast<int>(element_bytes));
+    storage.shadow.owner = owner;
+  }
 }
 
 auto BlockInstance::is_wanted(Frame& f) const -> bool {
@@ -74,13 +77,17 @@ void BlockInstance::run(Frame& f) const {
     }
   }
   uint32_t around = f.position;
-  if (f.watch && !reduced.empty()) { f.position = f.watch->enter_reduction(around, block, &reduced); }
+  uint32_t thread_place = f.thread_place;
+  const bool reduces = f.watch && !reduced.empty();
+  if (reduces) { f.position = f.watch->enter_reduction(around, block, &reduced); }
   if (init) {
     bool first = true;
     for (auto [slot, start] : starts) { first = first && f.slots[slot].i == value_of(*start, f); }
     if (first) { init->run(f); }
   }
   if (!f.failed) { body->run(f); }
+  if (!reduces) { return; }
+  f.position_behind_barriers(around, thread_place);
   f.position = around;
 }
 

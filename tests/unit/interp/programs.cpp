@@ -92,8 +92,8 @@ TEST_CASE("threads exchange values through shared memory, with a barrier between
   size_t at = text.find("            T.evaluate");
   std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
   Ran racing = run(without, asking(&Options::report_races));
-  CHECK(racing.warnings() == "race on `S`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
-                             "race on `S`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+  CHECK(racing.warnings() == "race on `S[4]`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
+                             "race on `S[3]`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
 }
 
 TEST_CASE("a barrier that some threads never reach is an error") {
@@ -151,8 +151,8 @@ TEST_CASE("a block may reduce across threads at schedule level, a parallel loop 
   CHECK(threads.warnings().empty());
   CHECK(threads.tensors[1][1] == 92);
   Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
-  CHECK(parallel.warnings() == "race on `B`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
-                               "race on `B`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+  CHECK(parallel.warnings() == "race on `B[0]`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
+                               "race on `B[0]`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
 }
 
 TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
@@ -163,7 +163,7 @@ TEST_CASE("races of vectorised and parallel loops are reported once, with both i
       "        for j in T.vectorized(7):\n"
       "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
       asking(&Options::report_races));
-  CHECK(ran.warnings() == "race on `A`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+  CHECK(ran.warnings() == "race on `A[0, 1]`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
 }
 
 TEST_CASE("iterations that write the same value, or stay apart, do not race") {
@@ -515,8 +515,8 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
                     : fmt::format("            B[o, {}] = A[i] + T.float32(1)\n", index);
       INFO(text);
       CHECK(run(text, asking(&Options::report_races)).warnings() ==
-            (reads ? fmt::format("race on `A`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
-                   : fmt::format("race on `B`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
+            (reads ? fmt::format("race on `A[{2}]`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
+                   : fmt::format("race on `B[{0}, {2}]`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
     }
   }
 }
