@@ -27,6 +27,7 @@ constexpr Row rows[] = {
     {"jumps", check_jumps},
     {"races", check_races},
     {"conditions", check_conditions},
+    {"externals", check_externals},
 };
 
 // Stops soon where it is cancelled; the findings are then incomplete.

@@ -67,5 +67,6 @@ void check_jumps(Subject& subject);             // `break` and others in loops w
 void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
 void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
 void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing
+void check_externals(Subject& subject);         // calls of functions that Loopsmith does not run
 
 }  // namespace loopsmith::analysis
