@@ -190,6 +190,7 @@ void Kernel::run(const Statement& body) {
     frame.regions = parent_.regions;
     frame.steps = parent_.steps;
     frame.step_limit = parent_.step_limit;
+    frame.allocated = parent_.allocated;
     frame.deadline = parent_.deadline;
     frame.options = parent_.options;
     frame.kernel = this;
@@ -210,6 +211,8 @@ void Kernel::run(const Statement& body) {
     ::makecontext(&fiber->context, reinterpret_cast<void (*)()>(&Kernel::enter), 2, static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
     fibers_.push_back(std::move(fiber));
   }
+  // Memory of the threads is free again after the kernel.
+  const int64_t allocated = *parent_.allocated;
   bool failed = false;
   for (bool going = true; going;) {
     going = false;
@@ -234,6 +237,7 @@ void Kernel::run(const Statement& body) {
       going = true;
     }
   }
+  *parent_.allocated = allocated;
   int64_t steps = 0;
   for (auto& fiber : fibers_) {
     Frame& frame = fiber->frame;
