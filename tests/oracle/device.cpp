@@ -1,11 +1,12 @@
 // Kernels on a device against the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
-// run by the OpenCL driver of this machine, must compute the results of the interpreter for the program as it was written. Without a driver
-// the kernels are printed only.
+// run by the OpenCL driver of this machine, must compute the results of the interpreter for the program as it was written; so must its CUDA
+// text on the processor, in two orders of threads (tests/device). Kernels are also compiled for GPUs where the CUDA Toolkit is.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "codegen/source/source.h"
+#include "host_device.h"
 #include "interp/compare.h"
 #include "kind.h"
 #include "program.h"
@@ -30,6 +31,23 @@ auto value_of(const interp::Argument& argument) -> runtime::Value {
 auto device() -> std::shared_ptr<runtime::Device> {
   auto opened = runtime::open_opencl();
   return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
+}
+
+/// Runs a lowered module on a device; a text where the results are not those expected, or where it did not run.
+auto difference_on(const std::shared_ptr<runtime::Device>& device, codegen::SourceDialect dialect, const IRModule& lowered, const IRModule& scheduled,
+                   const interp::Inputs& expected, interp::Inputs given, const PrimFunc& func, bool exact) -> std::optional<std::string> {
+  auto code = runtime::DeviceProgram::compile(lowered, dialect, device, scheduled);
+  if (!code) { return describe(code.diagnostics()); }
+  std::vector<runtime::Value> values;
+  for (const auto& argument : given.arguments) { values.push_back(value_of(argument)); }
+  if (auto status = code->call("", values); !status) { return describe(status.diagnostics()); }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto* wanted = std::get_if<TensorView>(&expected.arguments[i]);
+    if (wanted == nullptr) { continue; }
+    auto difference = interp::compare_tensors(func->params[i]->name.str(), *wanted, std::get<TensorView>(given.arguments[i]), exact);
+    if (difference.found) { return difference.where; }
+  }
+  return {};
 }
 
 void check(const std::string& id, const std::string& before, const std::string& after, Tally& tally) {
@@ -66,18 +84,15 @@ void check(const std::string& id, const std::string& before, const std::string& 
   }
   auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::OpenCl);
   if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
-  auto opened = device();
-  if (!opened) { return tally.pass(); }
-  auto code = runtime::DeviceProgram::compile(*cuda, codegen::SourceDialect::OpenCl, opened, scheduled.module);
-  if (!code) { return tally.fail(id, "compiled", describe(code.diagnostics()) + "\n" + *text); }
-  std::vector<runtime::Value> values;
-  for (const auto& argument : ours.arguments) { values.push_back(value_of(argument)); }
-  if (auto status = code->call("", values); !status) { return tally.fail(id, "run", describe(status.diagnostics())); }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto* expected = std::get_if<TensorView>(&inputs->arguments[i]);
-    if (expected == nullptr) { continue; }
-    auto difference = interp::compare_tensors(func->params[i]->name.str(), *expected, std::get<TensorView>(ours.arguments[i]), exact);
-    if (difference.found) { return tally.fail(id, "the interpreter's results", difference.where + "\n" + *text); }
+  struct Run { const char* name; codegen::SourceDialect dialect; std::shared_ptr<runtime::Device> device; const std::string& text; };
+  const Run runs[] = {{"OpenCL", codegen::SourceDialect::OpenCl, device(), *text},
+                      {"CUDA on the host, threads forward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda_text},
+                      {"CUDA on the host, threads backward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda_text}};
+  for (const Run& run : runs) {
+    if (!run.device) { continue; }
+    if (auto problem = difference_on(run.device, run.dialect, *cuda, scheduled.module, *inputs, interp::copy_inputs(ours), func, exact)) {
+      return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.text);
+    }
   }
   tally.pass();
 }
