@@ -28,6 +28,7 @@ constexpr Row rows[] = {
     {"races", check_races},
     {"thread races", check_thread_races},
     {"conditions", check_conditions},
+    {"externals", check_externals},
 };
 
 // Stops soon where it is cancelled; the findings are then incomplete.

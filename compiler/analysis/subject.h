@@ -68,5 +68,6 @@ void check_races(Subject& subject);             // iterations of parallel loops 
 void check_thread_races(Subject& subject);      // threads that race or wait forever, where barriers are written out
 void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
 void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing
+void check_externals(Subject& subject);         // calls of functions that Loopsmith does not run
 
 }  // namespace loopsmith::analysis

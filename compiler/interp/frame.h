@@ -28,6 +28,8 @@ struct Memory {
   char* data = nullptr;
   int64_t bytes = 0;
   std::unique_ptr<char[]> owned;
+  int64_t capacity = 0;              // of `owned`, in bytes
+  int64_t charged = 0;               // counted in Frame::allocated
   std::vector<uint8_t> written;      // per byte; empty: unwritten elements are not reported
   Shadow shadow;                     // the last accesses; empty: races are not reported
 };
@@ -88,6 +90,7 @@ struct Frame {
   int64_t steps = 0;
   int64_t step_limit = INT64_MAX;
   int64_t next_check = 0;
+  int64_t* allocated = nullptr;      // bytes, shared by all threads
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
   std::vector<char> tiles;           // tile registers of a processor: 8 of 16 rows of 64 bytes; empty before their first use

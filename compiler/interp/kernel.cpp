@@ -251,6 +251,7 @@ void Kernel::start_threads(bool is_launch) {
     frame.trips.resize(parent_.iterations.size());
     frame.steps = parent_.steps;
     frame.step_limit = parent_.step_limit;
+    frame.allocated = parent_.allocated;
     frame.deadline = parent_.deadline;
     frame.options = parent_.options;
     frame.kernel = this;
@@ -298,6 +299,8 @@ void Kernel::run(const Statement& body, bool is_launch) {
   body_ = &body;
   start_threads(is_launch);
   if (parent_.failed) { return; }
+  // Memory of the threads is free again after the kernel.
+  const int64_t allocated = *parent_.allocated;
   bool failed = false;
   for (bool going = true; going;) {
     going = false;
@@ -318,6 +321,7 @@ void Kernel::run(const Statement& body, bool is_launch) {
     give_up();
     failed = going = true;
   }
+  *parent_.allocated = allocated;
   collect();
 }
 

@@ -209,7 +209,8 @@ struct BindBuffer {
   }
 };
 
-constexpr int64_t allocation_limit = int64_t{4} << 30;
+/// Counts memory of that size, with the records about it, as allocated. False: it is beyond the limit.
+[[nodiscard]] auto reserve(Frame& f, Memory& storage, int64_t bytes, int element_bytes) -> bool;
 
 // Allocates memory for a variable while the body runs.
 struct AllocateMemory {

@@ -564,6 +564,53 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
   }
 }
 
+TEST_CASE("a wider type does not excuse a result that is wrong by less than a hundredth") {
+  const std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n";
+  const std::string tail = "    for i in range(4):\n        C[i] = T.float32(0)\n        for k in range(64):\n";
+  IRModule exact = parse(head + tail + "            C[i] = C[i] + A[i, k]\n");
+  // Small integers pass through the short type as they are, and in float64 no type is short: only the rounding of real inputs shows the mistake.
+  auto wrong = compare_modules(exact, parse(head + "    S = T.alloc_buffer((1,), \"bfloat16\")\n" + tail +
+                                            "            S[0] = T.Cast(\"bfloat16\", A[i, k])\n            C[i] = C[i] + T.Cast(\"float32\", S[0])\n"), "main");
+  REQUIRE(wrong.ok());
+  CHECK_FALSE(wrong->equal);
+}
+
+TEST_CASE("sums in another order differ by what their additions round") {
+  IRModule of_64 = parse("@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n"
+                         "    for i in range(4):\n        for k in range(64):\n            C[i] = C[i] + A[i, k]\n");
+  DataType f32 = DataType::float_(32);
+  CHECK(rounding_of_sums(of_64->find("main"), f32) < 1e-4);
+  CHECK(deciding_bits(of_64->find("main"), f32, 0.009, 1) == 0);
+  // A million additions: a difference of 0.5% decides a sum in float64.
+  IRModule of_a_million = parse("@T.prim_func\ndef main(A: T.Buffer((1048576,), \"float32\"), C: T.Buffer((1,), \"float32\")):\n"
+                                "    for k in range(1048576):\n        with T.block(\"C\"):\n            vk = T.axis.reduce(1048576, k)\n"
+                                "            with T.init():\n                C[0] = T.float32(0)\n            C[0] = C[0] + A[vk]\n");
+  CHECK(deciding_bits(of_a_million->find("main"), f32, 0.005, 1) == 64);
+  CHECK(deciding_bits(of_a_million->find("main"), f32, 0.011, 1) == 0);
+}
+
+TEST_CASE("the memory of allocations has a limit, which the error names") {
+  IRModule module = parse("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        with T.block(\"b\"):\n"
+                          "            vi = T.axis.spatial(4, i)\n            P = T.alloc_buffer((1024,), \"float32\")\n            P[vi] = A[vi]\n            A[vi] = P[vi]\n");
+  auto inputs = make_inputs(module->find("main"), 1, Contents::Reals);
+  REQUIRE(inputs.ok());
+  Options options;
+  options.max_bytes = 4096;
+  // Each iteration has the same memory.
+  CHECK(interpret(module, "main", inputs->arguments, options).ok());
+  options.max_bytes = 4095;
+  auto stopped = interpret(module, "main", inputs->arguments, options);
+  REQUIRE_FALSE(stopped.ok());
+  CHECK(stopped.diagnostics().front().message() == "stopped after asking for 4096 bytes, beyond the memory limit of 4095 bytes, at i=0");
+}
+
+TEST_CASE("the inputs of a comparison have a limit, which the error names") {
+  IRModule module = parse("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((167772160,), \"float32\")):\n    B[0] = A[0]\n");
+  auto inputs = make_inputs(module->find("main"), 1, Contents::Reals);
+  REQUIRE_FALSE(inputs.ok());
+  CHECK(inputs.diagnostics().front().message().find("671088656 bytes") != std::string::npos);
+}
+
 TEST_CASE("a view of memory that its block declares is a source of match_buffer") {
   Ran ran = run(R"(
 @T.prim_func
