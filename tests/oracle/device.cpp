@@ -52,15 +52,17 @@ void check_device(const Json& line, Tally& tally) {
     std::string problem = !cubin ? describe(cubin.diagnostics()) : cubin->is_compiled ? "" : cubin->log;
     if (!problem.empty()) { return tally.fail(id, std::string("compiled for ") + arch, problem + "\n" + *cuda_text); }
   }
-  auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::OpenCl);
+  auto opencl = transform::lower(program->scheduled, {}, {.target_kind = "opencl", .until = {}, .on_stage = {}});
+  if (!opencl) { return tally.fail(id, "lowered for OpenCL", describe(opencl.diagnostics())); }
+  auto text = codegen::kernel_source(*opencl, codegen::SourceDialect::OpenCl);
   if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
-  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const std::string& text; };
-  const Run runs[] = {{"OpenCL", device(), *text},
-                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda_text},
-                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda_text}};
+  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const IRModule& lowered; const std::string& text; };
+  const Run runs[] = {{"OpenCL", device(), *opencl, *text},
+                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda, *cuda_text},
+                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda, *cuda_text}};
   for (const Run& run : runs) {
     if (!run.device) { continue; }
-    if (auto problem = difference_on(run.device, *cuda, *program)) {
+    if (auto problem = difference_on(run.device, run.lowered, *program)) {
       return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.text);
     }
   }
