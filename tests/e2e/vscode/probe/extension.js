@@ -340,9 +340,9 @@ const verbs = {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     const marks = () => exports.replayMarks(document.uri);
     await verbs.edit(step);
-    for (const end = Date.now() + 20_000; !marks().includes(step.mark) && Date.now() < end;) { await sleep(5); }
+    for (const end = Date.now() + patience; !marks().includes(step.mark) && Date.now() < end;) { await sleep(5); }
     const out = [...marks(), exports.status().endsWith('(Loopsmith is at work)') ? 'at work' : exports.status()];
-    for (const end = Date.now() + 20_000; marks().length > 0 && Date.now() < end;) { await sleep(20); }
+    for (const end = Date.now() + patience; marks().length > 0 && Date.now() < end;) { await sleep(20); }
     return [...out, ...(marks().length === 0 ? await verbs.status({}) : marks())];
   },
   // A file is written, written anew or removed by another program.
