@@ -22,7 +22,7 @@ auto bytes_text(std::string_view bytes) -> std::string {
 /// One host function. Integers are int64_t, reals double; `status` is checked after every step, and `done:` gives workspaces back.
 class HostPrinter {
  public:
-  explicit HostPrinter(const IRModuleNode& module) : module_(module) {}
+  HostPrinter(const IRModuleNode& module, bool is_opencl) : module_(module), is_opencl_(is_opencl) {}
 
   auto print(const PrimFunc& host, const Kernel& kernel) -> Result<std::string> {
     const auto& parameters = kernel.interface.parameters;
@@ -141,7 +141,7 @@ class HostPrinter {
         arguments += fmt::format("{{0, sizeof({0}), {{.{1} = ({0}){2}}}}}", type, member, integer(given));
       }
     }
-    std::string grid[3] = {"1", "1", "1"}, block[3] = {"1", "1", "1"}, shared = "0";
+    std::string grid[3] = {"1", "1", "1"}, block[3] = {"1", "1", "1"}, shared = std::to_string(is_opencl_ ? 0 : codegen::requested_shared_bytes(kernel));
     const Attr* tags = find_attr(kernel->attrs, Name("tir.kernel_launch_params"));
     for (size_t i = 0; tags && tags->list() && i < tags->list()->size(); ++i) {
       const std::string& tag = *(*tags->list())[i].string();
@@ -209,6 +209,7 @@ class HostPrinter {
   }
 
   const IRModuleNode& module_;
+  const bool is_opencl_;
   std::unordered_map<const VarNode*, std::string> names_;
   std::string body_;
   Diagnostics failure_;
@@ -231,7 +232,7 @@ auto device_hosts(std::string_view library, const IRModule& flat, const std::vec
       if (!codegen::is_kernel(func) && codegen::symbol_of(name, func) == kernel.symbol) { host = func; }
     }
     if (!host) { return error(Code::NoSuchFunction).arg("function", kernel.name); }
-    LOOPSMITH_TRY(text, HostPrinter(*flat).print(host, kernel));
+    LOOPSMITH_TRY(text, HostPrinter(*flat, is_opencl).print(host, kernel));
     out += text;
   }
   return out;

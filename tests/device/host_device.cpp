@@ -186,6 +186,13 @@ class Block {
 };
 Block* Block::current_block = nullptr;
 
+/// The text with an array of the most bytes in place of each one whose size a launch gives.
+auto with_own_shared(std::string text) -> std::string {
+  constexpr std::string_view requested = "extern __shared__ __align__(128) unsigned char ls_shared[];", own = "__shared__ __align__(128) unsigned char ls_shared[232448];";
+  for (size_t at = text.find(requested); at != std::string::npos; at = text.find(requested, at)) { text.replace(at, requested.size(), own); }
+  return text;
+}
+
 /// The text without functions of the prelude that are written in PTX: cuda_on_host.h has them.
 auto without_ptx(const std::string& text) -> std::string {
   std::string out;
@@ -264,7 +271,7 @@ class HostDevice final : public runtime::Device {
     Library library;
     library.kernels = kernels_of(source);
     std::ofstream file(base + ".cpp");
-    file << "#include \"" LOOPSMITH_CUDA_ON_HOST "\"\n#line 1\n" << without_ptx(source);
+    file << "#include \"" LOOPSMITH_CUDA_ON_HOST "\"\n#line 1\n" << with_own_shared(without_ptx(source));
     file << "extern \"C\" {\nextern __attribute__((weak)) char __start_kernel_shared[], __stop_kernel_shared[];\nchar* shared_begin() { return __start_kernel_shared; }\nchar* shared_end() { return __stop_kernel_shared; }\n";
     for (const std::string& kernel : library.kernels) { file << fmt::format("void call_{}(void** arguments) {{ host_call(&{}, arguments); }}\n", kernel, kernel); }
     file << "}\n";

@@ -46,6 +46,14 @@ TEST_CASE("values cross a block at its barrier, in each order of threads") {
   }
 }
 
+TEST_CASE("shared memory that a launch requests is memory of the block") {
+  auto values = run("  extern __shared__ __align__(128) unsigned char ls_shared[];\n  float* const S = (float*)(ls_shared + 128);\n  S[threadIdx.x] = A[blockIdx.x * 64 + threadIdx.x];\n"
+                    "  __syncthreads();\n  A[blockIdx.x * 64 + threadIdx.x] = S[63 - threadIdx.x];",
+                    ThreadOrder::Forward);
+  REQUIRE(values.ok());
+  for (size_t i = 0; i < 128; ++i) { CHECK((*values)[i] == static_cast<float>(i / 64 * 64 + 63 - i % 64)); }
+}
+
 TEST_CASE("without its barrier a kernel computes other values") {
   auto values = run(with_barrier(reversal, ""), ThreadOrder::Forward);
   REQUIRE(values.ok());

@@ -97,6 +97,7 @@ class SourcePrinter {
   bool needs_double_ = false;
   // Of the kernel at hand.
   std::string body_, shared_;
+  int64_t shared_offset_ = -1;   // of the next array in the memory that the launch requests; -1: the kernel declares its arrays
   int depth_ = 0;
   SourcePlace last_place_;
   std::unordered_map<const VarNode*, std::string> names_;

@@ -29,6 +29,12 @@ struct SourceOptions {
 /// True for functions that run on the device.
 [[nodiscard]] auto is_kernel(const PrimFunc& func) -> bool;
 
+/// The bytes of shared memory that the launch of a CUDA kernel requests: all of its arrays, where they have more than the 48 KB that a kernel may declare, and
+/// else none. The arrays then follow one another in the order of their allocations.
+[[nodiscard]] auto requested_shared_bytes(const PrimFunc& kernel) -> int64_t;
+/// The room that an array takes there: it begins at a multiple of 128 bytes.
+[[nodiscard]] constexpr auto shared_array_bytes(int64_t bytes) -> int64_t { return (bytes + 127) / 128 * 128; }
+
 /// The kernels of a module as text. A construct that the dialect does not have is an error at its place.
 [[nodiscard]] auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOptions& options = {}) -> Result<std::string>;
 

@@ -84,6 +84,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
   lets_.clear();
   loaded_.clear();
   threads_.clear();
+  shared_offset_ = kind_ == SourceDialect::Cuda && requested_shared_bytes(kernel) > 0 ? 0 : -1;
   last_place_ = {};
   depth_ = 1;
   const Attr* no_alias = find_attr(kernel->attrs, Name("tir.noalias"));
@@ -266,7 +267,14 @@ void SourcePrinter::allocate(const Allocate& node) {
                                            std::max<int64_t>(1, (count * node.dtype.element_bytes() + elements_.at(node.data.get()).element_bytes() - 1) / elements_.at(node.data.get()).element_bytes()));
   if (is_shared_memory(scope)) {
     spaces_[node.data.get()] = kind_ == SourceDialect::OpenCl ? "__local " : "";
-    shared_ += fmt::format("  {}{}\n", dialect_.shared_memory, declared);
+    if (shared_offset_ < 0) {
+      shared_ += fmt::format("  {}{}\n", dialect_.shared_memory, declared);
+    } else {
+      const std::string type = memory_type(elements_.at(node.data.get()), node.origin);
+      if (shared_offset_ == 0) { shared_ += "  extern __shared__ __align__(128) unsigned char ls_shared[];\n"; }
+      shared_ += fmt::format("  {0}* const {1} = ({0}*)(ls_shared + {2});\n", type, name_of(*node.data), shared_offset_);
+      shared_offset_ += shared_array_bytes(count * node.dtype.element_bytes());
+    }
   } else {
     spaces_[node.data.get()] = "";
     line(declared);

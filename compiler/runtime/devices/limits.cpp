@@ -17,6 +17,7 @@ auto shape_of(const PrimFunc& func, std::string name) -> KernelShape {
   KernelShape out;
   out.name = std::move(name);
   out.origin = func->origin;
+  const bool is_requested = codegen::requested_shared_bytes(func) > 0;
   for (auto* axes : {&out.grid, &out.block}) {
     for (KernelShape::Axis& axis : *axes) { axis.extent = 1; }
   }
@@ -41,7 +42,7 @@ auto shape_of(const PrimFunc& func, std::string name) -> KernelShape {
             auto extent = as_int(e);
             if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(*extent), &bytes)) { return; }
           }
-          out.shared.push_back({memory->data->name.str(), bytes, scope == "shared.dyn", memory->origin});
+          out.shared.push_back({memory->data->name.str(), bytes, is_requested, memory->origin});
         }
       },
       [](const Expr&) {});
@@ -74,7 +75,7 @@ void check_threads(const KernelShape& kernel, const target::GpuLimits& limits, s
 
 void check_shared(const KernelShape& kernel, const target::GpuLimits& limits, std::string_view target, Diagnostics& found) {
   if (limits.shared_most == 0 || kernel.shared.empty()) { return; }
-  const uint64_t all = kernel.shared_bytes(), declared = kernel.shared_bytes(false);
+  const uint64_t all = kernel.shared_bytes();
   // The largest allocation stands for all of them.
   const KernelShape::Memory* largest = &kernel.shared.front();
   for (const KernelShape::Memory& one : kernel.shared) {
@@ -83,9 +84,6 @@ void check_shared(const KernelShape& kernel, const target::GpuLimits& limits, st
   const std::string part = kernel.shared.size() > 1 ? fmt::format("; `{}` has {} of it", largest->name, bytes_text(largest->bytes)) : std::string();
   if (all > limits.shared_most) {
     found.push_back(over(kernel, target, largest->origin, fmt::format("a block uses {} of shared memory, and at most {} are allowed{}", bytes_text(all), bytes_text(limits.shared_most), part)).remedy("use smaller tiles"));
-  } else if (limits.shared_static > 0 && declared > limits.shared_static) {
-    found.push_back(over(kernel, target, largest->origin, fmt::format("a kernel declares {} of shared memory, and at most {} are allowed without a request at the launch{}", bytes_text(declared), bytes_text(limits.shared_static), part))
-                        .remedy("use the scope `shared.dyn`, whose size the launch requests"));
   }
 }
 

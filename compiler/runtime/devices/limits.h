@@ -16,7 +16,7 @@ namespace loopsmith::runtime {
 /// The launch of a kernel as far as it is constant.
 struct KernelShape {
   struct Axis { std::optional<int64_t> extent; Origin origin; };
-  struct Memory { std::string name; uint64_t bytes = 0; bool is_dynamic = false; Origin origin; };
+  struct Memory { std::string name; uint64_t bytes = 0; bool is_dynamic = false; Origin origin; };   // dynamic: the launch of a CUDA kernel requests it
   std::string name;
   Origin origin;
   std::array<Axis, 3> grid, block;          // extent 1 where the kernel does not have the axis

@@ -133,6 +133,7 @@ class HostRun {
       if (as_integer(extent) <= 0) { return ok(); }
       (tag.starts_with("blockIdx") ? size.grid : size.block)[static_cast<size_t>(tag.back() - 'x')] = static_cast<uint64_t>(as_integer(extent));
     }
+    if (device_.facts().target != "opencl") { size.shared_bytes += static_cast<uint64_t>(codegen::requested_shared_bytes(kernel)); }
     LOOPSMITH_CHECK(check_size(call, name.view(), size));
     return device_.launch(name.view(), size, arguments);
   }
