@@ -1,6 +1,7 @@
 // The tables of stages, and the walk: see pipelines.h.
 #include "transform/pipelines.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
@@ -202,6 +203,9 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     }
     if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
+  // Compilers of devices unroll loops themselves; written out, long ones take them minutes.
+  LowerContext local = context;
+  if (is_gpu_target(request.target_kind)) { local.options.unroll_limit = std::min<int64_t>(local.options.unroll_limit, 1024); }
   IRModule current = module;
   if (any_loose) {
     LOOPSMITH_TRY(realized, map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, RealizeLoose().mutate(func->body)); }));
@@ -210,7 +214,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
   for (const Stage& stage : stages.first(count)) {
     if (context.cancel.is_cancelled()) { return error(Code::Cancelled); }
     auto start = std::chrono::steady_clock::now();
-    LOOPSMITH_TRY(after, stage.pass(current, context));
+    LOOPSMITH_TRY(after, stage.pass(current, local));
     std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (request.on_stage) { request.on_stage({&stage, current, after, spent.count()}); }
 #ifdef LOOPSMITH_CHECKED

@@ -29,6 +29,9 @@ struct SourceOptions {
 /// True for functions that run on the device.
 [[nodiscard]] auto is_kernel(const PrimFunc& func) -> bool;
 
+/// The bytes of shared memory that a launch of the CUDA kernel has to ask for, because they exceed the 48 KB that a kernel can declare; else 0.
+[[nodiscard]] auto dynamic_shared_memory(const PrimFunc& kernel) -> int64_t;
+
 /// The kernels of a module as text. A construct that the dialect does not have is an error at its place.
 [[nodiscard]] auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOptions& options = {}) -> Result<std::string>;
 

@@ -140,6 +140,8 @@ class Planner {
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
     if (is_uniform(n.condition)) {
+      // A barrier before the branch serves its statements too. Inside the branch, some devices run code of the first thread in all of them.
+      wait_before(stmt);
       take(stmt, [&] { reads(n.condition); });
       std::vector<Access> before = pending_;
       walk(n.then_case);
@@ -207,6 +209,17 @@ class Planner {
       return;
     }
     take(stmt, [&] { gather(stmt); });
+  }
+  /// Puts a barrier before a statement where anything in it conflicts with the accesses before.
+  void wait_before(const Stmt& stmt) {
+    std::vector<Access> before = std::exchange(pending_, {});
+    gather(stmt);
+    const std::vector<Access> here = std::exchange(pending_, {});
+    pending_ = std::move(before);
+    if (plan.before.contains(stmt.get()) || conflict(pending_, here)) {
+      plan.before.insert(stmt.get());
+      pending_.clear();
+    }
   }
   /// Puts a barrier before a statement whose accesses conflict with those before, and adds its accesses.
   template <class F>

@@ -45,6 +45,7 @@ struct Update {
   const BufferStore* store = nullptr;
   NodeKind op = NodeKind::Add;
   Expr value;
+  Expr condition;                  // the conditions around it that are the same for all threads of the loop; none: it is always done
 };
 
 /// The updates of elements in the body of a loop over threads that are the same for all its threads.
@@ -74,12 +75,23 @@ class FindUpdates : public Visitor {
     own_.insert(n.data.get());
     Visitor::on(n);
   }
+  void on(const IfThenElse& n) override {
+    const size_t around = conditions_.size();
+    visit(n.condition);
+    split(n.condition);
+    visit(n.then_case);
+    conditions_.resize(around);
+    if (!n.else_case) { return; }
+    conditions_.push_back(logical_not(n.condition));
+    visit(n.else_case);
+    conditions_.resize(around);
+  }
   void on(const BufferStore& n) override {
     Visitor::on(n);
     if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !loads(n.value, n.buffer->data.get())) { return; }
     if (uses(n.indices[0], depends_) && !n.predicate) { return; }
-    Update update{&n, NodeKind::Add, {}};
-    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_);
+    Update update{&n, NodeKind::Add, {}, {}};
+    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
     is_taken_apart = is_taken_apart && matches;
     updates.push_back(std::move(update));
   }
@@ -89,6 +101,29 @@ class FindUpdates : public Visitor {
   static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
   void derive(const Var& v, const Expr& from) {
     if (uses(from, depends_)) { depends_.insert(v.get()); }
+  }
+  void split(const Expr& condition) {
+    if (const auto* both = condition.as<And>()) {
+      split(both->a);
+      split(both->b);
+      return;
+    }
+    const auto* call = condition.as<Call>();
+    if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
+    conditions_.push_back(condition);
+  }
+  /// The conditions that threads share stay around the combined update. False where another condition says which elements are there.
+  auto take_conditions(const BufferStore& n, Update& update) const -> bool {
+    for (const Expr& condition : conditions_) {
+      if (!uses(condition, depends_) && !uses(condition, inside_)) {
+        if (loads(condition, n.buffer->data.get())) { return false; }
+        update.condition = update.condition ? logical_and(update.condition, condition) : condition;
+        continue;
+      }
+      const bool meets = uses_var(n.indices[0], [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& other) { return &v == &other; }); });
+      if (meets) { return false; }
+    }
+    return true;
   }
   static auto loads(const Expr& e, const VarNode* data) -> bool {
     bool found = false;
@@ -115,6 +150,7 @@ class FindUpdates : public Visitor {
 
   const ThreadLoop& loop_;
   Variables depends_, inside_, own_;
+  std::vector<Expr> conditions_;   // around the statement at hand
 };
 
 /// Calls of `combine` on the values of the lanes at half the distance, and so on: lane 0 of each `width` lanes has the result.
@@ -289,7 +325,8 @@ class Reduce : public Mutator {
   static auto result(const Update& update, const Buffer& total) -> Stmt {
     const BufferStore& store = *update.store;
     Expr old = make<BufferLoad>(store.buffer, store.indices, store.origin);
-    return make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(total, int_imm(0))), store.indices, store.origin);
+    Stmt out = make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(total, int_imm(0))), store.indices, store.origin);
+    return update.condition ? make<IfThenElse>(update.condition, std::move(out), Stmt(), store.origin) : out;
   }
   static auto contains_threads(const Stmt& stmt) -> bool {
     bool found = false;
@@ -326,8 +363,7 @@ class Reduce : public Mutator {
       IterVar iter{lane, from_zero(int_imm(count)), IterKind::ThreadIndex, loop.tag, store.origin};
       after.push_back(make<For>(lane, int_imm(0), int_imm(count), ForKind::ThreadBinding, std::move(step), iter, AttrMap(), store.origin));
     }
-    Expr old = make<BufferLoad>(store.buffer, store.indices, store.origin);
-    after.push_back(make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(parts, int_imm(0))), store.indices, store.origin));
+    after.push_back(result(update, parts));
     return inside;
   }
   static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
