@@ -20,6 +20,7 @@
 #include <cstring>
 #include <string>
 
+#include "ir/vocabulary.h"
 #include "support/confinement.h"
 #include "support/process.h"
 
@@ -56,7 +57,9 @@ void put(int out, char kind, std::string_view text) {
   ::signal(SIGINT, SIG_IGN);
   session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); }, [out](std::string_view text) { put(out, 'p', text); });
   // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
-  if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
+  // The driver of a device starts programs, and the kernels are its affair.
+  const bool is_device = session.target().kind == target_kind::cuda || session.target().kind == target_kind::opencl;
+  if (std::getenv("LOOPSMITH_JIT") == nullptr && !is_device) { confine_this_thread(); }
   std::vector<double> before;
   for (const SessionStep& step : session.steps()) { before.push_back(step.seconds); }
   bool done = work();

@@ -138,7 +138,7 @@ class Initialisation {
     if (!fact.is_certain || !fact.realize) { return; }
     Update update = update_of(fact);
     if (!update.store || sets_before(fact, update)) { return; }
-    // Blocks inside, which come right behind it, see iter vars of their own.
+    // A block inside this one follows it in the list. The rule is not applied then, because the inner block has iter vars of its own.
     const BlockFact* next = &fact + 1;
     if (next != facts_.blocks.data() + facts_.blocks.size() && next->begin < fact.end && next->end <= fact.end && next->begin != next->end) { return; }
     // A buffer that is allocated within a loop may be another memory in each iteration.

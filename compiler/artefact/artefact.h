@@ -23,6 +23,7 @@ struct Kernel {
   std::string symbol;              // of the compiled code
   codegen::Interface interface;    // of the function before lowering, with the shapes that callers see
   std::string signature;           // the program's parameters as written, for the header's comment; may be empty
+  int device_type = 1;             // DLPack's type of the device that its tensors are on: 1 this machine's memory, 2 CUDA, 4 OpenCL
 };
 
 /// True for names that a C function may have: no keywords.
@@ -42,6 +43,18 @@ struct Kernel {
 /// `packed`: each kernel gets a second entry `NAME_packed` with the signature of TVM's packed functions in C (TVMBackendPackedCFunc
 /// of TVM 0.19: values, their type codes, their number), so that `tvm.runtime.load_module(LIBRARY)["NAME_packed"]` can be called.
 [[nodiscard]] auto entries(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
+
+/// The code of kernels that a library carries: a text of OpenCL, or cubins by their architecture ("sm_90a") and PTX ("compute_90").
+struct DeviceCode {
+  std::string arch;
+  std::string bytes;
+};
+/// The C source of the functions that launch kernels, `int32_t SYMBOL(const Argument*)` for each host function of a module after split_host_device, with the
+/// code of the kernels in it. The driver is loaded by the first call; OpenCL compiles the kernels then, for the context of the call's tensors.
+/// LIBRARY_set_stream chooses the calling thread's stream (CUstream, cl_command_queue), after which calls do not wait for the kernels.
+[[nodiscard]] auto device_hosts(std::string_view library, const IRModule& flat, const std::vector<Kernel>& kernels, bool is_opencl, const std::vector<DeviceCode>& codes) -> Result<std::string>;
+/// The part of it that is the same for all programs.
+[[nodiscard]] auto device_support() -> std::string_view;
 
 /// The support code of entries and kernels: error text, argument checks, a thread pool (of one thread where POSIX threads are
 /// missing). It consists of declarations; with LOOPSMITH_SUPPORT_CODE it has the definitions, too, to be compiled once for all kernels

@@ -40,11 +40,11 @@ auto range_text(DataType type) -> std::string {
   return fmt::format("{}LL, {}LL", type.is_uint() ? 0 : -power, power - 1);
 }
 
-auto buffer_row(const codegen::Parameter& parameter, const BufferSizes& sizes) -> std::string {
-  return fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0, 0}},\n", literal(parameter.name), codegen::dlpack_code(parameter.dtype),
+auto buffer_row(const codegen::Parameter& parameter, const BufferSizes& sizes, int device) -> std::string {
+  return fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}}},\n", literal(parameter.name), codegen::dlpack_code(parameter.dtype),
                      parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment, parameter.is_written ? 1 : 0,
                      parameter.dtype.element_bytes() * parameter.dtype.lanes, formulas_text(sizes.shape), formulas_text(sizes.strides),
-                     sizes.offset ? formulas_text({*sizes.offset}) : "NULL");
+                     sizes.offset ? formulas_text({*sizes.offset}) : "NULL", device);
 }
 
 void add_entry(std::string& out, const Kernel& kernel) {
@@ -61,9 +61,9 @@ void add_entry(std::string& out, const Kernel& kernel) {
     signature += fmt::format("{}{}p{}", signature.empty() ? "" : ", ", type, i);
     given += fmt::format("  given[{0}].{1} = p{0};\n", i, !is_scalar ? "data" : is_real ? "real" : "integer");
     if (parameter.kind == codegen::Parameter::Kind::Buffer) {
-      table += buffer_row(parameter, *buffer++);
+      table += buffer_row(parameter, *buffer++, kernel.device_type);
     } else {
-      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL, NULL, NULL, {}}},\n", literal(parameter.name), is_scalar ? range_text(parameter.dtype) : "INT64_MIN, INT64_MAX");
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL, NULL, NULL, {}, 1}},\n", literal(parameter.name), is_scalar ? range_text(parameter.dtype) : "INT64_MIN, INT64_MAX");
     }
   }
   size_t slots = kernel.interface.slots();

@@ -45,7 +45,7 @@ constexpr std::string_view dlpack = R"(#ifndef DLPACK_VERSION
 #ifndef LOOPSMITH_HAS_DLPACK
 #define LOOPSMITH_HAS_DLPACK 1
 /* DLPack 0.8, as far as a CPU needs it. */
-typedef struct { int32_t device_type; int32_t device_id; } DLDevice;           /* 1: CPU */
+typedef struct { int32_t device_type; int32_t device_id; } DLDevice;           /* 1: CPU, 2: CUDA, 4: OpenCL */
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;      /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 14 float8 */
 typedef struct {
   void* data;
@@ -90,6 +90,11 @@ auto header(std::string_view library, const std::vector<Kernel>& kernels, bool p
   out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n{1}\n", guard(library), dlpack);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += "/* The reason of the last failure in this thread. */\nconst char* loopsmith_last_error(void);\n";
+  if (const int device = kernels.empty() ? 1 : kernels.front().device_type; device != 1) {
+    out += fmt::format("\n/* Tensors are in the memory of a device of {0}: their DLPack device type is {1}, and their data {2}. The kernels run on the device of the first\n"
+                       "   tensor{3}. A call waits for them, unless this thread has chosen a stream ({4}; NULL: none). */\nvoid {5}_set_stream(void* stream);\n",
+                       device == 4 ? "OpenCL" : "CUDA", device, device == 4 ? "a cl_mem" : "a device pointer", device == 4 ? "'s context" : "", device == 4 ? "cl_command_queue" : "CUstream", library);
+  }
   for (const Kernel& kernel : kernels) {
     out += "\n/*";
     for (size_t i = 0; i < kernel.interface.parameters.size(); ++i) { out += fmt::format(" {}\n  ", describe(kernel.interface, i)); }

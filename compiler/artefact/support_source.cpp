@@ -47,6 +47,7 @@ typedef struct {
   const ls_formula* strides;   /* in elements; NULL: compact, row-major */
   const ls_formula* offset;    /* in elements; NULL: none, the buffer begins at data + byte_offset */
   int64_t least, most;         /* of an integer scalar */
+  int device;                  /* DLPack's type of the device that a tensor is on */
 } ls_parameter;
 /* A size that only the tensors give; its slot is behind the parameters'. */
 typedef struct { const char* name; int64_t least, most; } ls_variable;
@@ -226,7 +227,12 @@ static int ls_extent_of_memory(const ls_parameter* p, const DLTensor* t, int64_t
 static int32_t ls_check_tensor(const char* function, const ls_parameter* p, const DLTensor* t) {
   int64_t low, high;
   if (t == NULL) { return ls_refuse(function, p->name, "there is no tensor (null)", 0, 0, 0); }
-  if (t->device.device_type != 1) { return ls_refuse(function, p->name, "the tensor is not in this machine's memory; DLPack device type", 1, t->device.device_type, 1); }
+  if (t->device.device_type != p->device) {
+    const char* what = p->device == 1 ? "the tensor is not in this machine's memory; DLPack device type" : "the tensor is not in the memory of such a device; DLPack device type";
+    return ls_refuse(function, p->name, what, p->device, t->device.device_type, 1);
+  }
+  /* OpenCL's memory is a handle, not an address. */
+  if (p->device == 4 && t->byte_offset != 0) { return ls_refuse(function, p->name, "memory of OpenCL begins at its handle; byte offset", 0, (int64_t)t->byte_offset, 1); }
   if (t->ndim != p->ndim) { return ls_refuse(function, p->name, "wrong number of dimensions", p->ndim, t->ndim, 1); }
   int is_bool = p->code == 6 && t->dtype.code == 1 && (t->dtype.bits == 8 || t->dtype.bits == 1);
   if (p->code >= 0 && !is_bool) {
@@ -327,7 +333,7 @@ LS_WEAK int32_t loopsmith_bind_sizes(const char* function, const ls_parameter* p
     /* The code adds the offset of the program itself. */
     char* data = (char*)t->data + (p->offset != NULL ? 0 : t->byte_offset);
     if (t->data == NULL && high != 0) { return ls_refuse(function, p->name, "the tensor has no memory (null)", 0, 0, 0); }
-    if ((uintptr_t)data % (uintptr_t)p->alignment != 0) { return ls_refuse(function, p->name, "the memory is not aligned; bytes", p->alignment, (int64_t)((uintptr_t)data % (uintptr_t)p->alignment), 1); }
+    if (p->device != 4 && (uintptr_t)data % (uintptr_t)p->alignment != 0) { return ls_refuse(function, p->name, "the memory is not aligned; bytes", p->alignment, (int64_t)((uintptr_t)data % (uintptr_t)p->alignment), 1); }
     out[i].data = data;
   }
   /* A written tensor overlaps no other. */
@@ -342,7 +348,8 @@ LS_WEAK int32_t loopsmith_bind_sizes(const char* function, const ls_parameter* p
       (void)ls_extent_of_memory(&parameters[k], b, &low_b, &high_b);
       const char* at_a = (const char*)a->data + a->byte_offset;
       const char* at_b = (const char*)b->data + b->byte_offset;
-      if (at_a + low_a < at_b + high_b && at_b + low_b < at_a + high_a) { return ls_refuse(function, parameters[i].name, "it is written and overlaps another argument", 0, 0, 0); }
+      int overlaps = parameters[i].device == 4 ? at_a == at_b : at_a + low_a < at_b + high_b && at_b + low_b < at_a + high_a;
+      if (overlaps) { return ls_refuse(function, parameters[i].name, "it is written and overlaps another argument", 0, 0, 0); }
     }
   }
   return 0;

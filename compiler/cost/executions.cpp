@@ -150,7 +150,7 @@ auto executions(const Surroundings& given, size_t still, int64_t& steps) -> std:
     if (!nest.loops[i].extent) { return std::nullopt; }
   }
   Executions out{1, false};
-  // The group of each loop, named by its first loop.
+  // For each loop the number of the first loop of its group.
   std::vector<size_t> group(count);
   std::iota(group.begin(), group.end(), size_t{0});
   auto loop_of = [&](const VarNode& var) -> size_t {

@@ -14,10 +14,14 @@
 
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
+#include "driver/device.h"
 #include "driver/lowering.h"
 #include "ir/externals.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
+#include "runtime/devices/limits.h"
+#include "runtime/devices/program.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -43,6 +47,9 @@ auto cannot_write(const std::string& path) -> Diagnostic {
 /// True for a GPU. A driver that reads the object's metadata launches its kernels; no C code calls them.
 auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
 
+/// True for devices whose kernels an entry in C launches.
+auto is_launched(const target::Target& target) -> bool { return is_device_target(target); }
+
 /// The reason why no entry in C can check the arguments of a function; empty: one can.
 auto why_no_entry(const codegen::Interface& interface) -> std::string {
   for (const BufferSizes& buffer : interface.sizes.buffers) {
@@ -55,7 +62,7 @@ auto why_no_entry(const codegen::Interface& interface) -> std::string {
 }
 
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
-auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
+auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries, int device_type) -> Diagnostics {
   Diagnostics problems;
   // Before functions are renamed: calls find them by their names.
   auto inlined = transform::inline_calls(scheduled, {});
@@ -91,7 +98,7 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
     PrimFunc made = make_func(std::move(renamed));
     unit.module = with_function(unit.module, key, made);
     if (is_private) { continue; }
-    unit.kernels.push_back({kernel_name, symbol, std::move(interface), {}});
+    unit.kernels.push_back({kernel_name, symbol, std::move(interface), {}, device_type});
     unit.built.push_back({kernel_name, schedule});
   }
   return problems;
@@ -279,7 +286,7 @@ auto assemble(SourceFile& file, const BuildJob& job, const target::Target& targe
     if (job.tuned) {
       if (auto best = tuned(program, job, target, notes)) { one = std::move(*best); }
     }
-    Diagnostics more = add_program(unit, program, one.after, one.name, !is_gpu(target));
+    Diagnostics more = add_program(unit, program, one.after, one.name, !is_gpu(target), target.kind == target_kind::opencl ? 4 : target.kind == target_kind::cuda ? 2 : 1);
     problems.insert(problems.end(), more.begin(), more.end());
   }
   if (problems.empty() && unit.kernels.empty() && !job.may_be_empty) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
@@ -309,6 +316,35 @@ auto make_object(const Unit& unit, SourceFile& file, const BuildJob& job, const 
   return object;
 }
 
+/// The architectures that a library for CUDA has code for: that of the target, else the usual ones. PTX serves later ones.
+auto cuda_archs_of(const target::Target& target) -> std::vector<std::string> {
+  const bool is_given = std::any_of(target.others.begin(), target.others.end(), [](const auto& option) { return option.first == "arch"; });
+  if (is_given) { return {target::cuda_arch(target)}; }
+  return {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+}
+
+/// The C source that launches a unit's kernels.
+auto make_device_source(const Unit& unit, const std::string& library, SourceFile& file, const BuildJob& job, const target::Target& target) -> Result<std::string> {
+  LOOPSMITH_TRY(lowered, transform::lower(unit.module, lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
+  codegen::SourceOptions options;
+  if (job.debug_info) { options.locate = source_places(file.locate()); }
+  std::vector<artefact::DeviceCode> codes;
+  if (target.kind == target_kind::opencl) {
+    LOOPSMITH_TRY(text, codegen::kernel_source(lowered, codegen::SourceDialect::OpenCl, options));
+    codes.push_back({"opencl", std::move(text)});
+  } else {
+    const std::vector<std::string> archs = cuda_archs_of(target);
+    for (const std::string& arch : archs) {
+      LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = arch, .form = runtime::CudaForm::Cubin, .line_info = job.debug_info}, options));
+      codes.push_back({arch, std::move(code.code)});
+    }
+    LOOPSMITH_TRY(ptx, runtime::compile_cuda_kernels(lowered, {.arch = archs.back(), .form = runtime::CudaForm::Ptx, .line_info = job.debug_info}, options));
+    codes.push_back({"compute_" + archs.back().substr(3), std::move(ptx.code)});
+  }
+  return artefact::device_hosts(library, lowered, unit.kernels, target.kind == target_kind::opencl, codes);
+}
+
 /// Compiles and links with a C compiler in a scratch folder.
 class Linking {
  public:
@@ -319,17 +355,19 @@ class Linking {
 
   struct Linked { std::string object, archive, shared; };
   /// `has_shared`: WebAssembly has objects and archives, and no shared libraries that anybody loads.
-  auto link(const Unit& unit, const std::string& object, bool has_shared) -> Result<Linked> {
+  /// `object`: the machine code of the kernels; or, with `is_source`, the C source that launches them.
+  auto link(const Unit& unit, const std::string& object, bool is_source, bool has_shared) -> Result<Linked> {
     const std::string kernels = path(library_ + ".kernels.o"), source = path("entries.c"), entries = path(library_ + ".entries.o");
     const std::string joined = path(library_ + ".o"), shared = path("lib" + library_ + ".so");
-    LOOPSMITH_CHECK(write_file(kernels, object));
+    if (is_source) { LOOPSMITH_CHECK(write_file(path("launch.c"), object)); } else { LOOPSMITH_CHECK(write_file(kernels, object)); }
     LOOPSMITH_CHECK(write_file(source, artefact::entries(library_, unit.kernels, job_.packed)));
     LOOPSMITH_CHECK(write_file(path("loopsmith_support.h"), artefact::support()));
     LOOPSMITH_TRY(support, make_support());
     LOOPSMITH_CHECK(compile(source, entries));
+    if (is_source) { LOOPSMITH_CHECK(compile(path("launch.c"), kernels)); }
     LOOPSMITH_CHECK(call({"-nostdlib", "-r", entries, support, kernels, "-o", joined}));
     if (has_shared) {
-      LOOPSMITH_CHECK(call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries, support, kernels, "-o", shared, "-lm", "-pthread"}));
+      LOOPSMITH_CHECK(call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries, support, kernels, "-o", shared, "-lm", "-ldl", "-pthread"}));
     }
     LOOPSMITH_TRY(whole, read_file(joined));
     LOOPSMITH_TRY(library, has_shared ? read_file(shared) : Result<std::string>(std::string()));
@@ -412,7 +450,7 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   ScratchFolder scratch(job.staging);
   if (scratch.path.empty()) { return cannot_write(job.staging); }
   bool has_shared = !is_wasm(target);
-  LOOPSMITH_TRY(linked, Linking(job, compiler, library, scratch.path).link(unit, object, has_shared));
+  LOOPSMITH_TRY(linked, Linking(job, compiler, library, scratch.path).link(unit, object, is_launched(target), has_shared));
   const std::string lib = (fs::path(job.stem).parent_path() / ("lib" + library)).string();
   // The header comes last: a header that exists has its library.
   LOOPSMITH_CHECK(put(job.stem + ".o", "object", linked.object));
@@ -422,7 +460,8 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   if (job.python && fs::equivalent(job.stem + ".py", job.file, unknown)) {
     return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("why", "the programs are in that file: name another folder with `-o`");
   }
-  if (job.python && has_shared) { LOOPSMITH_CHECK(put(job.stem + ".py", "python", artefact::python_module(library, unit.kernels))); }
+  if (job.python && is_launched(target)) { result.notes.push_back("there is no module of Python: NumPy has no tensors of a device; call the library by ctypes"); }
+  if (job.python && has_shared && !is_launched(target)) { LOOPSMITH_CHECK(put(job.stem + ".py", "python", artefact::python_module(library, unit.kernels))); }
   if (job.python && !has_shared) { result.notes.push_back("there is no module of Python: this target has no shared libraries"); }
   return put(job.stem + ".h", "header", header);
 }
@@ -444,6 +483,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   if (reporter.errors() > 0) { return std::nullopt; }
   auto target = target::parse(job.target);
   if (!target) { return fail(target.diagnostics()); }
+  if (auto known = target::check_gpu(*target); !known) { return fail(known.diagnostics()); }
   BuildResult result;
   auto unit = assemble(file, job, *target, result.notes);
   if (!unit) { return fail(unit.diagnostics()); }
@@ -453,8 +493,10 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   }
   result.kernels = unit->built;
   if (std::string names = foreign_functions(unit->module); !names.empty()) { result.notes.push_back(fmt::format("the program calls {}: link a library with it", names)); }
-  const std::vector<std::string> compiler = c_compiler(*target);
-  auto object = make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
+  const std::vector<std::string> compiler = c_compiler(is_launched(*target) ? target::host() : *target);
+  if (is_launched(*target) && compiler.empty()) { return fail({error(Code::LinkFailed).arg("why", "no C compiler was found, which the functions that launch kernels need").remedy("install one, or set CC")}); }
+  auto object = is_launched(*target) ? make_device_source(*unit, fs::path(job.stem).filename().string(), file, job, *target)
+                                     : make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
   if (!object) { return fail(object.diagnostics()); }
   if (Status staged = stage_all(*unit, *object, job, *target, compiler, result); !staged) { return fail(staged.diagnostics()); }
   return result;

@@ -1,23 +1,98 @@
 // Kernels of a selection on a device: see device.h.
 #include "driver/device.h"
 
-#include "codegen/source/source.h"
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "driver/execution.h"
 #include "driver/lowering.h"
-#include "runtime/devices/program.h"
+#include "ir/vocabulary.h"
+#include "runtime/devices/limits.h"
 
 namespace loopsmith::driver {
 
-auto is_device_target(const target::Target& target) -> bool { return target.kind == "opencl"; }
+auto is_device_target(const target::Target& target) -> bool { return target.kind == target_kind::opencl || target.kind == target_kind::cuda; }
 
-auto call_on_device(const Selection& selection, const std::vector<runtime::Value>& values) -> Result<std::string> {
-  IRModule module = named_module(selection);
-  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target), lower_request(selection.target)));
-  LOOPSMITH_TRY(opened, runtime::open_opencl());
-  std::shared_ptr<runtime::Device> device(std::move(opened));
-  LOOPSMITH_TRY(program, runtime::DeviceProgram::compile(lowered, codegen::SourceDialect::OpenCl, device, module));
-  LOOPSMITH_CHECK(program.call(symbol_of(selection), values));
-  return device->facts().name;
+auto lower_for_device(const Selection& selection, const target::Target& target) -> Result<IRModule> {
+  LOOPSMITH_TRY(lowered, transform::lower(named_module(selection), lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
+  return lowered;
+}
+
+auto compile_for_device(const Selection& selection, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
+  LOOPSMITH_TRY(target, target::parse(device->facts().target));
+  LOOPSMITH_TRY(lowered, transform::lower(named_module(selection), lower_context(target), lower_request(target)));
+  return runtime::DeviceProgram::compile(lowered, std::move(device), named_module(selection));
+}
+
+auto call_on_device(const Selection& selection, std::shared_ptr<runtime::Device> device, const std::vector<runtime::Value>& values) -> Status {
+  LOOPSMITH_TRY(program, compile_for_device(selection, std::move(device)));
+  return program.call(symbol_of(selection), values);
+}
+
+auto device_of(const Selection& selection) -> Result<std::shared_ptr<runtime::Device>> {
+  LOOPSMITH_TRY(opened, runtime::open_device(selection.target));
+  return std::shared_ptr<runtime::Device>(std::move(opened));
+}
+
+auto checking_device(const target::Target& target) -> Result<std::shared_ptr<runtime::Device>> {
+  auto opened = runtime::open_device(target);
+  if (!opened && target.kind != target_kind::opencl) { opened = runtime::open_opencl(); }
+  if (!opened) { return opened.diagnostics(); }
+  return std::shared_ptr<runtime::Device>(std::move(*opened));
+}
+
+auto static_figures(const Selection& selection, const target::Target& target) -> Result<std::vector<StaticFigures>> {
+  LOOPSMITH_TRY(lowered, lower_for_device(selection, target));
+  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target)}));
+  const auto limits = target::gpu_limits(target);
+  const std::vector<runtime::KernelShape> shapes = runtime::kernel_shapes(lowered);
+  std::vector<StaticFigures> out;
+  for (const runtime::KernelFigures& used : code.kernels) {
+    StaticFigures one{.kernel = used.kernel, .block_threads = {}, .used = used, .occupancy = {}};
+    for (const runtime::KernelShape& shape : shapes) {
+      if (shape.name != used.kernel) { continue; }
+      one.block_threads = shape.block_threads();
+      // The compiler knows the declared memory alone; the launch requests the rest.
+      one.used.shared_bytes += shape.shared_bytes() - shape.shared_bytes(false);
+    }
+    if (limits && one.block_threads) { one.occupancy = target::occupancy(*limits, *one.block_threads, used.registers, one.used.shared_bytes); }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+auto text_of(const runtime::DeviceFacts& facts) -> std::string {
+  const target::GpuLimits& limits = facts.limits;
+  std::string out = facts.name + ", " + facts.driver;
+  if (limits.units > 0) { out += fmt::format(", {} {}", limits.units, facts.is_processor ? "cores" : "multiprocessors"); }
+  if (facts.memory_bytes > 0) { out += fmt::format(", {:.1f} GiB", static_cast<double>(facts.memory_bytes) / (1U << 30U)); }
+  if (limits.block_threads > 0) { out += fmt::format(", {} threads and {} KB of shared memory a block", limits.block_threads, limits.shared_most / 1024); }
+  return out;
+}
+
+auto describe_device(std::vector<std::string> args) -> int {
+  auto target = target::parse(args.empty() ? "opencl" : args.front());
+  auto device = target ? runtime::open_device(*target) : Result<std::unique_ptr<runtime::Device>>(target.diagnostics());
+  if (device) {
+    fmt::print("+{}", text_of((*device)->facts()));
+    return 0;
+  }
+  const Diagnostic& why = device.diagnostics().front();
+  fmt::print("-{}\n{}", why.message(), why.remedies.empty() ? "" : why.remedies.front());
+  return 0;
+}
+
+auto text_of(const StaticFigures& figures) -> std::string {
+  const runtime::KernelFigures& used = figures.used;
+  std::string out = figures.kernel + ": ";
+  if (figures.block_threads) { out += fmt::format("{} threads, ", *figures.block_threads); }
+  out += fmt::format("{} registers, ", used.registers);
+  out += used.spill_stores + used.spill_loads == 0 ? "no spills" : fmt::format("spills of {} bytes", std::max(used.spill_stores, used.spill_loads));
+  if (used.shared_bytes > 0) { out += used.shared_bytes % 1024 == 0 ? fmt::format(", {} KB shared", used.shared_bytes / 1024) : fmt::format(", {} bytes shared", used.shared_bytes); }
+  if (figures.occupancy.blocks > 0) { out += fmt::format(", occupancy {:.0f}% ({})", 100 * figures.occupancy.share, figures.occupancy.limiter); }
+  return out;
 }
 
 }  // namespace loopsmith::driver

@@ -1,19 +1,54 @@
 // Programs of the command line on devices: the kernels of a selection, compiled by the device's driver and run in this process.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "driver/program.h"
+#include "runtime/devices/device.h"
+#include "runtime/devices/program.h"
 #include "runtime/jit.h"
 
 namespace loopsmith::driver {
 
-/// True for targets whose kernels a device of this machine may run: `opencl`.
+/// True for targets whose kernels a device of this machine may run: `cuda` and `opencl`.
 [[nodiscard]] auto is_device_target(const target::Target& target) -> bool;
 
-/// Runs the schedule of a selection on the first device of its target, and copies the results back into `values`. Gives the device's name. Drivers
-/// start threads and programs of their own and may crash: call it in a process of its own.
-[[nodiscard]] auto call_on_device(const Selection& selection, const std::vector<runtime::Value>& values) -> Result<std::string>;
+/// The schedule of a selection, lowered for a device target and within the limits of that target.
+[[nodiscard]] auto lower_for_device(const Selection& selection, const target::Target& target) -> Result<IRModule>;
+
+/// The schedule of a selection, compiled for a device. Drivers start threads and programs of their own and may crash: call it in a process of its own.
+[[nodiscard]] auto compile_for_device(const Selection& selection, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram>;
+
+/// Runs the schedule of a selection on a device, and copies the results back into `values`.
+[[nodiscard]] auto call_on_device(const Selection& selection, std::shared_ptr<runtime::Device> device, const std::vector<runtime::Value>& values) -> Status;
+
+/// The first device of a selection's target.
+[[nodiscard]] auto device_of(const Selection& selection) -> Result<std::shared_ptr<runtime::Device>>;
+
+/// For comparisons of results: the first device of the target, else the first one of OpenCL, which gives the same results more slowly. An error where
+/// there is none.
+[[nodiscard]] auto checking_device(const target::Target& target) -> Result<std::shared_ptr<runtime::Device>>;
+
+/// "NVIDIA H100, CUDA 13.0, 132 multiprocessors, 79.1 GiB, 1024 threads and 227 KB of shared memory a block"
+[[nodiscard]] auto text_of(const runtime::DeviceFacts& facts) -> std::string;
+
+/// Prints a description of the first device of a kind of target, behind `+`; or the reason why there is none, behind `-`, and the remedy on a line of its own.
+/// For processes that must not crash with a driver (`loopsmith worker --device KIND`).
+auto describe_device(std::vector<std::string> args) -> int;
+
+/// The facts about kernels that are known without a device: threads of a block, registers, spills, shared memory, occupancy.
+struct StaticFigures {
+  std::string kernel;
+  std::optional<uint64_t> block_threads;
+  runtime::KernelFigures used;
+  target::Occupancy occupancy;
+};
+/// The kernels of a selection, compiled for the CUDA target.
+[[nodiscard]] auto static_figures(const Selection& selection, const target::Target& target) -> Result<std::vector<StaticFigures>>;
+/// "matmul_kernel: 256 threads, 96 registers, no spills, 8 KB shared, occupancy 50% (registers)"
+[[nodiscard]] auto text_of(const StaticFigures& figures) -> std::string;
 
 }  // namespace loopsmith::driver

@@ -19,6 +19,7 @@
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "target/gpu.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::driver {
@@ -85,7 +86,7 @@ void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bo
     if (d.severity == Severity::Error) { ++errors_; }
     else if (only_errors) { continue; }
     else if (d.severity == Severity::Warning) { ++warnings_; }
-    environment_ = environment_ || d.code == Code::NoLlvm;
+    environment_ = environment_ || d.code == Code::NoLlvm || (d.code == Code::CannotStart && !d.where.is_known());
     if (sink_) {
       sink_->push_back(render_json(d, locate, file ? file->name() : ""));
     } else if (json_) {
@@ -154,6 +155,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
   if (request.needs_target) {
     auto target = target::parse(arguments.get("--target", out.schedule_target.empty() ? "llvm" : out.schedule_target));
     if (!target) { return fail(target.diagnostics()); }
+    if (auto known = target::check_gpu(*target); !known) { return fail(known.diagnostics()); }
     out.target = std::move(*target);
   }
   out.file = std::move(*read);

@@ -58,7 +58,7 @@ class Reporter {
   void collect(std::vector<nlohmann::json>& sink) { sink_ = &sink; }
   [[nodiscard]] auto errors() const -> size_t { return errors_; }
   [[nodiscard]] auto warnings() const -> size_t { return warnings_; }
-  /// exit_environment where a diagnostic is about the machine (no LLVM), else exit_input.
+  /// exit_environment where a diagnostic is about the machine (no LLVM, no driver of a device), else exit_input.
   [[nodiscard]] auto status() const -> int;
 
  private:

@@ -51,6 +51,8 @@ auto function_of(const eval::Value& value) -> PrimFunc {
 
 auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallExpr& call, Diagnostics& diagnostics) -> std::optional<TensorIntrin> {
   eval::Evaluator& evaluator = file.evaluator();
+  // The limits are those of this statement: it may be read long after the file.
+  evaluator.reset_steps();
   size_t said = evaluator.diagnostics.size();
   auto saved_tree = std::exchange(evaluator.tree, std::shared_ptr<const void>(item));
   std::vector<eval::Value> arguments;

@@ -79,10 +79,11 @@ auto target_kinds() -> std::span<const TargetKind> {
       {.name = target_kind::cuda, .is_readable = true, .is_gpu = true, .max_threads = 1024, .warp_size = 32},
       {.name = target_kind::rocm, .is_readable = true, .is_gpu = true, .max_threads = 256, .warp_size = 64},
       {.name = "vulkan", .is_gpu = true, .max_threads = 256, .warp_size = 1},
-      {.name = "opencl", .is_readable = true, .is_gpu = true, .max_threads = 256, .warp_size = 1},
+      {.name = target_kind::opencl, .is_readable = true, .is_gpu = true, .max_threads = 256, .warp_size = 1},
       {.name = "metal", .is_gpu = true, .max_threads = 256, .warp_size = 16},
       {.name = "webgpu", .is_gpu = true, .max_threads = 256},
-      {.name = "hexagon"}, {.name = "nvptx"}, {.name = "hybrid"}, {.name = "stackvm"}, {.name = "ext_dev"}, {.name = "aocl"},
+      {.name = target_kind::nvptx, .is_readable = true, .is_gpu = true, .max_threads = 1024, .warp_size = 32},
+      {.name = "hexagon"}, {.name = "hybrid"}, {.name = "stackvm"}, {.name = "ext_dev"}, {.name = "aocl"},
       {.name = "aocl_sw_emu"}, {.name = "sdaccel"}, {.name = "composite"}, {.name = "trn"}};
   return kinds;
 }
@@ -93,7 +94,11 @@ auto find_target_kind(std::string_view name) -> const TargetKind* {
   return found == kinds.end() ? nullptr : &*found;
 }
 
-auto kind_of_target(std::string_view target) -> std::string_view { return target.substr(0, target.find(' ')); }
+auto kind_of_target(std::string_view target) -> std::string_view {
+  // TVM's tags of NVIDIA's cards.
+  if (target.starts_with("nvidia/")) { return target_kind::cuda; }
+  return target.substr(0, target.find(' '));
+}
 
 auto is_gpu_target(std::string_view target) -> bool {
   const TargetKind* kind = find_target_kind(kind_of_target(target));

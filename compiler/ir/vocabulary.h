@@ -60,6 +60,8 @@ namespace target_kind {
 inline constexpr std::string_view llvm = "llvm";
 inline constexpr std::string_view c = "c";
 inline constexpr std::string_view cuda = "cuda";
+inline constexpr std::string_view opencl = "opencl";
+inline constexpr std::string_view nvptx = "nvptx";
 inline constexpr std::string_view rocm = "rocm";
 }  // namespace target_kind
 
@@ -75,7 +77,7 @@ struct TargetKind {
 [[nodiscard]] auto target_kinds() -> std::span<const TargetKind>;
 /// The kind by its name; null for a word that is none.
 [[nodiscard]] auto find_target_kind(std::string_view name) -> const TargetKind*;
-/// The kind of a whole target, as `cuda` of "cuda -arch=sm_80".
+/// The kind of a whole target, as `cuda` of "cuda -arch=sm_80" and of "nvidia/nvidia-a100".
 [[nodiscard]] auto kind_of_target(std::string_view target) -> std::string_view;
 /// The target's code runs on a GPU: its kind is `cuda`, `rocm`, `vulkan`, `opencl`, `metal` or `webgpu`.
 [[nodiscard]] auto is_gpu_target(std::string_view target) -> bool;

@@ -123,29 +123,7 @@ class Subject {
 
   auto finish() -> Measurement {
     if (out.gave_up || values_.empty()) { return out; }
-    auto median = [](std::vector<double> v) {
-      std::sort(v.begin(), v.end());
-      size_t n = v.size();
-      return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-    };
-    auto deviation = [&](const std::vector<double>& v, double middle) {
-      std::vector<double> d;
-      for (double x : v) { d.push_back(std::abs(x - middle)); }
-      return median(d);
-    };
-    double middle = median(values_);
-    double spread = deviation(values_, middle);
-    std::vector<double> kept;
-    for (double v : values_) {
-      if (v <= middle + 3 * spread) { kept.push_back(v); }
-    }
-    out.seconds = median(kept);
-    out.minimum = *std::min_element(values_.begin(), values_.end());
-    out.deviation = out.seconds > 0 ? deviation(kept, out.seconds) / out.seconds : 0;
-    out.blocks = static_cast<int>(kept.size());
-    out.calls = next_;
-    out.values = std::move(values_);
-    return out;
+    return measurement_of(std::move(values_), next_);
   }
 
   Measurement out;
@@ -278,6 +256,34 @@ auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<
   }
   LOOPSMITH_TRY(out, measure(subjects, options, static_cast<int>(sets.slots.size())));
   for (size_t i = 0; i < out.size(); ++i) { out[i].threads = functions[i]->interface.may_fork ? functions[i]->threads : 1; }
+  return out;
+}
+
+auto measurement_of(std::vector<double> blocks, int64_t calls) -> Measurement {
+  Measurement out;
+  if (blocks.empty()) { return out; }
+  auto median = [](std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    size_t n = v.size();
+    return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+  };
+  auto deviation = [&](const std::vector<double>& v, double middle) {
+    std::vector<double> d;
+    for (double x : v) { d.push_back(std::abs(x - middle)); }
+    return median(d);
+  };
+  double middle = median(blocks);
+  double spread = deviation(blocks, middle);
+  std::vector<double> kept;
+  for (double v : blocks) {
+    if (v <= middle + 3 * spread) { kept.push_back(v); }
+  }
+  out.seconds = median(kept);
+  out.minimum = *std::min_element(blocks.begin(), blocks.end());
+  out.deviation = out.seconds > 0 ? deviation(kept, out.seconds) / out.seconds : 0;
+  out.blocks = static_cast<int>(kept.size());
+  out.calls = calls;
+  out.values = std::move(blocks);
   return out;
 }
 

@@ -50,6 +50,9 @@ struct Measurement {
   [[nodiscard]] auto gbytes(double bytes) const -> double { return bytes / seconds * 1e-9; }
 };
 
+/// The measurement that the times of blocks give, in the order in which they were taken.
+[[nodiscard]] auto measurement_of(std::vector<double> blocks, int64_t calls) -> Measurement;
+
 /// Slots as `bind_arguments` returns them; several sets only for CacheState::Rotate.
 using ArgumentSets = std::span<const std::vector<codegen::Argument>>;
 

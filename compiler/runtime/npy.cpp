@@ -98,7 +98,7 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
     shape.push_back(value);
     dims.remove_prefix(static_cast<size_t>(end - dims.data()));
   }
-  // Before memory is allocated: the file must hold as many bytes as its header claims.
+  // The file must hold as many bytes as its header claims. This is checked before memory is allocated for them.
   uint64_t held = source.left();
   std::optional<uint64_t> needed = byte_count(dtype, shape);
   if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }

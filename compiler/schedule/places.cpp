@@ -396,7 +396,7 @@ class Places::FromLeaves {
 
   // True where the leaf that is being made lies behind that branch already.
   [[nodiscard]] auto opens_behind(int branch) const -> bool { return is_branch_used_[static_cast<size_t>(branch)] && branch != branch_; }
-  // The next leaf goes into that branch, if no other stands between.
+  // Puts the next leaf into that branch, unless leaves of another branch have come in between.
   void begin_branch(int number) {
     if (number >= 0 && number != branch_ && !is_branch_used_[static_cast<size_t>(number)]) {
       finish_branch();

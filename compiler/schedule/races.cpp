@@ -59,7 +59,7 @@ void leave_new(Races& races, const Races& earlier, const FuncState& before) {
   auto is_new = [&](const Buffer& buffer) {
     if (!earlier.is_known || earlier.buffer == buffer) { return false; }
     if (std::any_of(earlier.further.begin(), earlier.further.end(), [&](const Races::Pair& pair) { return pair.buffer == buffer; })) { return false; }
-    // A buffer that replaces one with a race is not new.
+    // A buffer that the earlier program does not write replaces one of its buffers, so its race is not new.
     return std::any_of(before.places().begin(), before.places().end(), [&](const Place& place) {
       return place.is_block() && std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == buffer; });
     });

@@ -440,7 +440,7 @@ static auto may_skip_iterations(const FuncState& func, const Place& place) -> bo
 auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {
   const Block& block = *place.block();
   if (may_skip_iterations(func, place)) { return counted_instances(func, place, of).value_or(false); }
-  // The common case: each has a loop of its own, from 0, as long as its domain.
+  // The common case: each iter var is bound to a loop of its own, which begins at 0 and is as long as the domain.
   std::vector<const VarNode*> seen;
   bool is_plain = is_one(place.realize->predicate);
   for (size_t i = 0; is_plain && i < block.iter_vars.size(); ++i) {

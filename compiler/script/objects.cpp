@@ -425,8 +425,7 @@ auto target_around(const Evaluator& evaluator) -> const Attr* {
 auto target_text(const Attr& target) -> std::string {
   // A list is a target with its host; the target comes first.
   if (const auto* list = target.list()) { return list->empty() ? std::string() : target_text((*list)[0]); }
-  auto kind_of = [](const std::string& text) { return text.starts_with("nvidia/") ? std::string("cuda") : text; };
-  if (const auto* text = std::get_if<std::string>(&target.value)) { return kind_of(*text); }
+  if (const auto* text = std::get_if<std::string>(&target.value)) { return *text; }
   const auto* options = std::get_if<AttrMap>(&target.value);
   if (!options) { return {}; }
   std::string kind = "llvm", text;
@@ -437,7 +436,7 @@ auto target_text(const Attr& target) -> std::string {
     for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
       if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
     }
-    if (key == "kind" || key == "tag") { kind = kind_of(joined); }
+    if (key == "kind" || key == "tag") { kind = joined; }
     else if (key != "host" && !joined.empty()) { text += " -" + key.str() + "=" + joined; }
   }
   return kind + text;

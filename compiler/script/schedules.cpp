@@ -129,7 +129,7 @@ class Update {
  public:
   Update(frontend::File& file, const std::vector<FileSchedule>& old, bool are_intrinsics_as_before)
       : file_(file), are_intrinsics_as_before_(are_intrinsics_as_before), context_(context_of(file)), functions_(functions_of(file)), programs_(programs_of(file)), givers_(givers_of(functions_)) {
-    // The run of a schedule is that of the same declaration, however it is called now; else of the one of this name that is no more.
+    // A schedule takes over the run of the same declaration, also under another name. Otherwise it takes over the run of a removed schedule of its name.
     std::unordered_set<DeclId> present;
     for (const FunctionOfFile& function : functions_) { present.insert(function.item->decl); }
     for (const FileSchedule& s : old) {

@@ -3,6 +3,7 @@
 
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "target/gpu.h"
 
 #include <fmt/format.h>
 
@@ -104,8 +105,14 @@ auto parse(std::string_view text) -> Result<Target> {
   if (words.empty()) { return bad(text, "it is empty"); }
   Target out;
   out.kind = words.front();
+  if (words.front().find('/') != std::string_view::npos) {
+    auto card = find_cuda_card(words.front());
+    if (!card) { return error(Code::BadTarget).arg("target", text).arg("why", "no card has this tag").remedy("name the architecture: `cuda -arch=sm_80`"); }
+    out.kind = target_kind::cuda;
+    out.others = {{"arch", std::string(card->arch)}, {"tag", std::string(words.front())}};
+  }
   if (const TargetKind* known = find_target_kind(out.kind); known == nullptr || !known->is_readable) {
-    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda`, `opencl` and `rocm`", out.kind));
+    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda`, `opencl`, `nvptx` and `rocm`", out.kind));
   }
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];
@@ -156,6 +163,10 @@ auto parse(std::string_view text) -> Result<Target> {
     if (out.cores == 0) { out.cores = here.cores; }
   }
   if (out.kind == target_kind::llvm && starts(out.triple, "amdgcn")) { out.kind = target_kind::rocm; }
+  if (out.kind == target_kind::nvptx) {
+    if (out.triple.empty()) { out.triple = "nvptx64-nvidia-cuda"; }
+    if (out.cpu.empty()) { out.cpu = default_cuda_arch; }
+  }
   if (out.kind == target_kind::rocm) {
     if (out.triple.empty()) { out.triple = "amdgcn-amd-amdhsa"; }
     if (out.cpu.empty()) { out.cpu = "gfx90a"; }

@@ -17,7 +17,7 @@ namespace loopsmith::target {
 enum class Architecture : uint8_t { X86_64, AArch64, WebAssembly32, RiscV64, Other };
 
 struct Target {
-  std::string kind = "llvm";               // what emits: "llvm", "c", "cuda"
+  std::string kind = "llvm";               // the form of the code: "llvm", "c", "cuda"
   std::string cpu = {};                    // -mcpu; empty: any of the architecture
   std::string triple = {};                 // -mtriple; empty: this machine's
   std::vector<std::string> features = {};  // -mattr: "+avx512f", "-amx-tile", in the order given

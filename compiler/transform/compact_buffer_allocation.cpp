@@ -12,12 +12,20 @@
 namespace loopsmith::transform {
 namespace {
 
+// The stride of a dimension: a multiple of `factor`, plus `offset`.
+struct Alignment {
+  size_t dimension = 0;
+  int64_t factor = 1;
+  int64_t offset = 0;
+};
+
 // The known facts about an allocated buffer.
 struct Usage {
   size_t depth = 0;                                // loops around the allocation
   std::vector<std::optional<Interval>> ranges;     // accessed indices per dimension; none: unknown
   bool touched = false;
   bool fixed = false;                              // accessed in ways that this pass does not understand
+  std::vector<Alignment> alignments;               // of strides, as storage_align asks for
 };
 
 class Collect : public Visitor {
@@ -41,7 +49,7 @@ class Collect : public Visitor {
       Usage u;
       u.depth = domains_.order.size();
       u.ranges.resize(b->shape.size());
-      u.fixed = !b->strides.empty() || !b->axis_separators.empty() || find_attr(n.annotations, "buffer_dim_align");
+      u.fixed = !b->strides.empty() || !b->axis_separators.empty();
       auto [other, fresh] = by_data_.emplace(b->data.get(), b.get());
       if (!fresh) {
         u.fixed = true;
@@ -50,9 +58,7 @@ class Collect : public Visitor {
       usage[b.get()] = std::move(u);
       where[b.get()] = domains_;
     }
-    if (find_attr(n.annotations, "buffer_dim_align")) {
-      for (const BufferRegion& w : n.writes) { aligned_.push_back(w.buffer.get()); }
-    }
+    if (const Attr* entries = find_attr(n.annotations, "buffer_dim_align")) { align(*entries, n.writes); }
     for (const MatchBufferRegion& m : n.match_buffers) { access(m.source.buffer.get(), m.source.region); }
     if (n.init) { visit(n.init); }
     visit(n.body);
@@ -94,14 +100,29 @@ class Collect : public Visitor {
     on(*n.buffer->data);
     Visitor::on(n);
   }
-  void finish() {
-    for (const BufferNode* b : aligned_) {
-      auto found = usage.find(b);
-      if (found != usage.end()) { found->second.fixed = true; }
-    }
-  }
 
  private:
+  /// The annotation: a list of [index of the written buffer, dimension, factor, offset].
+  void align(const Attr& entries, const Array<BufferRegion>& writes) {
+    for (size_t i = 0; entries.list() && i < entries.list()->size(); ++i) {
+      const auto* entry = (*entries.list())[i].list();
+      if (!entry || entry->size() != 4) { continue; }
+      int64_t numbers[4];
+      bool known = true;
+      for (size_t k = 0; k < 4; ++k) {
+        auto number = (*entry)[k].expr() ? as_int((*entry)[k].expr()) : std::nullopt;
+        constexpr int64_t most = std::numeric_limits<int32_t>::max();
+        known = known && number && *number <= most && *number >= -most;
+        numbers[k] = number.value_or(0);
+      }
+      if (!known || numbers[0] < 0 || static_cast<size_t>(numbers[0]) >= writes.size() || numbers[2] < 1) { continue; }
+      auto found = usage.find(writes[static_cast<size_t>(numbers[0])].buffer.get());
+      if (found == usage.end()) { continue; }
+      const auto rank = static_cast<int64_t>(found->second.ranges.size());
+      const int64_t dimension = numbers[1] < 0 ? numbers[1] + rank : numbers[1];
+      if (dimension >= 0 && dimension < rank) { found->second.alignments.push_back({static_cast<size_t>(dimension), numbers[2], numbers[3]}); }
+    }
+  }
   void access(const BufferNode* buffer, const Array<Expr>& indices) {
     std::vector<Range> region;
     for (const Expr& i : indices) { region.push_back({i, one(i.dtype())}); }
@@ -163,8 +184,25 @@ class Collect : public Visitor {
   Domains domains_;
   std::unordered_map<const VarNode*, const BufferNode*> by_data_;
   std::unordered_set<const VarNode*> opaque_;
-  std::vector<const BufferNode*> aligned_;
 };
+
+// The strides of rows that are aligned as asked for, from the last dimension outwards; none where an extent is not constant.
+auto aligned_strides(const std::vector<Expr>& shape, const std::vector<Alignment>& alignments) -> std::vector<Expr> {
+  std::vector<Expr> out(shape.size());
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    for (const Alignment& a : alignments) {
+      if (a.dimension != d) { continue; }
+      // The smallest padding after which `offset` remains of a division by `factor`.
+      const int64_t rest = (a.factor + a.offset % a.factor - stride % a.factor) % a.factor;
+      stride += rest < 0 ? rest + a.factor : rest;
+    }
+    out[d] = constant_int(shape[d].dtype(), stride);
+    auto extent = as_int(shape[d]);
+    if (!extent || __builtin_mul_overflow(stride, *extent, &stride)) { return {}; }
+  }
+  return out;
+}
 
 struct Compacted {
   Buffer buffer;
@@ -247,7 +285,6 @@ class Rewrite : public Mutator {
 auto compact(const PrimFunc& func) -> PrimFunc {
   Collect collect;
   collect.visit(func->body);
-  collect.finish();
   std::unordered_map<const BufferNode*, Compacted> map;
   std::vector<Buffer> alive;
   post_order(
@@ -285,8 +322,10 @@ auto compact(const PrimFunc& func) -> PrimFunc {
       Expr base = u.ranges[i]->low.expr(old.dtype());
       c.base.push_back(is_zero(base) || FAULT(compact_base_lost) ? Expr() : base);
     }
-    if (!changed) { continue; }
+    std::vector<Expr> strides = u.alignments.empty() ? std::vector<Expr>() : aligned_strides(shape, u.alignments);
+    if (!changed && strides.empty()) { continue; }
     BufferNode fields = *buffer;
+    fields.strides = std::move(strides);
     fields.shape = std::move(shape);
     c.buffer = make_buffer(std::move(fields));
     map.emplace(buffer.get(), std::move(c));

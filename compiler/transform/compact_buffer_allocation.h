@@ -9,6 +9,9 @@
 // domains, gives a lower end (subtracted from the indices) and a constant extent. Conditions around an access are
 // not used, because they can only make its range smaller.
 //
+// Rows of buffers with an alignment (storage_align) get strides: the stride of the dimension becomes the next multiple of the factor, plus
+// the offset.
+//
 // Needs   blocks are opaque; buffers are allocated where plan_buffer_location puts them.
 // Gives   small buffers. A dimension whose range has no constant bound stays as it is; so does a buffer whose memory is
 //         also accessed in other ways (through its data variable, through a second view).

@@ -407,7 +407,7 @@ class Inliner : public Mutator {
     PrimFunc func = callee(call, given_args);
     if (!func) { return {}; }
     if (std::optional<Stmt> inner = without_return(func->body)) { return placed(call, func, std::move(*inner), given_args, sizes); }
-    // The function returns in a loop.
+    // The function returns inside a loop, so the statements after the return need a flag that leaves them out.
     Leaver leaver(DataType::void_(), call.origin);
     std::optional<Stmt> inner = leaver.run(without_values(func->body));
     Stmt body = inner ? placed(call, func, std::move(*inner), given_args, sizes) : Stmt();

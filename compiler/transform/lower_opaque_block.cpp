@@ -37,6 +37,10 @@ auto without_pragmas(const AttrMap& annotations) -> AttrMap {
 auto allocation_extents(const Buffer& buffer) -> Array<Expr> {
   if (!is_strided(buffer)) { return buffer->shape; }
   std::vector<Expr> out;
+  for (size_t i = 1; i < buffer->shape.size(); ++i) {
+    auto outer = as_int(buffer->strides[i - 1]), inner = as_int(buffer->strides[i]);
+    if (outer && inner && (*inner == 0 || *outer % *inner != 0)) { return {buffer->shape[0], buffer->strides[0]}; }
+  }
   for (size_t i = 0; i < buffer->shape.size(); ++i) {
     out.push_back(i == 0 ? buffer->shape[0] : floordiv(buffer->strides[i - 1], buffer->strides[i]));
   }

@@ -35,10 +35,19 @@ class Plan : public Mutator {
     Stmt out = mutate(body);
     return wrap(std::move(out), 0);
   }
+  auto on(const AttrStmt& n) -> Stmt override {
+    const bool is_kernel = n.key == "thread_extent";
+    kernels_ += is_kernel ? 1 : 0;
+    Stmt out = Mutator::on(n);
+    kernels_ -= is_kernel ? 1 : 0;
+    return out;
+  }
   auto on(const Allocate& n) -> Stmt override {
     static const Name key("storage");
     if (find_attr(n.annotations, key)) { return Mutator::on(n); }
     auto bytes = bytes_of(n);
+    // A kernel has no memory but its own: there, an allocation must not leave the threads that it belongs to.
+    if (bytes && kernels_ > 0) { return make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), mutate(n.body), with_attr(n.annotations, key, "stack"), n.origin); }
     bool stack = bytes && *bytes <= options_.stack_bytes_each && saturating_add(used_, *bytes) <= options_.stack_bytes_all;
     if (stack) { used_ += *bytes; }
     AttrMap annotations = with_attr(n.annotations, key, stack ? "stack" : "workspace");
@@ -83,6 +92,7 @@ class Plan : public Mutator {
     return body;
   }
   const LowerOptions& options_;
+  int kernels_ = 0;   // nests of threads around the statement
   int64_t used_ = 0;
   std::vector<Hoisted> pending_;
 };

@@ -37,7 +37,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
     if (job.kind != JobKind::Bench || !job.other.empty() || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
     if (!job.is_done()) { return add_running(out, span, "timing …", id); }
     std::string title = duration_text(job.seconds);
-    if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
+    if (!schedule.empty() && job.seconds > 0 && job.plain_seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
     return out.add(span, title + (is_stale(out.snapshot, job) ? " before it was changed: bench again" : ": bench again"), std::move(bench));
   }
   out.add(span, "bench", std::move(bench));

@@ -134,10 +134,6 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
 auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
   job.last_told = host_.now();
   std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
-  if (text.find("import") != std::string::npos) {
-    arguments.insert(arguments.end(), {"--stdin-name", path_of(job.uri)});
-    for (const std::string& folder : folders_) { arguments.insert(arguments.end(), {"--import-root", path_of(folder)}); }
-  }
   for (const std::string& schedule : {job.schedule, job.other}) {
     if (!schedule.empty()) { arguments.insert(arguments.end(), {"--with", schedule}); }
   }
@@ -149,6 +145,9 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
   if (job.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
   if (job.kept.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*job.kept.trials)}); }
   if (job.budget) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *job.budget)}); }
+  // A text without a file has no folder to import from.
+  if (job.uri.starts_with("file:")) { arguments.insert(arguments.end(), {"--stdin-name", path_of(job.uri)}); }
+  for (const std::string& folder : folders_) { arguments.insert(arguments.end(), {"--import-root", path_of(folder)}); }
   return host_.start_job(job.id, arguments, text);
 }
 
@@ -585,7 +584,8 @@ auto Jobs::facts_of(const Job& job) -> JobFacts {
     if (!*job.is_equal) { facts.difference = job.failure; }
   }
   if (job.kind == JobKind::Bench && !job.rows.empty()) {
-    facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0);
+    // Kernels are measured without the program as written.
+    if (job.schedule.empty() || job.rows.size() > 1) { facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0); }
     facts.seconds = number_in(job.rows.back(), "seconds").value_or(0);
   }
   if (job.kind == JobKind::Tune && facts.is_done()) {

@@ -10,6 +10,7 @@
 #include "cost/estimate.h"
 #include "ir/equal.h"
 #include "ir/script_diff.h"
+#include "ir/vocabulary.h"
 #include "repl/commands.h"
 #include "repl/effects.h"
 #include "repl/text.h"
@@ -19,6 +20,7 @@
 #include "script/refusals.h"
 #include "support/files.h"
 #include "support/text.h"
+#include "target/gpu.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -394,7 +396,8 @@ auto target(Session& session, const std::vector<std::string>& arguments) -> bool
       session.report(parsed.diagnostics());
       return false;
     }
-    if (auto usable = codegen::check_target(*parsed); !usable.ok()) {
+    const bool is_printed = parsed->kind == target_kind::cuda || parsed->kind == target_kind::opencl;
+    if (auto usable = is_printed ? target::check_gpu(*parsed) : codegen::check_target(*parsed); !usable.ok()) {
       session.report(usable.diagnostics());
       return false;
     }

@@ -10,11 +10,13 @@
 #include "ir/calls.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "repl/apart.h"
 #include "repl/commands.h"
 #include "repl/pictures.h"
 #include "repl/values.h"
 #include "runtime/bench.h"
+#include "runtime/devices/bench.h"
 #include "runtime/jit.h"
 #include "script/refusals.h"
 #include "support/process.h"
@@ -36,21 +38,48 @@ auto compile(const Session& session, const IRModule& module) -> Result<runtime::
   return runtime::JitModule::compile(lowered, session.target(), {}, alone);
 }
 
+auto is_device(const Session& session) -> bool { return session.target().kind == target_kind::cuda || session.target().kind == target_kind::opencl; }
+
+auto open_device(const Session& session) -> Result<std::shared_ptr<runtime::Device>> {
+  LOOPSMITH_TRY(opened, runtime::open_device(session.target()));
+  return std::shared_ptr<runtime::Device>(std::move(opened));
+}
+
+auto compile_for_device(const Session& session, const IRModule& module, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
+  IRModule alone = with_callees(module, session.function());
+  LOOPSMITH_TRY(lowered, transform::lower(alone, {}, {.target_kind = session.target().kind, .until = {}, .on_stage = {}}));
+  return runtime::DeviceProgram::compile(lowered, std::move(device), alone);
+}
+
+/// Runs the program on random inputs, on this processor or on a device.
+struct Ran { codegen::Interface interface; runtime::Arguments arguments; };
+auto run_here(const Session& session) -> Result<Ran> {
+  Ran out;
+  if (is_device(session)) {
+    LOOPSMITH_TRY(device, open_device(session));
+    LOOPSMITH_TRY(program, compile_for_device(session, session.module(), device));
+    LOOPSMITH_TRY(interface, program.interface({}));
+    LOOPSMITH_TRY(arguments, runtime::make_arguments(interface, std::vector<int64_t>(interface.shape_variables.size(), 64), 1));
+    out = {std::move(interface), std::move(arguments)};
+    LOOPSMITH_CHECK(program.call({}, out.arguments.values));
+    return out;
+  }
+  LOOPSMITH_TRY(code, compile(session, session.module()));
+  LOOPSMITH_TRY(function, code.find({}));
+  LOOPSMITH_TRY(arguments, runtime::make_arguments(function->interface, std::vector<int64_t>(function->interface.shape_variables.size(), 64), 1));
+  out = {function->interface, std::move(arguments)};
+  LOOPSMITH_CHECK(runtime::call(*function, out.arguments.values));
+  return out;
+}
+
 auto run(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
-  auto code = compile(session, session.module());
-  if (!code.ok()) { session.report(code.diagnostics()); return false; }
-  auto function = code->find({});
-  if (!function.ok()) { session.report(function.diagnostics()); return false; }
-  std::vector<int64_t> sizes((*function)->interface.shape_variables.size(), 64);
-  auto arguments = runtime::make_arguments((*function)->interface, sizes, 1);
-  if (!arguments.ok()) { session.report(arguments.diagnostics()); return false; }
-  Status done = runtime::call(**function, arguments->values);
-  if (!done.ok()) { session.report(done.diagnostics()); return false; }
+  auto ran = run_here(session);
+  if (!ran.ok()) { session.report(ran.diagnostics()); return false; }
   size_t buffer = 0;
-  for (const codegen::Parameter& p : (*function)->interface.parameters) {
+  for (const codegen::Parameter& p : ran->interface.parameters) {
     if (p.kind != codegen::Parameter::Kind::Buffer) { continue; }
-    const runtime::Tensor& tensor = arguments->tensors[buffer++];
+    const runtime::Tensor& tensor = ran->arguments.tensors[buffer++];
     if (!p.is_written) { continue; }
     std::string text = p.name + ": " + tensor.describe() + " =";
     for (int64_t i = 0; i < std::min<int64_t>(tensor.count(), 6); ++i) {
@@ -63,11 +92,43 @@ auto run(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
+/// The kernels against the program as written by the interpreter, on one random input.
+auto verify_on_device(Session& session) -> bool {
+  auto ran = run_here(session);
+  if (!ran.ok()) { session.report(ran.diagnostics()); return false; }
+  auto before = runtime::make_arguments(ran->interface, std::vector<int64_t>(ran->interface.shape_variables.size(), 64), 1);
+  if (!before.ok()) { session.report(before.diagnostics()); return false; }
+  std::vector<interp::Argument> arguments;
+  for (const runtime::Value& value : before->values) {
+    if (const auto* tensor = std::get_if<const runtime::Tensor*>(&value)) { arguments.emplace_back((*tensor)->view()); }
+    else if (const auto* view = std::get_if<TensorView>(&value)) { arguments.emplace_back(*view); }
+    else if (const auto* integer = std::get_if<int64_t>(&value)) { arguments.emplace_back(*integer); }
+    else { arguments.emplace_back(std::get<double>(value)); }
+  }
+  interp::Options options;
+  options.max_seconds = 60;
+  auto stats = interp::interpret(session.original(), session.function(), arguments, options);
+  if (!stats.ok()) { session.report(stats.diagnostics()); return false; }
+  size_t buffer = 0;
+  for (const codegen::Parameter& p : ran->interface.parameters) {
+    if (p.kind != codegen::Parameter::Kind::Buffer) { continue; }
+    const size_t at = buffer++;
+    auto found = interp::compare_tensors(p.name, before->tensors[at].view(), ran->arguments.tensors[at].view(), !p.dtype.is_real());
+    if (found.found) {
+      session.complain("the schedule changes the result: " + found.where + "\n");
+      return false;
+    }
+  }
+  session.print("same results as the program as written, on a device of " + session.target().kind + "\n");
+  return true;
+}
+
 auto verify(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   interp::GateOptions options;
   options.max_seconds = 60;
   options.cancel = session.interrupt();
+  if (is_device(session)) { return apart(session, "comparing", [&] { return verify_on_device(session); }); }
   auto result = interp::compare_modules(session.original(), session.module(), session.function(), options);
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
   if (!result->equal) {
@@ -76,6 +137,37 @@ auto verify(Session& session, const std::vector<std::string>&) -> bool {
   }
   session.print("same results as the program as written on " + result->how + "\n");
   return true;
+}
+
+/// Times programs in turns, on this processor or on a device.
+auto time_all(const Session& session, const std::vector<IRModule>& modules) -> Result<std::vector<runtime::Measurement>> {
+  runtime::BenchOptions options;
+  options.blocks = 15;
+  options.warm_up_seconds = 30e-3;
+  options.time_limit = 2.0 * static_cast<double>(modules.size());
+  if (is_device(session)) {
+    LOOPSMITH_TRY(device, open_device(session));
+    std::vector<runtime::DeviceProgram> programs;
+    std::vector<runtime::DeviceSubject> subjects;
+    for (const IRModule& module : modules) {
+      LOOPSMITH_TRY(program, compile_for_device(session, module, device));
+      programs.push_back(std::move(program));
+    }
+    for (const runtime::DeviceProgram& program : programs) { subjects.push_back({&program, {}}); }
+    LOOPSMITH_TRY(interface, programs.front().interface({}));
+    return runtime::bench_on_device(subjects, std::vector<int64_t>(interface.shape_variables.size(), 64), options);
+  }
+  std::vector<runtime::JitModule> code;
+  for (const IRModule& module : modules) {
+    LOOPSMITH_TRY(compiled, compile(session, module));
+    code.push_back(std::move(compiled));
+  }
+  std::vector<const runtime::JitFunction*> functions;
+  for (runtime::JitModule& module : code) {
+    LOOPSMITH_TRY(function, module.find({}));
+    functions.push_back(function);
+  }
+  return runtime::bench_interleaved(functions, std::vector<int64_t>(functions[0]->interface.shape_variables.size(), 64), options);
 }
 
 // Times the program as written, the steps that are named (or the fastest one measured before), and the program here: a block of each in turn, so
@@ -110,27 +202,14 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
     add(*step);
   }
   add(session.position());
-  std::vector<runtime::JitModule> code;
-  for (const Row& row : rows) {
-    auto compiled = compile(session, row.module);
-    if (!compiled.ok()) { session.report(compiled.diagnostics()); return false; }
-    code.push_back(std::move(compiled).value());
-  }
-  std::vector<const runtime::JitFunction*> functions;
-  for (runtime::JitModule& module : code) {
-    auto function = module.find({});
-    if (!function.ok()) { session.report(function.diagnostics()); return false; }
-    functions.push_back(*function);
-  }
-  std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
-  runtime::BenchOptions options;
-  options.blocks = 15;
-  options.warm_up_seconds = 30e-3;
-  options.time_limit = 2.0 * static_cast<double>(rows.size());
-  auto measured = runtime::bench_interleaved(functions, sizes, options);
+  // As written, most programs are a single thread on a device.
+  if (is_device(session) && rows.size() > 1) { rows.erase(rows.begin()); }
+  std::vector<IRModule> modules;
+  for (const Row& row : rows) { modules.push_back(row.module); }
+  auto measured = time_all(session, modules);
   if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
   double flops = tune::count_flops(session.original(), session.function());
-  auto peaks = target::cached_peaks();
+  auto peaks = is_device(session) ? std::nullopt : target::cached_peaks();
   size_t width = 12;
   for (const Row& row : rows) { width = std::max(width, row.name.size()); }
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -223,6 +302,10 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (is_all) { asked.assign(path.begin() + 1, path.end()); }
   if (asked.empty()) {
     session.complain("no step was made yet\n");
+    return false;
+  }
+  if (is_device(session)) {
+    session.complain(":why times programs on this machine's processor: choose it by `:target llvm`\n");
     return false;
   }
   std::vector<WithoutStep> rows;

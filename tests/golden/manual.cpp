@@ -40,7 +40,7 @@ const std::set<std::string> without_example = {
     // A program that runs.
     "out-of-bounds", "interpreter-limit", "interpreter-unsupported", "interpreter-argument",
     "divergent-barrier", "race", "undeclared-access", "argument-count", "argument-mismatch",
-    "arguments-overlap", "kernel-failed", "out-of-memory", "bad-tensor-file", "no-such-parameter",
+    "arguments-overlap", "kernel-failed", "device-failed", "device-limit", "out-of-memory", "bad-tensor-file", "no-such-parameter",
     // Machine code and targets of commands.
     "unknown-stage", "tile-not-contiguous", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
     "cannot-emit", "llvm-failed", "cannot-load-code", "no-such-function", "not-a-c-name", "kernel-twice",

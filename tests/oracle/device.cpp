@@ -1,11 +1,12 @@
 // Kernels on a device against the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
-// run by the OpenCL driver of this machine, must compute the results of the interpreter for the program as it was written. Without a driver
-// the kernels are printed only.
+// run by the OpenCL driver of this machine, must compute the results of the interpreter for the program as it was written; so must its CUDA
+// text on the processor, in two orders of threads (tests/device). Kernels are also compiled for GPUs where the CUDA Toolkit is.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "codegen/source/source.h"
+#include "host_device.h"
 #include "interp/compare.h"
 #include "kind.h"
 #include "program.h"
@@ -32,26 +33,21 @@ auto device() -> std::shared_ptr<runtime::Device> {
   return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
 }
 
-/// The program uses instructions that OpenCL C does not have.
-auto needs_warps(const std::string& text) -> bool {
-  for (const char* word : {"wmma.", "tvm_warp_shuffle", "ptx_mma", "ptx_ldmatrix"}) {
-    if (text.find(word) != std::string::npos) { return true; }
+/// Runs a lowered module on a device; a text where the results are not those expected, or where it did not run.
+auto difference_on(const std::shared_ptr<runtime::Device>& device, codegen::SourceDialect dialect, const IRModule& lowered, const IRModule& scheduled,
+                   const interp::Inputs& expected, interp::Inputs given, const PrimFunc& func, bool exact) -> std::optional<std::string> {
+  auto code = runtime::DeviceProgram::compile(lowered, dialect, device, scheduled);
+  if (!code) { return describe(code.diagnostics()); }
+  std::vector<runtime::Value> values;
+  for (const auto& argument : given.arguments) { values.push_back(value_of(argument)); }
+  if (auto status = code->call("", values); !status) { return describe(status.diagnostics()); }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto* wanted = std::get_if<TensorView>(&expected.arguments[i]);
+    if (wanted == nullptr) { continue; }
+    auto difference = interp::compare_tensors(func->params[i]->name.str(), *wanted, std::get<TensorView>(given.arguments[i]), exact);
+    if (difference.found) { return difference.where; }
   }
-  return false;
-}
-
-/// The program lowers and prints as CUDA C, which NVRTC compiles for two architectures; else the failure is counted.
-auto is_compiled(const std::string& id, const IRModule& module, Tally& tally) -> bool {
-  auto cuda = transform::lower(module, {}, {.target_kind = "cuda", .until = {}, .on_stage = {}});
-  if (!cuda) { return tally.fail(id, "lowered", describe(cuda.diagnostics())), false; }
-  auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::Cuda);
-  if (!text) { return tally.fail(id, "printed as CUDA C", describe(text.diagnostics())), false; }
-  static const bool compiles_cuda = runtime::nvrtc_version().ok();
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    if (!compiles_cuda) { break; }
-    if (auto cubin = runtime::compile_cuda(*text, {.arch = arch}); !cubin) { return tally.fail(id, std::string("compiled for ") + arch, describe(cubin.diagnostics()) + "\n" + *text), false; }
-  }
-  return true;
+  return {};
 }
 
 void check(const std::string& id, const std::string& before, const std::string& after, Tally& tally) {
@@ -61,9 +57,7 @@ void check(const std::string& id, const std::string& before, const std::string& 
   if (!program.module || !scheduled.module) { return tally.leave_out("unreadable programs"); }
   if (program.module->functions.size() != 1 || scheduled.module->functions.size() != 1) { return tally.leave_out("several functions"); }
   const auto& [name, func] = program.module->functions[0];
-  if (after.find("call_llvm") != std::string::npos) { return tally.leave_out("with instructions of a CPU"); }
-  if (!is_compiled(id, scheduled.module, tally)) { return; }
-  if (interp::count_instances(program.module, name, 7) > max_instances) { return tally.leave_out("compiled only: too large to interpret"); }
+  if (interp::count_instances(program.module, name, 7) > max_instances) { return tally.leave_out("too large to interpret"); }
   auto inputs = interp::make_inputs(func, 3, interp::Contents::SmallIntegers);
   if (!inputs) { return tally.leave_out("arguments that cannot be made"); }
   interp::Inputs ours = interp::copy_inputs(*inputs);
@@ -79,23 +73,26 @@ void check(const std::string& id, const std::string& before, const std::string& 
       return tally.leave_out("where the reference's result is another program");
     }
   }
-  if (needs_warps(after)) { return tally.leave_out("compiled for CUDA only: warps and matrix units"); }
-  auto lowered = transform::lower(scheduled.module, {}, {.target_kind = "opencl", .until = {}, .on_stage = {}});
-  if (!lowered) { return tally.fail(id, "lowered for OpenCL", describe(lowered.diagnostics())); }
-  auto text = codegen::kernel_source(*lowered, codegen::SourceDialect::OpenCl);
+  auto cuda = transform::lower(scheduled.module, {}, {.target_kind = "cuda", .until = {}, .on_stage = {}});
+  if (!cuda) { return tally.fail(id, "lowered", describe(cuda.diagnostics())); }
+  auto cuda_text = codegen::kernel_source(*cuda, codegen::SourceDialect::Cuda);
+  if (!cuda_text) { return tally.fail(id, "printed as CUDA C", describe(cuda_text.diagnostics())); }
+  static const bool compiles_cuda = runtime::nvrtc_version().ok();
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    if (!compiles_cuda) { break; }
+    if (auto cubin = runtime::compile_cuda(*cuda_text, {.arch = arch}); !cubin) { return tally.fail(id, std::string("compiled for ") + arch, describe(cubin.diagnostics()) + "\n" + *cuda_text); }
+  }
+  auto text = codegen::kernel_source(*cuda, codegen::SourceDialect::OpenCl);
   if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
-  auto opened = device();
-  if (!opened) { return tally.pass(); }
-  auto code = runtime::DeviceProgram::compile(*lowered, codegen::SourceDialect::OpenCl, opened, scheduled.module);
-  if (!code) { return tally.fail(id, "compiled", describe(code.diagnostics()) + "\n" + *text); }
-  std::vector<runtime::Value> values;
-  for (const auto& argument : ours.arguments) { values.push_back(value_of(argument)); }
-  if (auto status = code->call("", values); !status) { return tally.fail(id, "run", describe(status.diagnostics())); }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto* expected = std::get_if<TensorView>(&inputs->arguments[i]);
-    if (expected == nullptr) { continue; }
-    auto difference = interp::compare_tensors(func->params[i]->name.str(), *expected, std::get<TensorView>(ours.arguments[i]), exact);
-    if (difference.found) { return tally.fail(id, "the interpreter's results", difference.where + "\n" + *text); }
+  struct Run { const char* name; codegen::SourceDialect dialect; std::shared_ptr<runtime::Device> device; const std::string& text; };
+  const Run runs[] = {{"OpenCL", codegen::SourceDialect::OpenCl, device(), *text},
+                      {"CUDA on the host, threads forward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda_text},
+                      {"CUDA on the host, threads backward", codegen::SourceDialect::Cuda, device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda_text}};
+  for (const Run& run : runs) {
+    if (!run.device) { continue; }
+    if (auto problem = difference_on(run.device, run.dialect, *cuda, scheduled.module, *inputs, interp::copy_inputs(ours), func, exact)) {
+      return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.text);
+    }
   }
   tally.pass();
 }
@@ -109,14 +106,7 @@ void check_device(const Json& line, Tally& tally) {
     return found->is_boolean() ? !found->get<bool>() : found->is_string() && found->get<std::string>() != "ok";
   };
   if (bad("verified") || bad("from_text") || bad("replay")) { return tally.leave_out("where the reference disagrees with itself"); }
-  const std::string id = line.at("id").get<std::string>() + " (" + line.value("focus", std::string()) + ")";
-  check(id, line.at("before"), line.at("after"), tally);
-}
-
-void check_device_spaces(const Json& line, Tally& tally) {
-  const std::string id = line.at("id").get<std::string>() + " (" + line.value("target", std::string()) + ")";
-  // A design space has a program for each of its traces.
-  for (const Json& program : line.at("after")) { check(id, line.at("before"), program, tally); }
+  check(line.at("id").get<std::string>() + " (" + line.value("focus", std::string()) + ")", line.at("before"), line.at("after"), tally);
 }
 
 }  // namespace loopsmith::oracle

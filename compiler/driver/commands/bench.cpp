@@ -11,10 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/execution.h"
 #include "driver/loop_times.h"
 #include "driver/reports.h"
+#include "ir/vocabulary.h"
 #include "runtime/bench.h"
+#include "runtime/devices/bench.h"
 #include "runtime/peaks.h"
 #include "support/text.h"
 #include "tune/session/session.h"
@@ -28,7 +31,8 @@ const Usage usage{
     .summary = "Measures a program as written and under schedules, side by side.",
     .details = "Prints the median of blocks of calls, the deviation of the blocks from it, GFLOP/s, GB/s with each buffer counted once, and\n"
                "the share of the roofline: the peak of multiply-adds or of memory bandwidth, as measured on this machine (for types other\n"
-               "than float32 of the bandwidth alone).",
+               "than float32 of the bandwidth alone). Kernels are timed by the clock of the device, in batches of at least half a millisecond.\n"
+               "Without NVIDIA's driver `--target cuda` prints registers, spills, shared memory and occupancy, which the compiler knows.",
     .options = {function_option,
                 {.name = "--with", .value = "NAME", .help = "a schedule function; may be given several times", .repeatable = true},
                 target_option,
@@ -53,6 +57,7 @@ const Usage usage{
                  {"loopsmith bench softmax.tir --with softmax_rows --profile", "the loops that take the time"},
                  {"loopsmith bench softmax.tir --with softmax_rows --counters", "cycles, instructions and misses, where the machine counts them"},
                  {"loopsmith bench matmul.tir --with a --history times.jsonl --check --junit times.xml", "in continuous integration"},
+                 {"loopsmith bench matmul_gpu.tir --with tiled --target opencl", "kernels on the first device of OpenCL"},
                  {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
     .least = 1,
     .most = 1,
@@ -236,7 +241,8 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
     auto considered = workspace::schedules_for_build(*row.selection.file->snapshot(), row.selection.program.view());
     row.is_built = considered.size() > 1 && considered.back()->name.view() == row.selection.schedule;
   }
-  if (!rows.empty() && arguments.has("--no-plain")) { return rows; }
+  // As written, most programs are a single thread on a device: that time says nothing.
+  if (!rows.empty() && (arguments.has("--no-plain") || is_device_target(rows[0].selection.target))) { return rows; }
   Row plain;
   plain.name = "plain";
   if (rows.empty()) {
@@ -342,6 +348,70 @@ auto check_history(const Timed& timed, const std::vector<nlohmann::json>& lines,
   return cases;
 }
 
+/// The kernels of each version without a measurement: their resources by the compiler.
+auto show_static(const std::vector<Row>& rows, bool is_json) -> Status {
+  for (const Row& row : rows) {
+    LOOPSMITH_TRY(figures, static_figures(row.selection, row.selection.target));
+    if (!is_json) { fmt::print("{}: not measured; {}\n", row.name, row.selection.target.str()); }
+    for (const StaticFigures& one : figures) {
+      if (!is_json) {
+        fmt::print("  {}\n", text_of(one));
+        continue;
+      }
+      nlohmann::json line = {{"event", "kernel"}, {"name", row.name}, {"kernel", one.kernel}, {"registers", one.used.registers}, {"spill_stores", one.used.spill_stores},
+                             {"spill_loads", one.used.spill_loads}, {"shared", one.used.shared_bytes}, {"occupancy", one.occupancy.share}, {"limiter", one.occupancy.limiter}};
+      if (one.block_threads) { line["threads"] = *one.block_threads; }
+      print_json(line);
+    }
+  }
+  return ok();
+}
+
+/// The comparison with earlier measurements of the history; afterwards these become part of it. False: `--check` failed.
+auto keep_history(const Timed& timed, const std::vector<nlohmann::json>& lines, const Arguments& arguments, const Asked& asked) -> Result<bool> {
+  std::vector<CheckedCase> cases;
+  if (arguments.has("--check")) {
+    LOOPSMITH_TRY(checked, check_history(timed, lines, asked));
+    cases = std::move(checked);
+  }
+  if (!asked.history.empty()) { LOOPSMITH_CHECK(append_history(asked.history, lines)); }
+  if (auto path = arguments.get("--junit")) { LOOPSMITH_CHECK(write_file(*path, junit("loopsmith bench " + arguments.positional()[0], cases))); }
+  return std::all_of(cases.begin(), cases.end(), [](const CheckedCase& c) { return c.failure.empty(); });
+}
+
+/// Measures the kernels of each version by the device's clock; false: `--check` failed.
+auto measure_on_device(std::vector<Row>& rows, const Arguments& arguments, Asked asked, const Call& call) -> Result<bool> {
+  for (size_t i = 0; i < call.tensors.size(); ++i) { asked.options.contents.push_back(call.is_from_file[i] ? &call.tensors[i] : nullptr); }
+  for (const char* option : {"--profile", "--counters", "--check-bounds"}) {
+    if (arguments.has(option)) { fmt::print(stderr, "note: `{}` is for programs on this machine's processor; it has no effect on a device\n", option); }
+  }
+  auto device = device_of(rows.front().selection);
+  if (!device) {
+    // The compiler's figures need no device.
+    if (rows.front().selection.target.kind == target_kind::cuda) { LOOPSMITH_CHECK(show_static(rows, arguments.json())); }
+    return device.diagnostics();
+  }
+  std::vector<runtime::DeviceProgram> programs;
+  std::vector<runtime::DeviceSubject> subjects;
+  for (const Row& row : rows) {
+    LOOPSMITH_TRY(program, compile_for_device(row.selection, *device));
+    programs.push_back(std::move(program));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) { subjects.push_back({&programs[i], symbol_of(rows[i].selection)}); }
+  LOOPSMITH_TRY(measured, runtime::bench_on_device(subjects, call.sizes, asked.options));
+  Timed timed{rows, measured, tune::count_flops(rows[0].selection.before, rows[0].selection.function), traffic_of(call)};
+  for (const Row& row : rows) { timed.width = std::max(timed.width, row.name.size()); }
+  if (!arguments.json()) { fmt::print("{}: {}\n", rows[0].selection.program.view(), (*device)->facts().name); }
+  std::vector<nlohmann::json> lines;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back(line_of(timed, i, 0, arguments, asked.cache));
+    lines.back()["device"] = (*device)->facts().name;
+    lines.back().erase("threads");
+    arguments.json() ? print_json(lines.back()) : print_row(timed, i, 0);
+  }
+  return keep_history(timed, lines, arguments, asked);
+}
+
 /// Measures and reports; false: `--check` failed.
 auto measure(std::vector<Row>& rows, const Arguments& arguments, Asked asked, const Call& call) -> Result<bool> {
   for (size_t i = 0; i < call.tensors.size(); ++i) { asked.options.contents.push_back(call.is_from_file[i] ? &call.tensors[i] : nullptr); }
@@ -378,15 +448,7 @@ auto measure(std::vector<Row>& rows, const Arguments& arguments, Asked asked, co
     }
     show_counts(rows, counted, timed.width, arguments.json());
   }
-  // The comparison is with earlier measurements only; afterwards these become part of the history.
-  std::vector<CheckedCase> cases;
-  if (arguments.has("--check")) {
-    LOOPSMITH_TRY(checked, check_history(timed, lines, asked));
-    cases = std::move(checked);
-  }
-  if (!asked.history.empty()) { LOOPSMITH_CHECK(append_history(asked.history, lines)); }
-  if (auto path = arguments.get("--junit")) { LOOPSMITH_CHECK(write_file(*path, junit("loopsmith bench " + arguments.positional()[0], cases))); }
-  return std::all_of(cases.begin(), cases.end(), [](const CheckedCase& c) { return c.failure.empty(); });
+  return keep_history(timed, lines, arguments, asked);
 }
 
 }  // namespace
@@ -409,11 +471,12 @@ auto bench_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(rows[0].selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
+  if (asked.against_itself > 0 && is_device_target(last.target)) { return usage_error("bench", "`--against-itself` measures on this machine's processor, not on a device"); }
   if (asked.against_itself > 0) {
     auto status = compare_with_itself(last, bounds_checks(last, arguments), call->sizes, asked.options, asked.against_itself, arguments.json());
     return status ? *status : fail(status.diagnostics());
   }
-  auto passed = measure(rows, arguments, asked, *call);
+  auto passed = is_device_target(last.target) ? measure_on_device(rows, arguments, asked, *call) : measure(rows, arguments, asked, *call);
   if (!passed) { return fail(passed.diagnostics()); }
   return *passed ? exit_done : exit_input;
 }

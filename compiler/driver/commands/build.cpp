@@ -21,6 +21,7 @@
 #include "driver/build_folder.h"
 #include "driver/building.h"
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/program.h"
 #include "driver/records.h"
 #include "support/cancel.h"
@@ -152,7 +153,7 @@ auto check_targets(const Arguments& arguments, const std::vector<std::string>& t
   for (const std::string& text : targets) {
     auto target = target::parse(text);
     if (!target) { return report_one(arguments, target.diagnostics()); }
-    if (auto known = codegen::check_target(*target); !known) { return report_one(arguments, known.diagnostics()); }
+    if (auto known = is_device_target(*target) ? target::check_gpu(*target) : codegen::check_target(*target); !known) { return report_one(arguments, known.diagnostics()); }
   }
   return {};
 }

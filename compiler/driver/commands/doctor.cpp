@@ -8,10 +8,12 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "codegen/llvm/codegen.h"
 #include "driver/arguments.h"
 #include "driver/command.h"
+#include "runtime/devices/nvrtc.h"
 #include "runtime/peaks.h"
 #include "support/process.h"
 #include "target/hardware.h"
@@ -66,6 +68,31 @@ auto date_text(int64_t seconds) -> std::string {
   return text;
 }
 
+/// Compilers and drivers of GPUs, all of them optional.
+void add_devices(std::vector<Finding>& out) {
+  const std::string nvrtc = runtime::nvrtc_library();
+  if (nvrtc.empty()) {
+    out.push_back({"CUDA compiler", State::Missing, "libnvrtc.so was not found: kernels are printed as CUDA C, not compiled", "install the CUDA Toolkit, or set CUDA_PATH to its folder"});
+  } else {
+    out.push_back({"CUDA compiler", State::Fine, fmt::format("NVRTC{}, {}", runtime::nvrtc_major() ? fmt::format(" {}", *runtime::nvrtc_major()) : "", nvrtc), {}});
+  }
+  // The devices of drivers are listed by a process of its own: a driver may crash.
+  for (const auto& [what, kind, lacks] : {std::tuple("CUDA device", "cuda", "kernels for CUDA are compiled, not run"), std::tuple("OpenCL device", "opencl", "kernels cannot be checked on a device")}) {
+    ProcessOptions options;
+    options.argv = {current_program(), "worker", "--device", kind};
+    options.standard_input = options.standard_error = Stream::Null;
+    auto result = run_program(options, {}, in(std::chrono::seconds(20)), 65536);
+    std::string text = result.ok() && result->status.succeeded() ? result->output : std::string();
+    if (!text.empty() && text.front() == '+') {
+      out.push_back({what, State::Fine, text.substr(1), {}});
+      continue;
+    }
+    const size_t line = text.find('\n');
+    const std::string why = text.empty() ? "its driver does not answer" : text.substr(1, line - 1);
+    out.push_back({what, State::Missing, fmt::format("{}: {}", why, lacks), line == std::string::npos ? std::string() : text.substr(line + 1)});
+  }
+}
+
 auto look() -> std::vector<Finding> {
   std::vector<Finding> out;
   utsname system{};
@@ -93,8 +120,7 @@ auto look() -> std::vector<Finding> {
     out.push_back({"machine code", State::Fine, fmt::format("LLVM {}", llvm), {}});
   }
 
-  out.push_back({"CUDA", State::Missing, "no machine code is made for CUDA: its programs are checked, scheduled, lowered and interpreted",
-                 "`--target llvm` runs the loops of such a program on this processor"});
+  add_devices(out);
   out.push_back(editor("Neovim", "nvim", "--version", "https://neovim.io; then see editors/neovim"));
   out.push_back(editor("VS Code", "code", "--version", "https://code.visualstudio.com; then see editors/vscode"));
 

@@ -10,7 +10,8 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
-#include "runtime/devices/nvrtc.h"
+#include "runtime/devices/limits.h"
+#include "runtime/devices/program.h"
 #include "support/codes.h"
 #include "support/spelling.h"
 
@@ -31,6 +32,7 @@ const Usage usage{
                 target_option,
                 {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
                 {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
+                {.name = "--time", .value = "S", .help = "the time limit of the CUDA compiler; the default is 60 s"},
                 {.name = "--opt-level", .value = "N", .help = "0 to 3; the default is the target's, else 2"},
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
@@ -41,21 +43,18 @@ const Usage usage{
     .most = 1,
 };
 
-/// The architecture of a CUDA target.
-auto cuda_arch(const target::Target& target) -> std::string {
-  for (const auto& [name, value] : target.others) {
-    if (name == "arch" && target.kind == "cuda") { return value; }
-  }
-  return "sm_80";
-}
-
-/// The kernels of a module as text.
-auto kernels(const IRModule& module, codegen::SourceDialect dialect, const Locate& locate) -> Result<std::string> {
-  LOOPSMITH_TRY(target, target::parse(dialect == codegen::SourceDialect::Cuda ? "cuda" : "opencl"));
+/// The kernels of a module as text, or compiled.
+auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, double seconds, const Locate& locate) -> Result<std::string> {
+  const bool is_cuda = dialect == codegen::SourceDialect::Cuda;
+  LOOPSMITH_TRY(any, target::parse(is_cuda ? "cuda" : "opencl"));
+  const target::Target& target = asked.kind == any.kind ? asked : any;
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
   codegen::SourceOptions options;
   if (locate) { options.locate = source_places(locate); }
-  return codegen::kernel_source(lowered, dialect, options);
+  if (!form) { return codegen::kernel_source(lowered, dialect, options); }
+  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate)}, options, {.seconds = seconds}));
+  return std::move(code.code);
 }
 
 }  // namespace
@@ -89,6 +88,10 @@ auto emit(std::vector<std::string> args) -> int {
     if (!number) { return usage_error("emit", "`--opt-level` is a number from 0 to 3"); }
     options.opt_level = static_cast<int>(*number);
   }
+  const std::string time = arguments.get("--time", "60");
+  const auto seconds_given = parse_seconds(time);
+  if (!seconds_given) { return usage_error("emit", "`--time` takes a time such as 30, 90s or 2min, not `" + time + "`"); }
+  const double seconds = *seconds_given;
   std::string output = arguments.get("--output", "-");
   if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
@@ -122,8 +125,7 @@ auto emit(std::vector<std::string> args) -> int {
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   if (device) {
-    auto text = kernels(module, *device, arguments.has("--debug-info") ? selection.file->locate() : Locate());
-    if (text && form) { text = runtime::compile_cuda(*text, {.arch = cuda_arch(selection.target), .form = *form, .line_info = arguments.has("--debug-info")}); }
+    auto text = kernels(module, selection.target, *device, form, seconds, arguments.has("--debug-info") ? selection.file->locate() : Locate());
     if (!text) { return fail(text.diagnostics()); }
     if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
     return exit_done;

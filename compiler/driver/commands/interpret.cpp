@@ -22,7 +22,8 @@ const Usage usage{
     .summary = "Executes a program by the reference interpreter: slowly, with every access checked.",
     .details = "Arguments and results as for `run`, so that the two can be compared. Warns of elements that are read before they are\n"
                "written, of iterations of parallel, vectorized or thread-bound loops that depend on each other, and of accesses\n"
-               "outside of the regions that blocks declare; each with the iteration. `--json` also counts operations and bytes,\n"
+               "outside of the regions that blocks declare; each with the iteration. Loops that are bound to blocks and threads of a GPU run\n"
+               "one iteration after the other: no device is needed. `--json` also counts operations and bytes,\n"
                "loop by loop.",
     .options = {function_option,
                 with_option,

@@ -8,9 +8,10 @@
 #include "driver/execution.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
-#include "ir/vocabulary.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
+#include "ir/vocabulary.h"
+#include "runtime/devices/limits.h"
 #include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
@@ -91,6 +92,10 @@ auto lower(std::vector<std::string> args) -> int {
     request.on_stage = {};
     auto again = transform::lower(named_module(selection), context, request);
     reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  if (auto fits = runtime::check_kernels(*lowered, selection.target); !fits) {
+    reporter.report(fits.diagnostics(), selection.file.get());
     return reporter.status();
   }
   return arguments.has("--diff") ? static_cast<int>(exit_done) : print_module(*lowered, arguments);

@@ -12,7 +12,7 @@
 namespace loopsmith::driver::commands {
 namespace {
 
-// A text of which all lines but the first begin with `columns` blanks, without them.
+// Removes `columns` blanks from the beginning of each line but the first.
 auto unindented(const std::string& text, size_t columns) -> std::string {
   std::string out;
   for (size_t at = 0; at < text.size();) {

@@ -29,7 +29,7 @@ const Usage usage{
                 json_option},
     .examples = {{"loopsmith run matmul.tir --with matmul_blocked", "on random data; a line about each result"},
                  {"loopsmith run matmul.tir --arg A=a.npy --arg B=b.npy --out results", "on files"},
-                 {"loopsmith run matmul_gpu.tir --with tiled --target opencl", "as kernels on the first device of OpenCL"}},
+                 {"loopsmith run matmul_gpu.tir --with tiled --target opencl", "as kernels on the first device of OpenCL; `--target cuda` uses NVIDIA's driver"}},
     .least = 1,
     .most = 1,
 };
@@ -59,7 +59,10 @@ auto run_here(std::vector<std::string> args) -> int {
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
   if (is_device_target(selection.target)) {
-    if (auto ran = call_on_device(selection, call->values); !ran) { return fail(ran.diagnostics()); }
+    if (arguments.has("--check-bounds")) { return usage_error("run", "`--check-bounds` is for programs on this machine's processor; `loopsmith interpret` checks every access of kernels"); }
+    auto device = device_of(selection);
+    if (!device) { return fail(device.diagnostics()); }
+    if (auto ran = call_on_device(selection, *device, call->values); !ran) { return fail(ran.diagnostics()); }
     if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
     return exit_done;
   }

@@ -5,9 +5,14 @@
 
 #include "codegen/llvm/codegen.h"
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/program.h"
+#include "ir/vocabulary.h"
+#include "runtime/devices/nvrtc.h"
 #include "runtime/peaks.h"
+#include "support/process.h"
 #include "support/text.h"
+#include "target/gpu.h"
 #include "target/hardware.h"
 
 namespace loopsmith::driver::commands {
@@ -38,6 +43,14 @@ constexpr Known known[] = {
     {"llvm -mtriple=aarch64-apple-darwin -mcpu=apple-m1", "Apple M1"},
     {"llvm -mtriple=riscv64-linux-gnu", "64-bit RISC-V with multiplication, doubles and compressed code (RV64GC)"},
     {"llvm -mtriple=wasm32-unknown-unknown", "WebAssembly, 32 bit"},
+    {"cuda -arch=sm_75", "NVIDIA Turing: T4, RTX 2080"},
+    {"cuda -arch=sm_80", "NVIDIA Ampere: A100, A30"},
+    {"cuda -arch=sm_86", "NVIDIA Ampere: A10, A40, RTX 3090"},
+    {"cuda -arch=sm_89", "NVIDIA Ada Lovelace: L4, L40, RTX 4090"},
+    {"cuda -arch=sm_90a", "NVIDIA Hopper: H100, H200"},
+    {"cuda -arch=sm_100a", "NVIDIA Blackwell: B200"},
+    {"cuda -arch=sm_120a", "NVIDIA Blackwell: RTX 5090"},
+    {"opencl", "the first device of OpenCL: a GPU, or the processor by PoCL"},
     {"rocm -mcpu=gfx90a", "AMD MI200; code is emitted, and not run here"},
 };
 
@@ -46,13 +59,55 @@ auto cache_text(uint64_t bytes) -> std::string { return bytes == 0 ? "not known"
 auto list(const Arguments& arguments) -> int {
   for (const Known& one : known) {
     auto target = target::parse(one.text);
-    bool usable = target.ok() && codegen::check_target(*target).ok();
+    // Kernels for CUDA and OpenCL are printed as text by every build.
+    bool usable = target.ok() && (is_gpu_target(target->kind) && target->kind != target_kind::rocm && target->kind != target_kind::nvptx ? true : codegen::check_target(*target).ok());
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"target", one.text}, {"what", one.what}, {"usable", usable}}).dump());
     } else {
       fmt::print("{:<52} {}{}\n", one.text, one.what, usable ? "" : "  (not in this build)");
     }
   }
+  return exit_done;
+}
+
+void row(std::string_view what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); }
+
+/// The first device of a kind of target, as a process of its own describes it: a driver may crash.
+auto device_text(const std::string& kind) -> std::string {
+  ProcessOptions options;
+  options.argv = {current_program(), "worker", "--device", kind};
+  options.standard_input = options.standard_error = Stream::Null;
+  auto result = run_program(options, {}, in(std::chrono::seconds(20)), 65536);
+  const std::string text = result.ok() && result->status.succeeded() ? result->output : std::string();
+  return text.empty() ? "its driver does not answer" : text.substr(1, text.find('\n') - 1);
+}
+
+/// A GPU: the limits of its architecture, and the device of this machine.
+auto show_gpu(const target::Target& target, const Arguments& arguments) -> int {
+  const auto limits = target::gpu_limits(target);
+  const std::string device = device_text(target.kind == target_kind::opencl ? "opencl" : "cuda");
+  if (arguments.json()) {
+    nlohmann::json json = {{"target", target.str()}, {"device", device}};
+    if (limits) {
+      json["limits"] = {{"block_threads", limits->block_threads}, {"warp", limits->warp}, {"shared_static", limits->shared_static}, {"shared_most", limits->shared_most},
+                        {"thread_registers", limits->thread_registers}, {"unit_threads", limits->unit_threads}, {"unit_blocks", limits->unit_blocks},
+                        {"unit_registers", limits->unit_registers}, {"unit_shared", limits->unit_shared}, {"units", limits->units}};
+    }
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return exit_done;
+  }
+  row("target", target.str());
+  if (limits) {
+    const target::CudaArch* arch = target::find_cuda_arch(limits->name);
+    row("processor", fmt::format("NVIDIA {}{}", arch->generation, limits->units > 0 ? fmt::format(", {} multiprocessors", limits->units) : ""));
+    row("block", fmt::format("{} threads in warps of {}, {} KB of shared memory declared, {} KB requested at the launch", limits->block_threads, limits->warp, limits->shared_static / 1024,
+                             limits->shared_most / 1024));
+    row("thread", fmt::format("{} registers", limits->thread_registers));
+    row("resident", fmt::format("{} threads, {} blocks, {} registers and {} KB of shared memory on a multiprocessor", limits->unit_threads, limits->unit_blocks, limits->unit_registers,
+                                limits->unit_shared / 1024));
+  }
+  if (target.kind != target_kind::opencl) { row("compiler", runtime::nvrtc_library().empty() ? std::string("NVRTC was not found") : runtime::nvrtc_library()); }
+  row("device", device);
   return exit_done;
 }
 
@@ -72,6 +127,11 @@ auto target(std::vector<std::string> args) -> int {
   };
   auto parsed = target::parse(arguments.positional().size() > 1 ? arguments.positional()[1] : "llvm");
   if (!parsed) { return fail(parsed.diagnostics()); }
+  if (auto known = target::check_gpu(*parsed); !known) { return fail(known.diagnostics()); }
+  if (is_device_target(*parsed) || parsed->kind == target_kind::nvptx) {
+    if (arguments.has("--measure")) { return usage_error("target", "only this machine's processor can be measured"); }
+    return show_gpu(*parsed, arguments);
+  }
   if (auto usable = codegen::check_target(*parsed); !usable) { return fail(usable.diagnostics()); }
   target::Hardware hardware = target::hardware(*parsed);
   std::vector<std::string> units;
@@ -102,7 +162,6 @@ auto target(std::vector<std::string> args) -> int {
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return exit_done;
   }
-  auto row = [](std::string_view what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); };
   row("target", parsed->str());
   if (!hardware.name.empty()) { row("processor", hardware.name + (hardware.is_this_machine ? ", this machine" : "")); }
   if (parsed->kind == "rocm") {

@@ -6,6 +6,7 @@
 
 #include "driver/command.h"
 #include "driver/device.h"
+#include "driver/device_check.h"
 #include "driver/execution.h"
 #include "driver/lowering.h"
 #include "interp/compare.h"
@@ -26,8 +27,9 @@ const Usage usage{
     .summary = "Compares the results of a scheduled program with those of the program as written.",
     .details = "The first inputs are small integers, for which sums of reals are exact in any order; the second are reals. Up to about 1e7\n"
                "block instances the reference interpreter computes all outputs; above, the unscheduled program compiled without\n"
-               "optimisation does, and the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs\n"
-               "the lowered program instead. Exit status 1 where results differ, or could not be compared (no code, `--time` is over).\n"
+               "optimisation does, and the interpreter checks sampled elements. Kernels run on the first device of their target; those for\n"
+               "CUDA on the first one of OpenCL where no GPU is. Other code for another machine is not run: the interpreter runs the lowered\n"
+               "program instead. Exit status 1 where results differ, or could not be compared (no code, `--time` is over).\n"
                "With `--arg`, `--inputs` or `--random` the comparison is on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
@@ -93,34 +95,15 @@ auto compare_outputs(const Call& before, const Call& after, const std::string& i
   return {.is_equal = true, .how = fmt::format("{}: {} against {}", inputs, count_text(written, "output"), against)};
 }
 
-// Beyond this many block instances the interpreter takes too long.
-constexpr double most_instances = 1e7;
-
-// The scheduled program on the device of its target, and the program as written by the interpreter, or compiled for this machine where it is large.
-auto compare_on_device(const Selection& selection, const Call& before, const Call& after, double limit) -> Answer {
-  std::string against = "the interpreter";
-  if (interp::count_instances(selection.before, selection.function, 7) <= most_instances) {
-    interp::Options options;
-    options.max_seconds = limit;
-    auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
-    if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
-  } else {
-    against = "the program as written, compiled for this machine";
-    Selection plain;
-    static_cast<workspace::Selection&>(plain) = selection;
-    plain.module = selection.before;
-    plain.target = target::host();
-    auto code = compile(plain, {}, true);
-    if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
-    auto function = code->find(symbol_of(plain));
-    if (!function) { return {.note = function.diagnostics()[0].message()}; }
-    Status ran = ok();
-    confined([&] { ran = runtime::call(**function, before.values); });
-    if (!ran) { return {.note = ran.diagnostics()[0].message()}; }
-  }
-  auto device = call_on_device(selection, after.values);
-  if (!device) { return {.note = device.diagnostics()[0].message()}; }
-  return compare_outputs(before, after, fmt::format("one input, on OpenCL's device `{}`", *device), against);
+// The kernels on a device and the program as written by the interpreter, on the inputs of the command line.
+auto compare_on_device(const Selection& selection, const std::shared_ptr<runtime::Device>& device, const Call& before, const Call& after, double limit) -> Answer {
+  interp::Options options;
+  options.max_seconds = limit;
+  auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
+  if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
+  auto ran = call_on_device(selection, device, after.values);
+  if (!ran) { return {.note = ran.diagnostics()[0].message()}; }
+  return compare_outputs(before, after, "the given inputs, on " + called(*device), "the interpreter");
 }
 
 // The program as written by the interpreter, the scheduled one compiled, on the same inputs.
@@ -173,6 +156,8 @@ auto limit_of(const Arguments& arguments) -> std::optional<double> {
   return seconds;
 }
 
+auto has_inputs(const Arguments& arguments) -> bool { return arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random"); }
+
 }  // namespace
 
 auto verify(std::vector<std::string> args) -> int {
@@ -181,7 +166,7 @@ auto verify(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   auto limit = limit_of(arguments);
   if (!limit) { return exit_usage; }
-  if (arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random")) {
+  if (has_inputs(arguments)) {
     // The interpreter has the time limit, and then compiled code.
     return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
   }
@@ -229,13 +214,28 @@ auto verify_here(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
+  const double limit = limit_of(arguments).value_or(0);
+  std::shared_ptr<runtime::Device> device;
+  if (is_device_target(selection.target)) {
+    if (auto fits = lower_for_device(selection, selection.target); !fits) {
+      reporter.report(fits.diagnostics(), selection.file.get());
+      return reporter.status();
+    }
+    auto opened = checking_device(selection.target);
+    // OpenCL's device may lack a construct that the target has.
+    if (!opened || (selection.target.kind != target_kind::opencl && !compile_for_device(selection, *opened))) { return report(arguments, selection, compare_lowered(selection, limit)); }
+    device = *opened;
+    if (!has_inputs(arguments)) {
+      const DeviceCheck check = check_on_device(selection, device, limit);
+      return report(arguments, selection, {.is_equal = check.is_equal, .how = check.is_compared ? check.how : std::string(), .note = check.note});
+    }
+  }
   auto before = make_call(selection, arguments), after = make_call(selection, arguments);
   if (!before || !after) {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  const double limit = limit_of(arguments).value_or(0);
-  return report(arguments, selection, is_device_target(selection.target) ? compare_on_device(selection, *before, *after, limit) : compare_on(selection, *before, *after, limit));
+  return report(arguments, selection, device ? compare_on_device(selection, device, *before, *after, limit) : compare_on(selection, *before, *after, limit));
 }
 
 }  // namespace loopsmith::driver::commands

@@ -4,8 +4,10 @@
 #include <cstdlib>
 
 #include "driver/command.h"
+#include "driver/device.h"
 #include "driver/execution.h"
 #include "lsp/worker/run.h"
+#include "runtime/devices/cuda_compiler.h"
 #include "support/background.h"
 #include "tune/measure/worker.h"
 
@@ -18,12 +20,16 @@ struct Kind {
   bool reports_end = false;   // the command that waits for it wants to know that the worker came to its end (`finished`)
 };
 
+auto compile_cuda(std::vector<std::string> args) -> int { return runtime::run_cuda_compiler(args); }
+
 constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
     {"--run", run_here, true},
     {"--verify", verify_here, true},
     {"--bench", bench_here, true},
     {"--build", build_here},
+    {"--compile-cuda", compile_cuda},
+    {"--device", describe_device},
     {"--measure", loopsmith::tune::run_measuring_worker},
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/diagnostic.h"
+#include "target/gpu.h"
 
 namespace loopsmith::runtime {
 
@@ -34,16 +35,17 @@ using KernelArgument = std::variant<DeviceMemory, KernelNumber>;
 struct LaunchSize {
   std::array<uint64_t, 3> grid{1, 1, 1};    // blocks
   std::array<uint64_t, 3> block{1, 1, 1};   // threads of a block
+  uint64_t shared_bytes = 0;                // shared memory of a block beyond what the kernel declares
 };
 
-/// The limits of a device, in the units of their names; 0: unknown.
 struct DeviceFacts {
   std::string name;
   std::string driver;
-  uint64_t memory_bytes = 0;
-  uint64_t shared_bytes = 0;             // of a block
-  uint64_t block_threads = 0;
-  uint64_t units = 0;                    // multiprocessors, compute units
+  std::string target;                    // the target of its code: "cuda -arch=sm_90a", "opencl"
+  uint64_t memory_bytes = 0;             // 0: not known, also below
+  uint64_t cache_bytes = 0;              // of the cache that all multiprocessors share
+  bool is_processor = false;             // its kernels run on the host's processor
+  target::GpuLimits limits;
 };
 
 class Device {
@@ -55,6 +57,9 @@ class Device {
   virtual void release(const DeviceMemory& memory) = 0;
   [[nodiscard]] virtual auto write(const DeviceMemory& to, const void* from, uint64_t bytes) -> Status = 0;
   [[nodiscard]] virtual auto read(void* to, const DeviceMemory& from, uint64_t bytes) -> Status = 0;
+  /// Device time: the seconds from the start of the first kernel that was launched after `start_clock` to the end of the last. `stop_clock` waits.
+  [[nodiscard]] virtual auto start_clock() -> Status = 0;
+  [[nodiscard]] virtual auto stop_clock() -> Result<double> = 0;
   /// Compiles a text of kernels and keeps it; `kernel` finds one by its name. The compiler's messages come as the error.
   [[nodiscard]] virtual auto compile(const std::string& source) -> Status = 0;
   [[nodiscard]] virtual auto launch(std::string_view kernel, const LaunchSize& size, const std::vector<KernelArgument>& arguments) -> Status = 0;
@@ -62,7 +67,14 @@ class Device {
   [[nodiscard]] virtual auto wait() -> Status = 0;
 };
 
-/// The first device of OpenCL, with its driver loaded; an error names what is missing.
+/// The first device of OpenCL, with its driver loaded; an error names the missing part.
 [[nodiscard]] auto open_opencl() -> Result<std::unique_ptr<Device>>;
+/// The first device of NVIDIA's driver, libcuda.so.1. An error names the missing part, or the driver's version where it is too old.
+[[nodiscard]] auto open_cuda() -> Result<std::unique_ptr<Device>>;
+/// The first device for a target of the kinds `cuda`, `nvptx` and `opencl`.
+[[nodiscard]] auto open_device(const target::Target& target) -> Result<std::unique_ptr<Device>>;
+
+/// The devices of all drivers of OpenCL, without opening them: for lists.
+[[nodiscard]] auto list_opencl() -> Result<std::vector<DeviceFacts>>;
 
 }  // namespace loopsmith::runtime

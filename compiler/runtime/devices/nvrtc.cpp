@@ -4,7 +4,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <sstream>
 #include <vector>
 
 #include "support/codes.h"
@@ -32,55 +37,89 @@ struct Library {
 #undef MEMBER
 };
 
-auto missing(std::string why) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", "the CUDA compiler").arg("why", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
-}
-
-auto open_library() -> void* {
-  std::vector<std::string> folders = {""};
-  for (const char* name : {"CUDA_PATH", "CUDA_HOME"}) {
-    if (const char* folder = std::getenv(name)) { folders.push_back(std::string(folder) + "/lib64/"); }
-  }
-  folders.emplace_back("/usr/local/cuda/lib64/");
-  for (const std::string& folder : folders) {
-    for (const char* name : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
-      if (void* handle = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) { return handle; }
-    }
-  }
-  return nullptr;
-}
-
-auto load() -> Result<const Library*> {
+auto load(const std::string& path) -> Result<const Library*> {
   static Library library;
   static std::string problem;
-  static const bool loaded = [] {
-    void* handle = open_library();
-    if (handle == nullptr) { problem = "libnvrtc.so was not found"; return false; }
+  static const bool is_loaded = [&] {
+    if (path.empty()) { problem = "libnvrtc.so was not found"; return false; }
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) { problem = fmt::format("{} cannot be loaded", path); return false; }
 #define FIND(NAME, ...)                                                           \
   library.NAME = reinterpret_cast<decltype(library.NAME)>(dlsym(handle, #NAME));  \
-  if (library.NAME == nullptr) { problem = "libnvrtc.so lacks " #NAME; return false; }
+  if (library.NAME == nullptr) { problem = path + " lacks " #NAME; return false; }
     FUNCTIONS(FIND)
 #undef FIND
     return true;
   }();
-  if (!loaded) { return missing(problem); }
+  if (!is_loaded) { return nvrtc_missing(problem); }
   return &library;
+}
+
+auto find_library() -> std::string {
+  std::vector<std::string> folders;
+  for (const char* name : {"CUDA_PATH", "CUDA_HOME"}) {
+    const char* folder = std::getenv(name);
+    if (folder == nullptr || *folder == 0) { continue; }
+    folders.push_back(std::string(folder) + "/lib64");
+    folders.push_back(std::string(folder) + "/lib");
+  }
+  if (const char* paths = std::getenv("LD_LIBRARY_PATH")) {
+    std::istringstream list(paths);
+    for (std::string folder; std::getline(list, folder, ':');) {
+      if (!folder.empty()) { folders.push_back(folder); }
+    }
+  }
+  for (const char* folder : {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/opt/cuda/lib64"}) { folders.emplace_back(folder); }
+  for (const std::string& folder : folders) {
+    for (const char* name : {"/libnvrtc.so", "/libnvrtc.so.13", "/libnvrtc.so.12"}) {
+      if (::access((folder + name).c_str(), R_OK) == 0) { return folder + name; }
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
+auto nvrtc_missing(std::string why) -> Diagnostic {
+  return error(Code::CannotStart).arg("program", "the CUDA compiler").arg("why", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
+}
+
+auto nvrtc_library() -> std::string {
+  static const std::string path = find_library();
+  return path;
+}
+
+auto nvrtc_major() -> std::optional<int> {
+  char resolved[PATH_MAX] = {};
+  if (nvrtc_library().empty() || ::realpath(nvrtc_library().c_str(), resolved) == nullptr) { return {}; }
+  const std::string name = resolved;
+  const size_t at = name.rfind(".so.");
+  const int major = at == std::string::npos ? 0 : std::atoi(name.c_str() + at + 4);
+  return major > 0 ? std::optional(major) : std::nullopt;
+}
+
+auto nvrtc_identity() -> std::string {
+  struct stat info{};
+  char resolved[PATH_MAX] = {};
+  if (nvrtc_library().empty() || ::realpath(nvrtc_library().c_str(), resolved) == nullptr || ::stat(resolved, &info) != 0) { return "none"; }
+  return fmt::format("{} {} {}.{}", resolved, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
 auto nvrtc_version() -> Result<std::string> {
-  LOOPSMITH_TRY(library, load());
+  LOOPSMITH_TRY(library, load(nvrtc_library()));
   int major = 0, minor = 0;
-  if (library->nvrtcVersion(&major, &minor) != 0) { return missing("it does not report its version"); }
+  if (library->nvrtcVersion(&major, &minor) != 0) { return nvrtc_missing("it does not report its version"); }
   return fmt::format("{}.{}", major, minor);
 }
 
-auto compile_cuda(const std::string& source, const CudaOptions& options) -> Result<std::string> {
-  LOOPSMITH_TRY(library, load());
-  auto failed = [&](std::string why) { return error(Code::CannotEmit).arg("what", "the kernels").arg("function", "the CUDA text").arg("target", options.arch).arg("why", std::move(why)); };
+auto compile_cuda(const std::string& path, const std::string& source, const CudaOptions& options) -> Result<CompiledText> {
+  LOOPSMITH_TRY(library, load(path));
   Program program = nullptr;
-  if (int code = library->nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr); code != 0) { return failed(library->nvrtcGetErrorString(code)); }
+  CompiledText out;
+  if (int code = library->nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr); code != 0) {
+    out.log = library->nvrtcGetErrorString(code);
+    return out;
+  }
   struct Destroy {
     const Library* library;
     Program* program;
@@ -91,25 +130,34 @@ auto compile_cuda(const std::string& source, const CudaOptions& options) -> Resu
   if (is_ptx && arch.starts_with("sm_")) { arch = "compute_" + arch.substr(3); }
   const std::string arch_option = "--gpu-architecture=" + arch;
   std::vector<const char*> words = {arch_option.c_str(), "--std=c++17"};
+  if (!is_ptx) { words.push_back("--ptxas-options=-v"); }
   if (options.line_info) { words.push_back("--generate-line-info"); }
-  if (int code = library->nvrtcCompileProgram(program, static_cast<int>(words.size()), words.data()); code != 0) {
-    size_t size = 0;
-    library->nvrtcGetProgramLogSize(program, &size);
-    std::string log(size, '\0');
-    library->nvrtcGetProgramLog(program, log.data());
-    while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) { log.pop_back(); }
-    return failed(log.empty() ? library->nvrtcGetErrorString(code) : "\n" + log);
-  }
+  // The text uses no textures and none of the runtime's functions; leaving them out saves a tenth of the time, since 12.4.
+  int major = 0, minor = 0;
+  if (library->nvrtcVersion(&major, &minor) == 0 && (major > 12 || (major == 12 && minor >= 4))) { words.push_back("--minimal"); }
+  const int compiled = library->nvrtcCompileProgram(program, static_cast<int>(words.size()), words.data());
   size_t size = 0;
-  std::string out;
+  if (library->nvrtcGetProgramLogSize(program, &size) == 0) {
+    out.log.resize(size);
+    library->nvrtcGetProgramLog(program, out.log.data());
+    while (!out.log.empty() && (out.log.back() == '\0' || out.log.back() == '\n')) { out.log.pop_back(); }
+  }
+  if (compiled != 0) {
+    if (out.log.empty()) { out.log = library->nvrtcGetErrorString(compiled); }
+    return out;
+  }
   int code = is_ptx ? library->nvrtcGetPTXSize(program, &size) : library->nvrtcGetCUBINSize(program, &size);
   if (code == 0) {
-    out.resize(size);
-    code = is_ptx ? library->nvrtcGetPTX(program, out.data()) : library->nvrtcGetCUBIN(program, out.data());
+    out.code.resize(size);
+    code = is_ptx ? library->nvrtcGetPTX(program, out.code.data()) : library->nvrtcGetCUBIN(program, out.code.data());
   }
-  if (code != 0) { return failed(library->nvrtcGetErrorString(code)); }
+  if (code != 0) {
+    out.log = library->nvrtcGetErrorString(code);
+    return out;
+  }
   // PTX is a text with a zero at its end.
-  if (is_ptx && !out.empty() && out.back() == '\0') { out.pop_back(); }
+  if (is_ptx && !out.code.empty() && out.code.back() == '\0') { out.code.pop_back(); }
+  out.is_compiled = true;
   return out;
 }
 

@@ -2,6 +2,7 @@
 // https://docs.nvidia.com/cuda/nvrtc
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "support/diagnostic.h"
@@ -16,10 +17,25 @@ struct CudaOptions {
   bool line_info = false;              // line numbers for profilers, those of `#line`
 };
 
-/// The compiler's version, as "13.0"; an error names what is missing.
+/// The compiler's library: the first one below CUDA_PATH, CUDA_HOME, the folders of LD_LIBRARY_PATH, /usr/local/cuda and the system's folders. Looks at
+/// names of files only; empty: none was found.
+[[nodiscard]] auto nvrtc_library() -> std::string;
+/// The first part of its version, as the library's name has it.
+[[nodiscard]] auto nvrtc_major() -> std::optional<int>;
+/// A text that changes with the library, without loading it.
+[[nodiscard]] auto nvrtc_identity() -> std::string;
+/// The error where there is no library.
+[[nodiscard]] auto nvrtc_missing(std::string why = "libnvrtc.so was not found") -> Diagnostic;
+
+/// The compiler's version, as "13.0"; loads it. An error names the missing part.
 [[nodiscard]] auto nvrtc_version() -> Result<std::string>;
 
-/// Compiles a text of kernels. The compiler's messages come as the error.
-[[nodiscard]] auto compile_cuda(const std::string& source, const CudaOptions& options) -> Result<std::string>;
+struct CompiledText {
+  bool is_compiled = false;
+  std::string code = {};       // PTX or a cubin
+  std::string log = {};        // messages; for a cubin the report of `ptxas -v` too
+};
+/// Compiles a text of kernels in this process, by the library at `path`. An error where the library cannot be used.
+[[nodiscard]] auto compile_cuda(const std::string& path, const std::string& source, const CudaOptions& options) -> Result<CompiledText>;
 
 }  // namespace loopsmith::runtime

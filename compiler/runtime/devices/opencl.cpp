@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "runtime/devices/device.h"
 #include "support/codes.h"
@@ -18,7 +20,7 @@ struct Library {
 #define FUNCTIONS(F)                                                                                                                          \
   F(clGetPlatformIDs) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) F(clCreateCommandQueue) F(clCreateBuffer) F(clReleaseMemObject) \
   F(clEnqueueWriteBuffer) F(clEnqueueReadBuffer) F(clCreateProgramWithSource) F(clBuildProgram) F(clGetProgramBuildInfo) F(clCreateKernel)   \
-  F(clSetKernelArg) F(clEnqueueNDRangeKernel) F(clFinish) F(clReleaseKernel) F(clReleaseProgram) F(clReleaseCommandQueue) F(clReleaseContext)
+  F(clSetKernelArg) F(clEnqueueNDRangeKernel) F(clFinish) F(clReleaseKernel) F(clReleaseProgram) F(clGetEventProfilingInfo) F(clReleaseEvent) F(clGetPlatformInfo) F(clReleaseCommandQueue) F(clReleaseContext)
 #define MEMBER(NAME) decltype(&::NAME) NAME = nullptr;
   FUNCTIONS(MEMBER)
 #undef MEMBER
@@ -69,6 +71,7 @@ class OpenClDevice final : public Device {
   OpenClDevice(const OpenClDevice&) = delete;
   auto operator=(const OpenClDevice&) -> OpenClDevice& = delete;
   ~OpenClDevice() override {
+    forget_events();
     for (const auto& [name, kernel] : kernels_) { cl_.clReleaseKernel(kernel); }
     for (cl_program program : programs_) { cl_.clReleaseProgram(program); }
     cl_.clReleaseCommandQueue(queue_);
@@ -128,13 +131,36 @@ class OpenClDevice final : public Device {
       global[d] = size.grid[d] * size.block[d];
       if (global[d] == 0) { return ok(); }
     }
-    return check(fmt::format("launch `{}`", kernel), cl_.clEnqueueNDRangeKernel(queue_, *found, 3, nullptr, global, local, 0, nullptr, nullptr));
+    if (size.shared_bytes > 0) { return failed(fmt::format("launch `{}`", kernel), "OpenCL has no shared memory whose size the launch gives"); }
+    cl_event event = nullptr;
+    const cl_int code = cl_.clEnqueueNDRangeKernel(queue_, *found, 3, nullptr, global, local, 0, nullptr, is_timing_ ? &event : nullptr);
+    if (event != nullptr) {
+      cl_event& place = first_ == nullptr ? first_ : last_;
+      if (place != nullptr) { cl_.clReleaseEvent(place); }
+      place = event;
+    }
+    return check(fmt::format("launch `{}`", kernel), code);
+  }
+  auto start_clock() -> Status override {
+    forget_events();
+    is_timing_ = true;
+    return ok();
+  }
+  auto stop_clock() -> Result<double> override {
+    is_timing_ = false;
+    LOOPSMITH_CHECK(wait());
+    if (first_ == nullptr) { return 0.0; }
+    cl_ulong begin = 0, end = 0;
+    LOOPSMITH_CHECK(check("read its clock", cl_.clGetEventProfilingInfo(first_, CL_PROFILING_COMMAND_START, sizeof begin, &begin, nullptr)));
+    LOOPSMITH_CHECK(check("read its clock", cl_.clGetEventProfilingInfo(last_ != nullptr ? last_ : first_, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr)));
+    forget_events();
+    return static_cast<double>(end - begin) * 1e-9;
   }
   auto wait() -> Status override { return check("wait for the kernels", cl_.clFinish(queue_)); }
 
  private:
   [[nodiscard]] auto failed(const std::string& action, const std::string& why) const -> Diagnostic {
-    return error(Code::KernelFailed).arg("function", facts_.name).arg("why", fmt::format("it did not {}: {}", action, why));
+    return error(Code::DeviceFailed).arg("device", facts_.name).arg("action", action).arg("why", why);
   }
   [[nodiscard]] auto failed(const std::string& action, cl_int code) const -> Diagnostic { return failed(action, meaning(code)); }
   [[nodiscard]] auto check(const std::string& action, cl_int code) const -> Status {
@@ -151,6 +177,12 @@ class OpenClDevice final : public Device {
     return failed(fmt::format("find `{}`", name), code);
   }
 
+  void forget_events() {
+    for (cl_event* event : {&first_, &last_}) {
+      if (*event != nullptr) { cl_.clReleaseEvent(std::exchange(*event, nullptr)); }
+    }
+  }
+
   const Library& cl_;
   cl_device_id device_;
   cl_context context_;
@@ -158,26 +190,11 @@ class OpenClDevice final : public Device {
   DeviceFacts facts_;
   std::vector<cl_program> programs_;
   std::unordered_map<std::string, cl_kernel> kernels_;
+  bool is_timing_ = false;
+  cl_event first_ = nullptr, last_ = nullptr;   // of the kernels that are timed
 };
 
-}  // namespace
-
-auto open_opencl() -> Result<std::unique_ptr<Device>> {
-  LOOPSMITH_TRY(library, load());
-  const Library& cl = *library;
-  cl_platform_id platforms[16];
-  cl_uint count = 0;
-  if (cl.clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS || count == 0) { return missing("no driver is registered in /etc/OpenCL/vendors"); }
-  cl_device_id device = nullptr;
-  // A GPU first, then any other device.
-  for (cl_device_type type : {cl_device_type(CL_DEVICE_TYPE_GPU), cl_device_type(CL_DEVICE_TYPE_ALL)}) {
-    for (cl_uint i = 0; i < count && device == nullptr; ++i) {
-      cl_uint devices = 0;
-      if (cl.clGetDeviceIDs(platforms[i], type, 1, &device, &devices) != CL_SUCCESS || devices == 0) { device = nullptr; }
-    }
-    if (device != nullptr) { break; }
-  }
-  if (device == nullptr) { return missing("no driver has a device"); }
+auto facts_of(const Library& cl, cl_device_id device) -> DeviceFacts {
   DeviceFacts facts;
   auto text = [&](cl_device_info what) {
     size_t size = 0;
@@ -187,21 +204,65 @@ auto open_opencl() -> Result<std::unique_ptr<Device>> {
     while (!out.empty() && out.back() == '\0') { out.pop_back(); }
     return out;
   };
+  auto number = [&]<class T>(cl_device_info what, T value) -> uint64_t { return cl.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value : 0; };
   facts.name = text(CL_DEVICE_NAME);
   facts.driver = text(CL_DRIVER_VERSION);
-  cl_ulong bytes = 0;
-  if (cl.clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, nullptr) == CL_SUCCESS) { facts.memory_bytes = bytes; }
-  if (cl.clGetDeviceInfo(device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr) == CL_SUCCESS) { facts.shared_bytes = bytes; }
-  size_t threads = 0;
-  if (cl.clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof threads, &threads, nullptr) == CL_SUCCESS) { facts.block_threads = threads; }
-  cl_uint units = 0;
-  if (cl.clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, nullptr) == CL_SUCCESS) { facts.units = units; }
+  facts.target = "opencl";
+  facts.memory_bytes = number(CL_DEVICE_GLOBAL_MEM_SIZE, cl_ulong());
+  facts.cache_bytes = number(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, cl_ulong());
+  facts.is_processor = (number(CL_DEVICE_TYPE, cl_device_type()) & CL_DEVICE_TYPE_CPU) != 0;
+  facts.limits.name = facts.name;
+  facts.limits.shared_static = facts.limits.shared_most = number(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong());
+  facts.limits.block_threads = number(CL_DEVICE_MAX_WORK_GROUP_SIZE, size_t());
+  facts.limits.units = number(CL_DEVICE_MAX_COMPUTE_UNITS, cl_uint());
+  size_t sizes[3] = {};
+  if (cl.clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, nullptr) == CL_SUCCESS) { facts.limits.block_sizes = {sizes[0], sizes[1], sizes[2]}; }
+  return facts;
+}
+
+auto platforms_of(const Library& cl) -> std::vector<cl_platform_id> {
+  std::vector<cl_platform_id> platforms(16);
+  cl_uint count = 0;
+  if (cl.clGetPlatformIDs(16, platforms.data(), &count) != CL_SUCCESS) { count = 0; }
+  platforms.resize(std::min<cl_uint>(count, 16));
+  return platforms;
+}
+
+}  // namespace
+
+auto list_opencl() -> Result<std::vector<DeviceFacts>> {
+  LOOPSMITH_TRY(library, load());
+  std::vector<DeviceFacts> out;
+  for (cl_platform_id platform : platforms_of(*library)) {
+    cl_device_id devices[16];
+    cl_uint count = 0;
+    if (library->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &count) != CL_SUCCESS) { continue; }
+    for (cl_uint i = 0; i < std::min<cl_uint>(count, 16); ++i) { out.push_back(facts_of(*library, devices[i])); }
+  }
+  return out;
+}
+
+auto open_opencl() -> Result<std::unique_ptr<Device>> {
+  LOOPSMITH_TRY(library, load());
+  const Library& cl = *library;
+  const std::vector<cl_platform_id> platforms = platforms_of(cl);
+  if (platforms.empty()) { return missing("no driver is registered in /etc/OpenCL/vendors"); }
+  cl_device_id device = nullptr;
+  // A GPU first, then any other device.
+  for (cl_device_type type : {cl_device_type(CL_DEVICE_TYPE_GPU), cl_device_type(CL_DEVICE_TYPE_ALL)}) {
+    for (size_t i = 0; i < platforms.size() && device == nullptr; ++i) {
+      cl_uint devices = 0;
+      if (cl.clGetDeviceIDs(platforms[i], type, 1, &device, &devices) != CL_SUCCESS || devices == 0) { device = nullptr; }
+    }
+    if (device != nullptr) { break; }
+  }
+  if (device == nullptr) { return missing("no driver has a device"); }
   cl_int code = CL_SUCCESS;
   cl_context context = cl.clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code);
   if (code != CL_SUCCESS) { return missing("the device was not opened: " + meaning(code)); }
-  cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
+  cl_command_queue queue = cl.clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &code);
   if (code != CL_SUCCESS) { return missing("the device has no queue: " + meaning(code)); }
-  return std::unique_ptr<Device>(new OpenClDevice(cl, device, context, queue, std::move(facts)));
+  return std::unique_ptr<Device>(new OpenClDevice(cl, device, context, queue, facts_of(cl, device)));
 }
 
 }  // namespace loopsmith::runtime

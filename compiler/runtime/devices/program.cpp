@@ -10,6 +10,7 @@
 #include "ir/calls.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "runtime/devices/limits.h"
 #include "support/codes.h"
 
 namespace loopsmith::runtime {
@@ -33,6 +34,14 @@ class HostRun {
   std::unordered_map<const VarNode*, DeviceMemory> memory;
   std::unordered_map<const VarNode*, Number> numbers;
 
+  /// Memory for an allocation of the program. Runs that follow one another use the same memory.
+  auto workspace(const VarNode* data, uint64_t bytes) -> Result<DeviceMemory> {
+    auto kept = workspaces_.find(data);
+    if (kept != workspaces_.end() && kept->second.bytes >= bytes) { return kept->second; }
+    auto made = allocate(bytes);
+    if (made) { workspaces_[data] = *made; }
+    return made;
+  }
   auto allocate(uint64_t bytes) -> Result<DeviceMemory> {
     auto made = device_.allocate(bytes);
     if (made) { owned_.push_back(*made); }
@@ -53,7 +62,7 @@ class HostRun {
           LOOPSMITH_TRY(extent, evaluate(e));
           if (as_integer(extent) < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(as_integer(extent)), &bytes)) { return problem(n.origin, fmt::format("`{}` has no size", n.data->name.str())); }
         }
-        LOOPSMITH_TRY(made, allocate(bytes));
+        LOOPSMITH_TRY(made, workspace(n.data.get(), bytes));
         memory[n.data.get()] = made;
         return run(n.body);
       }
@@ -120,10 +129,23 @@ class HostRun {
     for (size_t i = 0; tags && tags->list() && i < tags->list()->size(); ++i) {
       const std::string& tag = *(*tags->list())[i].string();
       LOOPSMITH_TRY(extent, evaluate(call.args[1 + count + i]));
+      if (tag == "tir.use_dyn_shared_memory") { size.shared_bytes = static_cast<uint64_t>(std::max<int64_t>(0, as_integer(extent))); continue; }
       if (as_integer(extent) <= 0) { return ok(); }
       (tag.starts_with("blockIdx") ? size.grid : size.block)[static_cast<size_t>(tag.back() - 'x')] = static_cast<uint64_t>(as_integer(extent));
     }
+    LOOPSMITH_CHECK(check_size(call, name.view(), size));
     return device_.launch(name.view(), size, arguments);
+  }
+  /// Extents that only the call gives are checked here; constant ones were before.
+  auto check_size(const Call& call, std::string_view name, const LaunchSize& size) const -> Status {
+    const target::GpuLimits& limits = device_.facts().limits;
+    const uint64_t threads = size.block[0] * size.block[1] * size.block[2];
+    auto over = [&](std::string why) { return error(Code::DeviceLimit, call.origin).arg("kernel", name).arg("target", device_.facts().name).arg("why", std::move(why)); };
+    if (limits.block_threads > 0 && threads > limits.block_threads) { return over(fmt::format("a block has {} threads, and at most {} are allowed", threads, limits.block_threads)); }
+    if (limits.shared_most > 0 && size.shared_bytes > limits.shared_most) {
+      return over(fmt::format("the launch requests {} bytes of shared memory, and at most {} are allowed", size.shared_bytes, limits.shared_most));
+    }
+    return ok();
   }
   /// The number in the type that codegen/source gives to such a parameter.
   static auto bytes_of(const Number& value, DataType dtype) -> KernelNumber {
@@ -232,57 +254,125 @@ class HostRun {
   const IRModuleNode& module_;
   Device& device_;
   std::vector<DeviceMemory> owned_;
+  std::unordered_map<const VarNode*, DeviceMemory> workspaces_;
 };
 
 }  // namespace
 
-auto DeviceProgram::compile(const IRModule& flat, codegen::SourceDialect dialect, std::shared_ptr<Device> device, const IRModule& scheduled, const codegen::SourceOptions& options)
-    -> Result<DeviceProgram> {
-  LOOPSMITH_TRY(source, codegen::kernel_source(flat, dialect, options));
+auto DeviceProgram::compile(const IRModule& flat, std::shared_ptr<Device> device, const IRModule& scheduled, const codegen::SourceOptions& options) -> Result<DeviceProgram> {
+  const bool is_opencl = device->facts().target == "opencl";
+  LOOPSMITH_CHECK(check_kernels(flat, device->facts().limits, fmt::format("`{}`", device->facts().name)));
+  LOOPSMITH_TRY(source, codegen::kernel_source(flat, is_opencl ? codegen::SourceDialect::OpenCl : codegen::SourceDialect::Cuda, options));
   LOOPSMITH_CHECK(device->compile(source));
   return DeviceProgram(flat, scheduled, std::move(device), std::move(source));
 }
 
-auto DeviceProgram::call(std::string_view function, std::span<const Value> arguments) const -> Status {
-  Name name;
-  PrimFunc host;
+auto DeviceProgram::find_host(std::string_view function) const -> Result<Host> {
   for (const auto& [key, func] : flat_->functions) {
-    if (codegen::is_kernel(func) || host || (!function.empty() && codegen::symbol_of(key, func) != function && key.view() != function)) { continue; }
-    name = key;
-    host = func;
+    if (codegen::is_kernel(func) || (!function.empty() && codegen::symbol_of(key, func) != function && key.view() != function)) { continue; }
+    return Host{key, func};
   }
-  if (!host) { return error(Code::NoSuchFunction).arg("function", function); }
-  PrimFunc written = scheduled_ ? scheduled_->find(name) : PrimFunc();
-  const codegen::Interface interface = codegen::interface_of(written ? written : host, codegen::symbol_of(name, host));
-  LOOPSMITH_TRY(slots, bind_arguments(interface, arguments));
+  return error(Code::NoSuchFunction).arg("function", function);
+}
 
-  HostRun run(*flat_, *device_);
+auto DeviceProgram::interface(std::string_view function) const -> Result<codegen::Interface> {
+  LOOPSMITH_TRY(host, find_host(function));
+  PrimFunc written = scheduled_ ? scheduled_->find(host.name) : PrimFunc();
+  return codegen::interface_of(written ? written : host.function, codegen::symbol_of(host.name, host.function));
+}
+
+struct DeviceCall::State {
+  State(const IRModuleNode& module, Device& on, PrimFunc host_function) : device(on), host(std::move(host_function)), run(module, on) {}
   struct Copy { DeviceMemory memory; TensorView view; bool is_written; };
+  Device& device;
+  PrimFunc host;
+  HostRun run;
   std::vector<Copy> copies;
+};
+
+DeviceCall::DeviceCall(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DeviceCall::DeviceCall(DeviceCall&&) noexcept = default;
+DeviceCall::~DeviceCall() = default;
+auto DeviceCall::run() -> Status { return state_->run.run(state_->host->body); }
+auto DeviceCall::read_back() -> Status {
+  LOOPSMITH_CHECK(state_->device.wait());
+  for (const State::Copy& copy : state_->copies) {
+    if (copy.is_written) { LOOPSMITH_CHECK(state_->device.read(copy.view.data, copy.memory, static_cast<uint64_t>(copy.view.bytes()))); }
+  }
+  return ok();
+}
+
+auto DeviceProgram::prepare(std::string_view function, std::span<const Value> arguments) const -> Result<DeviceCall> {
+  LOOPSMITH_TRY(found, find_host(function));
+  LOOPSMITH_TRY(interface, this->interface(function));
+  LOOPSMITH_TRY(slots, bind_arguments(interface, arguments));
+  const PrimFunc& host = found.function;
+  auto state = std::make_unique<DeviceCall::State>(*flat_, *device_, host);
   for (size_t i = 0; i < host->params.size(); ++i) {
     const codegen::Parameter& p = interface.parameters[i];
     if (p.kind == codegen::Parameter::Kind::Scalar) {
-      run.numbers[host->params[i].get()] = p.dtype.is_real() ? Number(slots[i].real) : Number(slots[i].integer);
+      state->run.numbers[host->params[i].get()] = p.dtype.is_real() ? Number(slots[i].real) : Number(slots[i].integer);
       continue;
     }
     const TensorView view = std::holds_alternative<const Tensor*>(arguments[i]) ? std::get<const Tensor*>(arguments[i])->view() : std::get<TensorView>(arguments[i]);
     const auto bytes = static_cast<uint64_t>(view.bytes());
-    LOOPSMITH_TRY(made, run.allocate(bytes));
+    LOOPSMITH_TRY(made, state->run.allocate(bytes));
     LOOPSMITH_CHECK(device_->write(made, view.data, bytes));
-    copies.push_back({made, view, p.is_written});
+    state->copies.push_back({made, view, p.is_written});
     Buffer buffer = host->buffer_of(host->params[i]);
-    run.memory[buffer ? buffer->data.get() : host->params[i].get()] = made;
+    state->run.memory[buffer ? buffer->data.get() : host->params[i].get()] = made;
   }
   std::vector<Var> variables = codegen::shape_variables(host);
   for (size_t i = 0; i < variables.size() && interface.parameters.size() + i < slots.size(); ++i) {
-    run.numbers[variables[i].get()] = slots[interface.parameters.size() + i].integer;
+    state->run.numbers[variables[i].get()] = slots[interface.parameters.size() + i].integer;
   }
-  LOOPSMITH_CHECK(run.run(host->body));
-  LOOPSMITH_CHECK(device_->wait());
-  for (const Copy& copy : copies) {
-    if (copy.is_written) { LOOPSMITH_CHECK(device_->read(copy.view.data, copy.memory, static_cast<uint64_t>(copy.view.bytes()))); }
+  return DeviceCall(std::move(state));
+}
+
+auto DeviceProgram::call(std::string_view function, std::span<const Value> arguments) const -> Status {
+  LOOPSMITH_TRY(prepared, prepare(function, arguments));
+  LOOPSMITH_CHECK(prepared.run());
+  return prepared.read_back();
+}
+
+namespace {
+
+/// The compiler's first message about a line, `FILE(LINE): error: TEXT`.
+struct Message { int line = 0; std::string text; };
+auto first_error(const std::string& log, std::string_view file) -> std::optional<Message> {
+  const std::string head = fmt::format("{}(", file);
+  for (size_t at = log.find(head); at != std::string::npos; at = log.find(head, at + 1)) {
+    const size_t close = log.find("): error: ", at);
+    const size_t end = std::min(log.find('\n', at), log.size());
+    if (close == std::string::npos || close > end) { continue; }
+    return Message{std::atoi(log.c_str() + at + head.size()), log.substr(close + 10, end - close - 10)};
   }
-  return ok();
+  return {};
+}
+
+}  // namespace
+
+auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source, const CompileLimits& limits) -> Result<CudaCode> {
+  LOOPSMITH_TRY(text, codegen::kernel_source(flat, codegen::SourceDialect::Cuda, source));
+  auto compiled = compile_cuda_apart(text, options, limits);
+  if (compiled || compiled.diagnostics().front().code != Code::CannotEmit || compiled.diagnostics().front().message().find("error: ") == std::string::npos) { return compiled; }
+  // Again with lines that count statements: a message then leads to the statement's place in the program.
+  constexpr int lines_of_statement = 1000;
+  std::vector<Origin> statements;
+  codegen::SourceOptions numbered;
+  numbered.locate = [&](const Origin& origin) -> std::optional<codegen::SourcePlace> {
+    if (!origin.is_known() || statements.size() > 2'000'000) { return {}; }
+    statements.push_back(origin);
+    return codegen::SourcePlace{"statement", static_cast<uint32_t>(statements.size() * lines_of_statement), 1};
+  };
+  auto again = codegen::kernel_source(flat, codegen::SourceDialect::Cuda, numbered);
+  if (!again) { return compiled; }
+  auto failed = compile_cuda_apart(*again, options, {.seconds = limits.seconds, .bytes = limits.bytes, .use_cache = false});
+  if (failed) { return compiled; }
+  auto message = first_error(failed.diagnostics().front().message(), "statement");
+  const size_t index = message ? static_cast<size_t>(message->line / lines_of_statement) : 0;
+  if (index == 0 || index > statements.size()) { return compiled; }
+  return error(Code::CannotEmit, statements[index - 1]).arg("what", "a statement").arg("function", "the kernels").arg("target", options.arch).arg("why", message->text);
 }
 
 }  // namespace loopsmith::runtime

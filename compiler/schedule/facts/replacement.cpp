@@ -1,4 +1,4 @@
-// A block that stands anew under a loop, run instance by instance: see replacement.h.
+// Visits the instances of a block at its new place one by one: see replacement.h.
 #include "schedule/facts/replacement.h"
 
 #include <algorithm>

@@ -451,7 +451,7 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    // The declared region may go beyond the buffer, or beyond what a guard of the consumer's own lets it load.
+    // The consumer may declare a region that is larger than the buffer, or larger than the part that a guard in its body lets it load.
     bool is_held = holds_region(func, *above, held, wanted) || holds_region(func, *above, held, wanted = within_buffer(wanted));
     if (!is_held && !is_hidden && LoadsWithin(func, consumer, held).holds()) {
       wanted = held;

@@ -59,7 +59,7 @@ struct Uses {
 };
 class UseCounter : public Visitor {
  public:
-  /// Of statements right below the scope only those are entered that mention the buffer.
+  /// `mentioning`: the statements directly below the scope that mention the buffer. The others are not visited.
   UseCounter(const Buffer& buffer, const std::vector<const Place*>& mentioning) : buffer_(buffer), mentioning_(mentioning) {}
   using Visitor::visit;
   Uses all, outside;
@@ -502,7 +502,7 @@ struct ReverseComputeInline {
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
-    // Indices into a buffer that is larger than the part that the block reads need not fill it, if they distinguish the instances.
+    // The buffer may be larger than the part that the block reads. It is enough that different instances have different indices.
     auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
     if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }

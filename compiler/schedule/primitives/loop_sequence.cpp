@@ -546,7 +546,7 @@ auto partitions(const Choice& c) -> std::vector<Value> {
   if (*extent > 2) { out.emplace_back(Value::List{Value(*extent - 1), Value()}); }
   return out;
 }
-// The loop with each other loop of its scope with the same extent, at the same depth.
+// Pairs the loop with each other loop of its scope that has the same extent and the same depth.
 auto loops_alike(const Choice& c) -> std::vector<Value> {
   const Place& at = c.subject();
   if (!at.is_loop()) { return {}; }

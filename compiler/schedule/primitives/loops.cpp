@@ -428,7 +428,7 @@ struct Reorder {
     return plan;
   }
 
-  // No loop moves outside of one that its bounds use.
+  // Refuses to move a loop outside of another loop whose variable its bounds use.
   static auto check_bounds(const Context& cx, const FuncState& func, const Plan& plan) -> Status {
     std::unordered_set<const VarNode*> inner_vars;
     for (size_t i = plan.order.size(); i-- > 0;) {

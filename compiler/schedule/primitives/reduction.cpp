@@ -444,46 +444,51 @@ struct RFactor {
     return body;
   }
 
-  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
-    const FuncState& func = *args.loop.func;
-    const BlockRealize& realize = *plan.block->realize;
-    const Block& block = *plan.block->block();
-    const For& rf_loop = args.loop.loop();
-    Origin origin = cx.made_from(block.origin);
-    size_t count = plan.updates.stores.size();
+  static auto iter_of_loop(const For& loop, IterKind kind, Origin origin) -> IterVar {
+    IterVar iter;
+    iter.var = make<VarNode>(Name("v" + loop.var->name.str()), loop.var->dtype, origin);
+    iter.dom = {loop.min, loop.extent};
+    iter.kind = kind;
+    iter.origin = origin;
+    return iter;
+  }
 
-    std::vector<Buffer> rf_buffers, buffers;
+  /// The buffers of partial results: those of the reduction with one dimension more.
+  static auto partial_buffers(const Plan& plan, const For& factored) -> std::vector<Buffer> {
+    std::vector<Buffer> buffers;
     for (const BufferStore* store : plan.updates.stores) {
       BufferNode fields = *store->buffer;
-      fields.shape = inserted(fields.shape, plan.axis, rf_loop.extent);
+      fields.shape = inserted(fields.shape, plan.axis, factored.extent);
       fields.name = Name(fields.name.str() + ".rf");
       fields.data = make<VarNode>(Name(store->buffer->data->name.str() + ".rf"), DataType::handle(), store->buffer->data->origin, store->buffer->data->pointer);
-      rf_buffers.push_back(make_buffer(std::move(fields)));
-      buffers.push_back(store->buffer);
+      buffers.push_back(make_buffer(std::move(fields)));
     }
-    auto iter_of_loop = [&](const For& loop, IterKind kind) {
-      IterVar iter;
-      iter.var = make<VarNode>(Name("v" + loop.var->name.str()), loop.var->dtype, origin);
-      iter.dom = {loop.min, loop.extent};
-      iter.kind = kind;
-      iter.origin = origin;
-      return iter;
-    };
+    return buffers;
+  }
 
-    // The block of partial results: the loop's iter var is spatial, and reduction iter vars that it fed get new loops.
-    std::vector<IterVar> rf_iters;
-    std::vector<Expr> rf_values;
-    VarMap loop_to_iter, rf_map;
-    IterVar additional = iter_of_loop(rf_loop, IterKind::Spatial);
-    loop_to_iter[rf_loop.var.get()] = additional.var;
-    rf_iters.push_back(additional);
-    rf_values.push_back(rf_loop.var);
+  /// The iter vars of the block of partial results, and their bindings.
+  struct PartialIters {
+    IterVar factored;           // of the loop that is factored
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    VarMap old_vars;            // iter vars of the reduction that are replaced, each by an expression of the new ones
+  };
+  /// The iter var of the factored loop is spatial, and each loop that feeds a reduction iter var together with it gets a reduction iter var of its own.
+  static auto partial_iters(const Plan& plan, const For& factored, Origin origin) -> PartialIters {
+    const BlockRealize& realize = *plan.block->realize;
+    const Block& block = *plan.block->block();
+    PartialIters out;
+    out.factored = iter_of_loop(factored, IterKind::Spatial, origin);
+    VarMap loop_to_iter;
+    loop_to_iter[factored.var.get()] = out.factored.var;
+    out.iters.push_back(out.factored);
+    out.values.push_back(factored.var);
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
       const Expr& value = realize.iter_values[i];
-      if (iter.kind == IterKind::Spatial || !uses_var(value, [&](const VarNode& v) { return &v == rf_loop.var.get(); })) {
-        rf_iters.push_back(iter);
-        rf_values.push_back(value);
+      if (iter.kind == IterKind::Spatial || !uses_var(value, [&](const VarNode& v) { return &v == factored.var.get(); })) {
+        out.iters.push_back(iter);
+        out.values.push_back(value);
         continue;
       }
       post_order(value, [&](const Expr& e) {
@@ -491,84 +496,111 @@ struct RFactor {
         if (!var || loop_to_iter.count(var)) { return; }
         for (const Place* loop : plan.loops) {
           if (loop->loop->var.get() != var) { continue; }
-          IterVar made = iter_of_loop(*loop->loop, IterKind::Reduction);
+          IterVar made = iter_of_loop(*loop->loop, IterKind::Reduction, origin);
           loop_to_iter[var] = made.var;
-          rf_iters.push_back(made);
-          rf_values.push_back(e);
+          out.iters.push_back(made);
+          out.values.push_back(e);
         }
       });
-      rf_map[iter.var.get()] = FAULT(rfactor_wrong_index) ? Expr(additional.var) : substitute(value, loop_to_iter);
+      out.old_vars[iter.var.get()] = FAULT(rfactor_wrong_index) ? Expr(out.factored.var) : substitute(value, loop_to_iter);
     }
-    auto has_reduction = [](const std::vector<IterVar>& iters) {
-      return std::any_of(iters.begin(), iters.end(), [](const IterVar& i) { return i.kind == IterKind::Reduction; });
+    return out;
+  }
+
+  /// The nest that computes partial results, one for each iteration of the factored loop.
+  struct Partial {
+    std::vector<Buffer> buffers;
+    std::vector<Expr> loads;    // of the buffers, at the element that an instance of `block` computes
+    IterVar factored;           // the iter var of `block` that has the value of the factored loop
+    Ref<Block> block;
+    Stmt nest;
+  };
+  static auto make_partial(const Context& cx, const Plan& plan, const For& factored, Origin origin) -> Partial {
+    const Block& block = *plan.block->block();
+    PartialIters iters = partial_iters(plan, factored, origin);
+    Partial out{.buffers = partial_buffers(plan, factored), .loads = {}, .factored = iters.factored, .block = {}, .nest = {}};
+    Array<Expr> indices = inserted(plan.updates.stores[0]->indices, plan.axis, Expr(out.factored.var));
+    for (const Buffer& buffer : out.buffers) { out.loads.push_back(make<BufferLoad>(buffer, indices, origin)); }
+    const bool accumulates = std::any_of(iters.iters.begin(), iters.iters.end(), [](const IterVar& i) { return i.kind == IterKind::Reduction; });
+    Block::Fields fields;
+    Stmt init;
+    Stmt body = make_body(plan, out.buffers, indices, out.loads, plan.rhs, accumulates, origin, init);
+    fields.name = Name(block.name.str() + "_rf");
+    fields.iter_vars = iters.iters;
+    fields.body = substitute(body, iters.old_vars);
+    if (init) { fields.init = substitute(init, iters.old_vars); }
+    auto substitute_all = [&](const Array<Range>& region) {
+      std::vector<Range> ranges;
+      for (const Range& range : region) { ranges.push_back(substitute(range, iters.old_vars)); }
+      return ranges;
     };
-    Array<Expr> rf_indices = inserted(plan.updates.stores[0]->indices, plan.axis, Expr(additional.var));
-    std::vector<Expr> rf_lhs;
-    for (size_t i = 0; i < count; ++i) { rf_lhs.push_back(make<BufferLoad>(rf_buffers[i], rf_indices, origin)); }
-    Block::Fields rf;
-    Stmt rf_init;
-    Stmt rf_body = make_body(plan, rf_buffers, rf_indices, rf_lhs, plan.rhs, has_reduction(rf_iters), origin, rf_init);
-    rf.name = Name(block.name.str() + "_rf");
-    rf.iter_vars = rf_iters;
-    rf.body = substitute(rf_body, rf_map);
-    if (rf_init) { rf.init = substitute(rf_init, rf_map); }
     std::vector<BufferRegion> reads, writes;
-    auto substitute_all = [&](const Array<Range>& region, const VarMap& map) {
-      std::vector<Range> out;
-      for (const Range& range : region) { out.push_back(substitute(range, map)); }
-      return out;
-    };
-    for (const BufferRegion& read : block.reads) { reads.push_back({read.buffer, substitute_all(read.region, rf_map), read.origin}); }
+    for (const BufferRegion& read : block.reads) { reads.push_back({read.buffer, substitute_all(read.region), read.origin}); }
     for (const BufferRegion& write : block.writes) {
-      size_t i = 0;
-      while (i < count && !(buffers[i] == write.buffer)) { ++i; }
-      if (i == count) { continue; }
-      writes.push_back({rf_buffers[i], substitute_all(inserted(write.region, plan.axis, point(additional.var)), rf_map), write.origin});
+      for (size_t i = 0; i < out.buffers.size(); ++i) {
+        if (!(plan.updates.stores[i]->buffer == write.buffer)) { continue; }
+        writes.push_back({out.buffers[i], substitute_all(inserted(write.region, plan.axis, point(out.factored.var))), write.origin});
+        break;
+      }
     }
-    rf.reads = std::move(reads);
-    rf.writes = std::move(writes);
-    rf.annotations = block.annotations;
-    Ref<Block> rf_block = make<Block>(std::move(rf), origin);
-    VarMap fresh_loops;
+    fields.reads = std::move(reads);
+    fields.writes = std::move(writes);
+    fields.annotations = block.annotations;
+    out.block = make<Block>(std::move(fields), origin);
+    out.nest = loops_around(cx, plan, out.block, std::move(iters.values));
+    return out;
+  }
+
+  /// The block in copies of the loops around the reduction.
+  static auto loops_around(const Context& cx, const Plan& plan, const Ref<Block>& block, std::vector<Expr> values) -> Stmt {
+    const BlockRealize& realize = *plan.block->realize;
+    VarMap copies;
     for (const Place* loop : plan.loops) {
-      fresh_loops[loop->loop->var.get()] = make<VarNode>(loop->loop->var->name, loop->loop->var->dtype, loop->loop->var->origin);
+      copies[loop->loop->var.get()] = make<VarNode>(loop->loop->var->name, loop->loop->var->dtype, loop->loop->var->origin);
     }
-    for (Expr& value : rf_values) { value = substitute(value, fresh_loops); }
-    Stmt rf_nest = make<BlockRealize>(Array<Expr>(std::move(rf_values)), substitute(realize.predicate, fresh_loops), rf_block, cx.made_from(realize.origin));
+    for (Expr& value : values) { value = substitute(value, copies); }
+    Stmt nest = make<BlockRealize>(Array<Expr>(std::move(values)), substitute(realize.predicate, copies), block, cx.made_from(realize.origin));
     for (auto it = plan.loops.rbegin(); it != plan.loops.rend(); ++it) {
       const For& loop = *(*it)->loop;
-      rf_nest = make<For>(fresh_loops[loop.var.get()].ref<VarNode>(), substitute(loop.min, fresh_loops), substitute(loop.extent, fresh_loops), loop.for_kind, std::move(rf_nest), loop.thread, loop.annotations,
-                          cx.made_from(loop.origin));
+      nest = make<For>(copies[loop.var.get()].ref<VarNode>(), substitute(loop.min, copies), substitute(loop.extent, copies), loop.for_kind, std::move(nest), loop.thread,
+                       loop.annotations, cx.made_from(loop.origin));
     }
+    return nest;
+  }
 
-    // The block that joins partial results.
-    std::vector<IterVar> wb_iters;
-    std::vector<Expr> wb_values;
-    VarMap wb_map;
-    IterVar joined = iter_of_loop(rf_loop, IterKind::Reduction);
-    wb_iters.push_back(joined);
-    wb_values.push_back(rf_loop.var);
-    wb_map[additional.var.get()] = joined.var;
+  /// The block that joins the partial results, in the place of the reduction's.
+  static auto make_joining(const Context& cx, const Plan& plan, const For& factored, const Partial& partial, Origin origin) -> Stmt {
+    const BlockRealize& realize = *plan.block->realize;
+    const Block& block = *plan.block->block();
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    VarMap map;
+    IterVar joined = iter_of_loop(factored, IterKind::Reduction, origin);
+    iters.push_back(joined);
+    values.push_back(factored.var);
+    map[partial.factored.var.get()] = joined.var;
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Spatial) { continue; }
       IterVar iter = block.iter_vars[i];
       iter.var = make<VarNode>(iter.var->name, iter.var->dtype, iter.var->origin);
-      wb_map[block.iter_vars[i].var.get()] = iter.var;
-      wb_iters.push_back(std::move(iter));
-      wb_values.push_back(realize.iter_values[i]);
+      map[block.iter_vars[i].var.get()] = iter.var;
+      iters.push_back(std::move(iter));
+      values.push_back(realize.iter_values[i]);
     }
-    std::vector<Expr> wb_lhs, wb_rhs;
-    for (size_t i = 0; i < count; ++i) {
-      wb_lhs.push_back(substitute(plan.lhs[i], wb_map));
-      wb_rhs.push_back(substitute(rf_lhs[i], wb_map));
+    std::vector<Buffer> buffers;
+    std::vector<Expr> lhs, rhs;
+    for (size_t i = 0; i < partial.buffers.size(); ++i) {
+      buffers.push_back(plan.updates.stores[i]->buffer);
+      lhs.push_back(substitute(plan.lhs[i], map));
+      rhs.push_back(substitute(partial.loads[i], map));
     }
-    Block::Fields wb;
-    Stmt wb_init;
-    Stmt wb_body = make_body(plan, buffers, plan.updates.stores[0]->indices, wb_lhs, wb_rhs, true, origin, wb_init);
-    wb.name = block.name;
-    wb.iter_vars = std::move(wb_iters);
-    wb.body = substitute(wb_body, wb_map);
-    wb.init = substitute(wb_init, wb_map);
+    Block::Fields fields;
+    Stmt init;
+    Stmt body = make_body(plan, buffers, plan.updates.stores[0]->indices, lhs, rhs, true, origin, init);
+    fields.name = block.name;
+    fields.iter_vars = std::move(iters);
+    fields.body = substitute(body, map);
+    fields.init = substitute(init, map);
     auto regions = [](const std::vector<Expr>& loads) {
       std::vector<BufferRegion> out;
       for (const Expr& e : loads) {
@@ -579,34 +611,42 @@ struct RFactor {
       }
       return Array<BufferRegion>(std::move(out));
     };
-    wb.reads = regions(wb_rhs);
-    wb.writes = regions(wb_lhs);
-    wb.annotations = block.annotations;
-    Stmt wb_realize = make<BlockRealize>(Array<Expr>(std::move(wb_values)), plan.predicate, make<Block>(std::move(wb), origin, block.id), cx.made_from(realize.origin));
+    fields.reads = regions(rhs);
+    fields.writes = regions(lhs);
+    fields.annotations = block.annotations;
+    return make<BlockRealize>(Array<Expr>(std::move(values)), plan.predicate, make<Block>(std::move(fields), origin, block.id), cx.made_from(realize.origin));
+  }
 
-    // Old loops stay if the second block needs them.
-    std::function<Stmt(const Stmt&)> rebuild = [&](const Stmt& stmt) -> Stmt {
-      if (stmt.get() == &realize) { return wb_realize; }
-      if (const auto* loop = stmt.as<For>()) {
-        const Place* place = func.find(loop->id);
-        if (std::find(plan.loops.begin(), plan.loops.end(), place) == plan.loops.end()) { return stmt; }
-        Stmt body = rebuild(loop->body);
-        if (place != args.loop.place && feeds(realize, loop->var.get(), IterKind::Reduction)) { return body; }
-        return with_parts(*loop, {.body = std::move(body), .kind = {}, .thread = {}}, loop->origin);
-      }
-      if (const auto* all = stmt.as<SeqStmt>()) {
-        std::vector<Stmt> items;
-        for (const Stmt& item : all->seq) { items.push_back(rebuild(item)); }
-        return seq(std::move(items), all->origin);
-      }
-      return stmt;
-    };
+  /// The old nest with the joining block in it. Of the loops that fed reduction iter vars only the factored one stays.
+  static auto rebuilt(const Args& args, const Plan& plan, const Stmt& joining, const Stmt& stmt) -> Stmt {
+    const BlockRealize& realize = *plan.block->realize;
+    if (stmt.get() == &realize) { return joining; }
+    if (const auto* loop = stmt.as<For>()) {
+      const Place* place = args.loop.func->find(loop->id);
+      if (std::find(plan.loops.begin(), plan.loops.end(), place) == plan.loops.end()) { return stmt; }
+      Stmt body = rebuilt(args, plan, joining, loop->body);
+      if (place != args.loop.place && feeds(realize, loop->var.get(), IterKind::Reduction)) { return body; }
+      return with_parts(*loop, {.body = std::move(body), .kind = {}, .thread = {}}, loop->origin);
+    }
+    if (const auto* all = stmt.as<SeqStmt>()) {
+      std::vector<Stmt> items;
+      for (const Stmt& item : all->seq) { items.push_back(rebuilt(args, plan, joining, item)); }
+      return seq(std::move(items), all->origin);
+    }
+    return stmt;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const For& factored = args.loop.loop();
+    Origin origin = cx.made_from(plan.block->block()->origin);
+    Partial partial = make_partial(cx, plan, factored, origin);
+    Stmt joining = make_joining(cx, plan, factored, partial, origin);
     const Place& outermost = *plan.loops.front();
     Outcome out;
-    out.func = func.name();
-    out.rewrite.changes.push_back({outermost.id, seq({std::move(rf_nest), rebuild(outermost.stmt())}, cx.made_from(outermost.loop->origin))});
-    for (const Buffer& buffer : rf_buffers) { out.rewrite.allocs.push_back({plan.scope->id, buffer, {}}); }
-    out.outputs.push_back(Output::block(rf_block->id));
+    out.func = args.loop.func->name();
+    out.rewrite.changes.push_back({outermost.id, seq({std::move(partial.nest), rebuilt(args, plan, joining, outermost.stmt())}, cx.made_from(outermost.loop->origin))});
+    for (const Buffer& buffer : partial.buffers) { out.rewrite.allocs.push_back({plan.scope->id, buffer, {}}); }
+    out.outputs.push_back(Output::block(partial.block->id));
     return out;
   }
 };

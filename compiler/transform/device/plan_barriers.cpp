@@ -2,6 +2,8 @@
 #include "transform/device/plan_barriers.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/scoped_value.h"
+#include "transform/affine.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -21,6 +24,31 @@ using Run = uint64_t;
 constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread does it
 constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads do it
 constexpr Run past = 2;            // a run of an earlier iteration of a loop around
+
+/// True for a sum that has another value for each choice of the variables: each coefficient is larger than all that the smaller ones add up to.
+/// This holds for padded rows and for tiles of larger arrays, which are no bijections.
+auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) -> bool {
+  if (sum.has_wrapped) { return false; }
+  struct Digit { uint64_t scale, extent; };
+  std::vector<Digit> digits;
+  for (const auto& [variable, range] : domains) {
+    auto extent = as_int(range.extent);
+    const int64_t scale = sum.coefficient_of(variable.get());
+    if (!extent || *extent < 1 || scale == 0 || scale == std::numeric_limits<int64_t>::min()) { return false; }
+    digits.push_back({static_cast<uint64_t>(std::abs(scale)), static_cast<uint64_t>(*extent)});
+  }
+  auto varies = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& domain) { return domain.first.get() == &v; }); };
+  for (const Affine::Term& term : sum.terms) {
+    if (!term.atom.as<VarNode>() && uses_var(term.atom, varies)) { return false; }
+  }
+  std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.scale < b.scale; });
+  uint64_t reach = 0;
+  for (const Digit& digit : digits) {
+    uint64_t more = 0;
+    if (digit.scale <= reach || __builtin_mul_overflow(digit.scale, digit.extent - 1, &more) || __builtin_add_overflow(reach, more, &reach)) { return false; }
+  }
+  return true;
+}
 
 struct Access {
   const VarNode* data = nullptr;
@@ -373,7 +401,7 @@ class Planner {
       if (domain == domains_.end()) { return false; }
       domains.emplace_back(Var(Ref<VarNode>(v)), domain->second);
     }
-    if (domains.empty()) { return true; }
+    if (domains.empty() || differs_everywhere(affine_of(index), domains)) { return true; }
     arith::Analyzer analyzer;
     return !arith::detect_iter_map({index}, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer).indices.empty();
   }

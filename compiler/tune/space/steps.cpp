@@ -113,7 +113,7 @@ auto flatten_block(Schedule& sch, BlockRV block, int lanes, int64_t parallel_fro
   int64_t last = extent_of(sch, loops.back());
   if (last == 0 || outer == 0) { return ok(); }
   if (around.empty() || outer == 1) {
-    // One long loop: cut it in two first.
+    // A single long loop is split in two first, so that the outer part can be parallel.
     int64_t chunk = chunk_for(last, lanes);
     if (last > chunk) {
       LOOPSMITH_TRY(parts, split(sch, loops.back(), {(last + chunk - 1) / chunk, chunk}));

@@ -138,7 +138,7 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience) 
   spot.at = std::min(at, static_cast<uint32_t>(snapshot.text().size()));
   spot.behind = std::string_view(snapshot.text()).substr(spot.at);
   spot.patience = patience;
-  // Blank space below a declaration belongs to it, where one is being written.
+  // An indented blank line below a declaration counts as a part of it: the user is about to write its next statement.
   const syntax::PlacedItem* placed = snapshot.syntax().item_at(spot.at);
   uint32_t line_start = snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(spot.at));
   bool is_indented = line_start < snapshot.text().size() && snapshot.text()[line_start] == ' ';

@@ -9,14 +9,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { agree, masked } from './answers.mjs';
 
 const path = join(dirname(fileURLToPath(import.meta.url)), 'session.json');
 const [answersPath, editor] = process.argv.slice(2);
 const steps = JSON.parse(readFileSync(path, 'utf8'));
 const answers = JSON.parse(readFileSync(answersPath, 'utf8'));
-// Records from before the session differ from run to run.
-const masked = (line) => line.replace(/[\d.]+ (ns|us|ms|s), recorded/, 'TIME, recorded')
-  .replace(/(best \w+): [\d.]+ (ns|us|ms|s) \(.* recorded\)/, '$1: TIME (recorded)');
 for (const one of answers) { if (one?.answer) { one.answer = one.answer.map(masked); } }
 
 if (process.env.LOOPSMITH_UPDATE) {
@@ -31,14 +29,11 @@ if (process.env.LOOPSMITH_UPDATE) {
   process.exit(0);
 }
 
-// Which of several empty lines is the new one, editors tell differently.
-const told = (answer) => JSON.stringify(answer.filter((line) => line !== '+'));
 let failed = 0;
 steps.forEach((step, i) => {
   const given = answers[i]?.answer ?? ['no answer'];
   if (step.editors && !step.editors.includes(editor)) { return; }
-  const said = told(given) === told(step.answer);
-  if (said) { return; }
+  if (agree(given, step.answer)) { return; }
   ++failed;
   console.error(`FAIL ${editor}: ${step.what}`);
   for (const line of step.answer) { if (!given.includes(line)) { console.error(`  - ${line}`); } }

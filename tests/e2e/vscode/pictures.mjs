@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packExtension } from './extension.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../../..');
@@ -50,11 +51,7 @@ const done = (what) => console.log(`ok ${((Date.now() - start) / 1000).toFixed(1
 const work = mkdtempSync(join(tmpdir(), 'loopsmith-pictures-'));
 let vscode;
 try {
-  const extension = join(work, 'extension');
-  cpSync(join(root, 'editors/vscode'), extension, { recursive: true, filter: (path) => !/node_modules|dist|\.vsix$/.test(path) });
-  const npm = (...args) => execFileSync('npm', args, { cwd: extension, stdio: ['ignore', 'pipe', 'inherit'] });
-  npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
-  npm('run', 'package', '--silent');
+  const vsix = packExtension(work);
 
   const folder = join(work, 'kernels');
   mkdirSync(join(folder, '.vscode'), { recursive: true });
@@ -65,7 +62,7 @@ try {
   writeFileSync(server, `#!/bin/sh\nexec env XDG_CACHE_HOME='${join(work, 'cache')}' XDG_STATE_HOME='${join(work, 'state')}' XDG_DATA_HOME='${join(work, 'data')}' '${loopsmith}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': server }));
   vscode = await launch({
-    folder, vsix: [join(extension, 'loopsmith-0.1.0.vsix')], viewport: { width: 1280, height: 660 },
+    folder, vsix: [vsix], viewport: { width: 1280, height: 660 },
     settings: {
       'editor.fontSize': 15, 'editor.lineHeight': 21, 'editor.codeLensFontSize': 13, 'editor.inlayHints.fontSize': 13, 'editor.scrollBeyondLastLine': false,
       'editor.occurrencesHighlight': 'off', 'editor.renderLineHighlight': 'none', 'editor.hideCursorInOverviewRuler': true, 'editor.overviewRulerBorder': false,

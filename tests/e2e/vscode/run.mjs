@@ -1,12 +1,14 @@
 #!/usr/bin/env node
-// Loopsmith in real VS Code, from packing the extension to the inserted schedule: errors, a failing primitive, hover,
+// Loopsmith in real VS Code, from the packed extension to the inserted schedule: errors, a failing primitive, hover,
 // tuning with progress, insertion, one undo. Exits 0 when all is well.   run.mjs [SCREENSHOT.png]
+// Packs the extension first (extension.mjs), unless LOOPSMITH_VSCODE_PACKED names a folder where it is packed.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packExtension, packProbe } from './extension.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../../..');
@@ -27,17 +29,10 @@ const work = mkdtempSync(join(tmpdir(), 'loopsmith-vscode-'));
 const screenshot = resolve(process.argv[2] ?? join(tmpdir(), 'loopsmith-vscode.png'));
 let vscode;
 try {
-  const extension = join(work, 'extension');
-  cpSync(join(root, 'editors/vscode'), extension, { recursive: true, filter: (path) => !/node_modules|dist|\.vsix$/.test(path) });
-  const npm = (...args) => execFileSync('npm', args, { cwd: extension, stdio: ['ignore', 'pipe', 'inherit'] });
-  npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
-  npm('run', 'package', '--silent');
-  const vsix = join(extension, 'loopsmith-0.1.0.vsix');
-  assert.ok(existsSync(vsix));
-  done('type-checked and packed the extension');
-  const probe = join(work, 'probe');
-  cpSync(join(here, 'probe'), probe, { recursive: true });
-  execFileSync(join(extension, 'node_modules/.bin/vsce'), ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license'], { cwd: probe, stdio: ['ignore', 'ignore', 'inherit'] });
+  // ctest packs the extension in a test of its own, which runs beside others.
+  const packed = process.env.LOOPSMITH_VSCODE_PACKED ?? work;
+  const vsix = packed === work ? [packExtension(work), packProbe(work)] : [join(packed, 'extension/loopsmith-0.1.0.vsix'), join(packed, 'probe/loopsmith-probe-0.1.0.vsix')];
+  done('the extension is packed');
 
   const folder = join(work, 'folder');
   mkdirSync(folder);
@@ -54,10 +49,20 @@ try {
   writeFileSync(recorded, `#!/bin/sh\n[ "$1" != lsp ] || { record='${recording}'; while [ -e "$record" ]; do record="$record.next"; unset LOOPSMITH_TEST_PATIENCE; done; exec env XDG_CACHE_HOME='${join(work, 'cache')}' XDG_STATE_HOME='${join(work, 'state')}' '${loopsmith}' "$@" --record "$record"; }\nexec '${loopsmith}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': recorded }));
   vscode = await launch({
-    folder, vsix: [vsix, join(probe, 'loopsmith-probe-0.1.0.vsix')], viewport: { width: 1500, height: 1000 },
+    folder, vsix, viewport: { width: 1500, height: 1000 },
     settings: { 'loopsmith.tune.seconds': 4, 'editor.wordBasedSuggestions': 'off' },
     env: { STEPS: join(session, 'session.json'), ANSWERS: answers, RECORD: recording, LOOPSMITH: loopsmith, SERVER_CACHE: join(work, 'cache'), LOOPSMITH_TEST_CORE: '1', LOOPSMITH_TEST_PATIENCE: '1', LOOPSMITH_TEST_FAULT: '1' },
   });
+  // Runs a command that asks something. Its question may take the place of the list of commands at once, so the list is never seen to close
+  // (`vscode.command` waits for that); the caller waits for the question.
+  const commandThatAsks = async (title) => {
+    await vscode.page.keyboard.press('F1');
+    await vscode.page.locator('.quick-input-widget:not([style*="display: none"]) .quick-input-box input').fill(`>${title}`);
+    const name = title.split(': ').at(-1);
+    await vscode.until('the command', () => vscode.page.evaluate((wanted) => (document.querySelector('.quick-input-list .monaco-list-row.focused')?.textContent ?? '').includes(wanted), name));
+    await vscode.page.keyboard.press('Enter');
+  };
+
   await vscode.open('kernel.tir');
   done('VS Code is up, with the file open');
 
@@ -251,11 +256,7 @@ try {
   done('the assembly beside, with the lines of the statement at the cursor, until it is closed');
   // Two states of the schedule in the editor of differences.
   await vscode.goto(split + 1, 8);
-  // The list of states takes the place of the list of commands: there is no moment between them to wait for.
-  await vscode.page.keyboard.press('F1');
-  await vscode.page.locator('.quick-input-widget .quick-input-box input').fill('>Loopsmith: Compare States of the Schedule');
-  await vscode.until('the command', () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => (row.textContent ?? '').includes('Compare States of the Schedule'))));
-  await vscode.page.keyboard.press('Enter');
+  await commandThatAsks('Loopsmith: Compare States of the Schedule');
   await vscode.until('the states', () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => (row.textContent ?? '').includes('the one before'))));
   await vscode.page.keyboard.press('Enter');
   await vscode.until('the two states', () => vscode.page.evaluate(() => {
@@ -279,6 +280,7 @@ try {
     return found.some((row) => row.includes('i_1 8')) && found;
   });
   assert.ok(rows.some((row) => row.includes('block C')) && rows.some((row) => /k 96.*flop/.test(row)), rows.join('\n'));
+  const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
   const choices = () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
   const picks = await vscode.until('the choices', async () => {
     // The tree may be drawn anew under the pointer.
@@ -291,10 +293,14 @@ try {
     return undefined;
   });
   await vscode.screenshot(screenshot.replace(/\.png$/, '-loops.png'));
-  await vscode.type('sch.unroll(i1)');
-  await vscode.page.keyboard.press('Enter');
-  await vscode.until('the written choice', () => vscode.page.evaluate(() =>
-    [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes('sch.unroll(i1)'))));
+  // A second click on the row opens the list anew, which empties its input: the choice is typed as long as the list is there.
+  await vscode.until('the written choice', async () => {
+    if (await inText('sch.unroll(i1)')) { return true; }
+    if (!(await choices()).some((row) => row.includes('sch.unroll(i1)'))) { return false; }
+    await vscode.page.locator('.quick-input-widget .quick-input-box input').fill('sch.unroll(i1)', { timeout: 1000 });
+    await vscode.page.keyboard.press('Enter');
+    return false;
+  });
   await vscode.until('the tree to follow', async () => (await treeRows()).some((row) => row.includes('i_1 8 unrolled')));
   await vscode.focusEditor();
   await vscode.page.keyboard.press('Control+Z');
@@ -334,10 +340,9 @@ try {
     await vscode.type(text);
     await vscode.page.keyboard.press('Enter');
   };
-  const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
   await vscode.focusEditor();
   await vscode.goto(split + 1, lines[split].indexOf('i1') + 1);
-  await vscode.command('Loopsmith: Split the Loop at the Cursor');
+  await commandThatAsks('Loopsmith: Split the Loop at the Cursor');
   await vscode.until('the question', async () => (await input()).includes('Factors of `i1` (8)'));
   await answer('None, x');
   await vscode.until('what is wrong', async () => (await input()).includes('numbers from 1 on'));
@@ -351,7 +356,7 @@ try {
   // The build task: what it finds in a file that nobody has opened is among the problems, and goes with the fault.
   await vscode.page.keyboard.press('Control+S');
   const build = async () => {
-    await vscode.command('Tasks: Run Build Task');
+    await commandThatAsks('Tasks: Run Build Task');
     await vscode.until('the list of build tasks', async () => (await choices()).some((row) => row.includes('build all kernels')));
     await vscode.page.keyboard.press('Enter');
   };
@@ -402,7 +407,7 @@ try {
     const at = lines.findIndex((line) => line.startsWith('def matmul'));
     await vscode.page.keyboard.press('Escape');
     await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
-    await vscode.command('Loopsmith: Tune With Options');
+    await commandThatAsks('Loopsmith: Tune With Options');
     for (const [question, text] of [['Trials', '2'], ['Seconds', '0'], ['Target', 'llvm']]) {
       await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
       await answer(text);
@@ -484,7 +489,7 @@ try {
     await vscode.command('Notifications: Clear All Notifications');
     await vscode.focusEditor();
     await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
-    await vscode.command('Loopsmith: Tune With Options');
+    await commandThatAsks('Loopsmith: Tune With Options');
     for (const [question, text] of [['Trials', '0'], ['Seconds', '300'], ['Target', 'llvm']]) {
       await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
       await answer(text);
@@ -555,6 +560,8 @@ try {
     return existsSync(answers);
   }, 480_000);
   await vscode.screenshot(screenshot.replace(/\.png$/, '-session.png'));
+  const steps = JSON.parse(readFileSync(join(session, 'session.json'), 'utf8')).map(({ what }, i) => ({ what, seconds: (JSON.parse(readFileSync(answers, 'utf8'))[i]?.milliseconds ?? 0) / 1000 }));
+  done(`the steps that took longest:${steps.sort((a, b) => b.seconds - a.seconds).slice(0, 12).map((step) => `\n           ${step.seconds.toFixed(1)} s  ${step.what}`).join('')}`);
   done(execFileSync(process.execPath, [join(session, 'steps.mjs'), answers, 'VS Code'], { encoding: 'utf8' }).trim());
   assert.match(vscode.output('Loopsmith'), /textDocument\/hover answered in/);
   done('what the server traces stands in the output');

@@ -5,7 +5,8 @@
 //     --- make deep.tir "x = " "("*20000 "1\n"      a file made of quoted pieces, each repeated where `*N` follows
 //     --- run check bad.tir         a command line (split at spaces; quotes keep words together; `> F` at the end
 //                                   puts what it writes into a file of the folder; `> /dev/full`, `>&-` and the same
-//                                   with `2` in front are the shell's)
+//                                   with `2` in front are the shell's; words `NAME=VALUE` in front of the
+//                                   command are variables of the environment)
 //     --- input                     what it reads from standard input; none: nothing
 //     --- stdout                    what is expected; none: nothing may be written
 //     --- stderr
@@ -273,10 +274,15 @@ auto run_case(const std::string& program, const std::string& examples, const fs:
       save = options.argv.back();
       options.argv.resize(options.argv.size() - 2);
     }
+    options.environment = {{"NO_COLOR", ""}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
+    while (!options.argv.empty() && options.argv.front().starts_with("LOOPSMITH_") && options.argv.front().find('=') != std::string::npos) {
+      const size_t equals = options.argv.front().find('=');
+      options.environment.emplace_back(options.argv.front().substr(0, equals), options.argv.front().substr(equals + 1));
+      options.argv.erase(options.argv.begin());
+    }
     options.argv.insert(options.argv.begin(), program);
     if (!redirected.empty()) { options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "exec \"$@\" " + redirected, "sh"}); }
     options.directory = folder.string();
-    options.environment = {{"NO_COLOR", ""}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
     options.standard_error = loopsmith::Stream::Pipe;
     auto result = loopsmith::run_program(options, run.input, loopsmith::in(std::chrono::seconds(60)));
     if (!result.ok()) {

@@ -66,8 +66,8 @@ auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
 // A spread of the corpus and of all other texts; every text where LOOPSMITH_ALL is set.
 auto next_text(size_t i, size_t step) -> size_t {
   if (std::getenv("LOOPSMITH_ALL") != nullptr) { return i + 1; }
-  step *= tests::stride(5, 3);
-  return i + (i + step < tests::corpus_texts().size() ? step : tests::stride(4, 3));
+  step *= tests::stride(10, 3);
+  return i + (i + step < tests::corpus_texts().size() ? step : tests::stride(8, 3));
 }
 
 auto comments_of(const std::string& text) -> std::vector<std::string> {
@@ -180,7 +180,7 @@ TEST_CASE("formatting keeps the TIR") {
       ++compared;
     }
   }
-  CHECK(compared > 200);
+  CHECK(compared > 200 / tests::stride(4));
 }
 
 TEST_CASE("damaged blanks are repaired") {
@@ -195,7 +195,7 @@ TEST_CASE("damaged blanks are repaired") {
     CHECK(format_text(worse) == wanted);
     ++tried;
   }
-  CHECK(tried >= 50 / tests::stride(2, 2));
+  CHECK(tried >= 50 / tests::stride(4, 2));
 }
 
 TEST_CASE("damage of any kind is survived, and formatted once is formatted") {

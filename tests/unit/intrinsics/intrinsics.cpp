@@ -109,6 +109,34 @@ TensorIntrin.register(7, one, two)
   CHECK(diagnostics[2].message() == "`?` is no tensor intrinsic: its name is no string");
 }
 
+TEST_CASE("each registration has the limits of a script, however much was evaluated before it") {
+  Source source(R"(
+@T.prim_func
+def one(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0:4])
+        for i in range(4):
+            with T.block("copy"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi]
+
+def name():
+    out = "c"
+    for i in range(50):
+        out += "p"
+    return out
+
+TensorIntrin.register(name(), one, one)
+)");
+  source.file.evaluator().limits.steps = 1000;
+  for (int i = 0; i < 10; ++i) {
+    Diagnostics diagnostics;
+    CHECK(intrinsics::registered_in(source.file, diagnostics).size() == 1);
+    CHECK(diagnostics.empty());
+  }
+}
+
 TEST_CASE("the loops that an intrinsic tiles are found by kind, from the last") {
   Source source(R"(
 @T.prim_func

@@ -121,8 +121,9 @@ TEST_CASE("a crash in any handler costs the worker for a moment; what crashes tw
   const std::vector<const char*> kinds = {"segfault", "kill", "abort", "overflow", "exit", "spin"};
   const size_t rotated = kinds.size() - 1;   // a loop without end takes a while to be seen as such
   std::vector<double> seconds;
-  size_t turn = 0;
+  size_t turn = 0, handler = 0;
   for (const MethodRow& row : worker_requests()) {
+    if (handler++ % tests::stride(3) != 0 && row.method != Method::Hover) { continue; }
     for (size_t k = 0; k < (is_long ? kinds.size() : 1); ++k, ++turn) {
       const char* kind = is_long ? kinds[k] : row.method == Method::Hover ? "spin" : kinds[turn % rotated];
       // The request that shows that the other documents go on.

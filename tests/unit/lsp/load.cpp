@@ -96,7 +96,7 @@ TEST_CASE("many documents at once, and memory once they are closed", "[soak]") {
 
 TEST_CASE("documents opened, edited and closed over and over leave no memory and no descriptors behind", "[soak]") {
   const char* asked = std::getenv("LOOPSMITH_CYCLES");
-  const size_t cycles = asked != nullptr ? std::strtoul(asked, nullptr, 10) : tests::size_of_test<size_t>(60, 300, 60);
+  const size_t cycles = asked != nullptr ? std::strtoul(asked, nullptr, 10) : tests::size_of_test<size_t>(60, 300, 24);
   const std::vector<std::string> texts = corpus(200);
   Session session({tests::loopsmith_program(), "lsp"});
   session.initialize();

@@ -60,7 +60,7 @@ struct Random {
 
 auto states_wanted() -> size_t {
   const char* text = std::getenv("LOOPSMITH_STATES");
-  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40 / tests::stride(2);
+  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40 / tests::stride(4);
 }
 
 // Visits random states: `visit(schedule, func)`.
@@ -106,8 +106,8 @@ TEST_CASE("legal moves are those that are accepted when tried", "[moves]") {
     }
   });
   // The walk says something.
-  CHECK(accepted > 500);
-  CHECK(refused > 200);
+  CHECK(accepted > 500 / tests::stride(4));
+  CHECK(refused > 200 / tests::stride(4));
 }
 
 TEST_CASE("a primitive is told to be legal where some call of it is accepted, and nowhere else", "[moves]") {
@@ -133,8 +133,8 @@ TEST_CASE("a primitive is told to be legal where some call of it is accepted, an
       (accepted.empty() ? refused : legal) += 1;
     }
   });
-  CHECK(legal > 200 / tests::stride(2));
-  CHECK(refused > 100 / tests::stride(2));
+  CHECK(legal > 200 / tests::stride(4));
+  CHECK(refused > 100 / tests::stride(4));
 }
 
 TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
@@ -197,9 +197,9 @@ TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
       }
     }
   });
-  CHECK(steps > 100);
-  CHECK(repairs > 25 / tests::stride(2));
-  CHECK(conflicts > 5);
+  CHECK(steps > 100 / tests::stride(4));
+  CHECK(repairs > 25 / tests::stride(4));
+  CHECK(conflicts > 5 / tests::stride(4));
 }
 
 TEST_CASE("a dependence is shown by one pair of iterations", "[moves]") {

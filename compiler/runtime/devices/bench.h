@@ -1,0 +1,24 @@
+// Timing kernels on a device by its own clock: events around a batch of calls. A batch takes at least half a millisecond; its value is the mean of its
+// calls, and the time of a program is the median of its batches (runtime/bench.h). The host's work between kernels counts where the device waits for it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bench.h"
+#include "runtime/devices/program.h"
+
+namespace loopsmith::runtime {
+
+struct DeviceSubject {
+  const DeviceProgram* program = nullptr;   // all of one device
+  std::string function;                     // its symbol
+};
+
+/// Measures several programs with the same arguments, a batch of each in turn. Hot: the same arguments again and again; Rotate: sets of arguments in turn,
+/// together larger than the device's cache; Cold: the cache is overwritten before each call, which is then a batch of its own.
+[[nodiscard]] auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const int64_t> sizes, const BenchOptions& options = {}, uint64_t seed = 1)
+    -> Result<std::vector<Measurement>>;
+
+}  // namespace loopsmith::runtime

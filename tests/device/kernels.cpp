@@ -1,0 +1,71 @@
+// The host device finds the faults that it is there for: each kernel here has one, or is right.
+#include "catch.h"
+
+#include <numeric>
+#include <vector>
+
+#include "host_device.h"
+
+using namespace loopsmith;
+using namespace loopsmith::device_tests;
+
+namespace {
+
+/// The numbers 0, 1, ... after a kernel of one buffer and `threads` threads in each of `blocks` blocks.
+auto run(const std::string& text, ThreadOrder order, unsigned threads = 64, unsigned blocks = 2) -> Result<std::vector<float>> {
+  auto device = open_host_device(order);
+  REQUIRE(device);
+  LOOPSMITH_CHECK(device->compile("extern \"C\" __global__ void __launch_bounds__(64) kernel(float* __restrict__ A) {\n" + text + "\n}\n"));
+  std::vector<float> values(static_cast<size_t>(threads) * blocks);
+  std::iota(values.begin(), values.end(), 0.0F);
+  LOOPSMITH_TRY(memory, device->allocate(values.size() * 4));
+  LOOPSMITH_CHECK(device->write(memory, values.data(), values.size() * 4));
+  LOOPSMITH_CHECK(device->launch("kernel", {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, {memory}));
+  LOOPSMITH_CHECK(device->read(values.data(), memory, values.size() * 4));
+  return values;
+}
+auto message(const Result<std::vector<float>>& result) -> std::string {
+  REQUIRE_FALSE(result.ok());
+  return result.diagnostics().front().message();
+}
+
+const std::string reversal = R"(  __shared__ float S[64];
+  S[threadIdx.x] = A[blockIdx.x * 64 + threadIdx.x];
+  BARRIER
+  A[blockIdx.x * 64 + threadIdx.x] = S[63 - threadIdx.x];)";
+
+auto with_barrier(std::string text, const std::string& barrier) -> std::string { return text.replace(text.find("BARRIER"), 7, barrier); }
+
+}  // namespace
+
+TEST_CASE("values cross a block at its barrier, in each order of threads") {
+  for (ThreadOrder order : {ThreadOrder::Forward, ThreadOrder::Backward, ThreadOrder::Shuffled}) {
+    auto values = run(with_barrier(reversal, "__syncthreads();"), order);
+    REQUIRE(values.ok());
+    for (size_t i = 0; i < 128; ++i) { CHECK((*values)[i] == static_cast<float>(i / 64 * 64 + 63 - i % 64)); }
+  }
+}
+
+TEST_CASE("without its barrier a kernel computes other values") {
+  auto values = run(with_barrier(reversal, ""), ThreadOrder::Forward);
+  REQUIRE(values.ok());
+  CHECK((*values)[0] != (*values)[0]);   // shared memory that no thread had written yet
+}
+
+TEST_CASE("a barrier that some threads do not reach is an error with the threads that part") {
+  CHECK(message(run("  if (threadIdx.x < 40) { __syncthreads(); }", ThreadOrder::Forward)).find("thread 0 waits at the barrier of line 2, thread 40 has ended") != std::string::npos);
+  CHECK(message(run("  if (threadIdx.x < 40) { __syncthreads(); }\n  else { __syncthreads(); }", ThreadOrder::Backward)).find("thread 40 waits at the barrier of line 3") != std::string::npos);
+}
+
+TEST_CASE("lanes of a warp exchange values; a shuffle that a lane of the mask does not reach is an error") {
+  auto values = run("  float v = A[blockIdx.x * 64 + threadIdx.x];\n  for (int d = 16; d > 0; d >>= 1) { v += __shfl_down_sync(0xffffffffu, v, d, 32); }\n"
+                    "  A[blockIdx.x * 64 + threadIdx.x] = __shfl_sync(0xffffffffu, v, 0);", ThreadOrder::Shuffled);
+  REQUIRE(values.ok());
+  for (size_t i = 0; i < 128; ++i) { CHECK((*values)[i] == static_cast<float>(496 + i / 32 * 1024)); }
+  CHECK(message(run("  if (threadIdx.x % 32 != 3) { A[0] = __shfl_xor_sync(0xffffffffu, A[1], 1); }", ThreadOrder::Forward)).find("waits for lanes 0xffffffff") != std::string::npos);
+}
+
+TEST_CASE("an index beyond a shared array and a write beyond a buffer are errors") {
+  CHECK(message(run("  __shared__ float S[64];\n  S[threadIdx.x + 1] = 0.0f;", ThreadOrder::Forward)).find("outside of its array") != std::string::npos);
+  CHECK(message(run("  A[blockIdx.x * 64 + threadIdx.x + 1] = 0.0f;", ThreadOrder::Forward)).find("writes beyond a buffer of 512 bytes") != std::string::npos);
+}

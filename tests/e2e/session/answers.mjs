@@ -1,0 +1,10 @@
+// When two answers to a step of the session are the same: the comparison of steps.mjs, which a driver that asks again until the answer is right uses, too.
+
+// Records from before the session differ from run to run.
+export const masked = (line) => line.replace(/[\d.]+ (ns|us|ms|s), recorded/, 'TIME, recorded')
+  .replace(/(best \w+): [\d.]+ (ns|us|ms|s) \(.* recorded\)/, '$1: TIME (recorded)');
+
+// Editors differ in which of several empty lines they report as new, so such lines do not count.
+const compared = (answer) => JSON.stringify(answer.map(masked).filter((line) => line !== '+'));
+
+export const agree = (answer, expected) => compared(answer) === compared(expected);
