@@ -26,7 +26,9 @@ constexpr Row rows[] = {
     {"initialisation", check_initialisation},
     {"jumps", check_jumps},
     {"races", check_races},
+    {"thread races", check_thread_races},
     {"conditions", check_conditions},
+    {"externals", check_externals},
 };
 
 // Stops soon where it is cancelled; the findings are then incomplete.

@@ -65,7 +65,9 @@ void check_bounds(Subject& subject);            // accesses outside of buffers, 
 void check_regions(Subject& subject);           // T.reads and T.writes against the accesses
 void check_jumps(Subject& subject);             // `break` and others in loops whose iterations have no order
 void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
+void check_thread_races(Subject& subject);      // threads that race or wait forever, where barriers are written out
 void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
 void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing
+void check_externals(Subject& subject);         // calls of functions that Loopsmith does not run
 
 }  // namespace loopsmith::analysis

@@ -1,9 +1,10 @@
-// The words that the threads of each warp touch: see banks.h.
+// The words and sectors that the threads of each warp touch: see banks.h.
 #include "cost/banks.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 
 #include "arith/analyzer.h"
 #include "ir/evaluate.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr int64_t banks = 32;
 constexpr int64_t bank_bytes = 4;
 constexpr int64_t warp = 32;
+constexpr int64_t sector_bytes = 32;
 constexpr int64_t most_threads = 1024;           // of a block
 constexpr int64_t most_evaluations = 1 << 15;    // the limit for each access, over threads and iterations
 
@@ -34,7 +36,7 @@ struct Condition { Expr expr; bool holds = true; };
 
 class Walker {
  public:
-  Walker(const PrimFunc& function, const Buffer& buffer, const std::vector<Alignment>& alignments) : buffer_(buffer) {
+  Walker(const PrimFunc& function, const Buffer& buffer, const std::vector<Alignment>& alignments) : buffer_(buffer), is_global_(is_global_memory(buffer->scope().view())) {
     // All threads of the block execute an access, even if the loops around it are not bound to all axes.
     post_order(function->body, [&](const Stmt& stmt) {
       if (const auto* loop = stmt.as<For>(); loop != nullptr && loop->thread) { count(loop->thread->thread_tag.view(), loop->extent); }
@@ -102,7 +104,7 @@ class Walker {
         const auto& store = static_cast<const BufferStore&>(*stmt);
         loads(store.value);
         for (const Expr& index : store.indices) { loads(index); }
-        if (store.buffer.same_as(buffer_)) { note(store.indices, true); }
+        if (store.buffer.same_as(buffer_)) { note(store.indices, true, store.origin); }
         return;
       }
       default: visit_children(stmt, [&](const Expr& expr) { loads(expr); }, [&](const Stmt& child) { walk(child); });
@@ -125,13 +127,16 @@ class Walker {
   }
 
   void loads(const Expr& expr) {
-    if (const auto* load = expr.as<BufferLoad>(); load != nullptr && load->buffer.same_as(buffer_)) { note(load->indices, false); }
+    if (const auto* load = expr.as<BufferLoad>(); load != nullptr && load->buffer.same_as(buffer_)) { note(load->indices, false, load->origin); }
     visit_children(expr, [&](const Expr& child) { loads(child); });
   }
 
-  void note(const Array<Expr>& written, bool is_write) {
+  void note(const Array<Expr>& written, bool is_write, Origin origin) {
     if (std::none_of(around_.begin(), around_.end(), [](const Around& one) { return one.axis >= 0; })) { return; }
-    BankUse use{buffer_->name.str() + "[", is_write};
+    BankUse use;
+    use.access = buffer_->name.str() + "[";
+    use.is_write = is_write;
+    use.origin = origin;
     std::vector<Expr> indices;
     Expr offset = constant_int(DataType::int_(64), 0);
     for (size_t d = 0; d < written.size(); ++d) {
@@ -145,6 +150,7 @@ class Walker {
     auto same = std::find_if(uses.begin(), uses.end(), [&](const BankUse& one) { return one.access == use.access && one.is_write == use.is_write; });
     if (same == uses.end()) { uses.push_back(std::move(use)); return; }
     same->ways = std::max(same->ways, use.ways);
+    if (use.sectors - use.least_sectors > same->sectors - same->least_sectors) { std::tie(same->sectors, same->least_sectors) = std::pair(use.sectors, use.least_sectors); }
     same->is_known = same->is_known && use.is_known;
     same->is_whole = same->is_whole && use.is_whole;
   }
@@ -183,7 +189,7 @@ class Walker {
     bool decides = std::any_of(conditions_.begin(), conditions_.end(), [&](const Condition& c) {
       return std::any_of(others.begin(), others.end(), [&](const Around* one) { return uses_in(c.expr, *one); });
     });
-    if (!decides && bytes % bank_bytes == 0 && width == bytes && !uses_var(moved, is_thread)) { others.clear(); }
+    if (!decides && bytes % bank_bytes == 0 && width == bytes && !is_global_ && !uses_var(moved, is_thread)) { others.clear(); }
     std::vector<int64_t> extents;
     int64_t combinations = 1;
     for (const Around* one : others) {
@@ -198,7 +204,8 @@ class Walker {
         set(values, *others[i], others[i]->min + rest % extents[i]);
         rest /= extents[i];
       }
-      if (!threads_of(offset, axes, threads, bytes, width, values, use)) { return; }
+      bool is_known = is_global_ ? sectors_of(offset, axes, threads, bytes, width, values, use) : conflicts_of(offset, axes, threads, bytes, width, values, use);
+      if (!is_known) { return; }
     }
   }
 
@@ -208,14 +215,11 @@ class Walker {
     }
   }
 
-  /// The conflicts of all threads in one iteration.
-  auto threads_of(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, int64_t bytes, int64_t width, Valuation& values, BankUse& use) const -> bool {
-    int64_t together = width <= bank_bytes ? warp : std::max<int64_t>(1, banks * bank_bytes / width);
-    std::array<std::set<int64_t>, banks> words;
+  /// Calls `begin` for each thread, and `touch` with the element of each thread that takes part in one iteration. False: an element is not known.
+  template <class Begin, class Touch>
+  auto each_thread(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, Valuation& values, BankUse& use, const Begin& begin, const Touch& touch) const -> bool {
     for (int64_t thread = 0; thread < threads; ++thread) {
-      if (thread % together == 0 || thread % warp == 0) {
-        for (auto& bank : words) { bank.clear(); }
-      }
+      begin(thread);
       int64_t rest = thread;
       bool is_active = true;
       for (size_t i = 0; i < axes.size(); ++i) {
@@ -234,16 +238,49 @@ class Walker {
       if (!is_active) { continue; }
       auto element = evaluate_integer(offset, values);
       if (!element || *element < 0 || *element > (int64_t{1} << 56)) { use.is_known = false; return false; }
-      for (int64_t word = *element * bytes / bank_bytes; word <= (*element * bytes + width - 1) / bank_bytes; ++word) {
-        auto& bank = words[static_cast<size_t>(word % banks)];
-        bank.insert(word);
-        use.ways = std::max(use.ways, static_cast<int64_t>(bank.size()));
-      }
+      touch(*element);
     }
     return true;
   }
 
+  /// The conflicts of all threads in one iteration.
+  auto conflicts_of(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, int64_t bytes, int64_t width, Valuation& values, BankUse& use) const -> bool {
+    int64_t together = width <= bank_bytes ? warp : std::max<int64_t>(1, banks * bank_bytes / width);
+    std::array<std::set<int64_t>, banks> words;
+    auto begin = [&](int64_t thread) {
+      if (thread % together != 0 && thread % warp != 0) { return; }
+      for (auto& bank : words) { bank.clear(); }
+    };
+    return each_thread(offset, axes, threads, values, use, begin, [&](int64_t element) {
+      for (int64_t word = element * bytes / bank_bytes; word <= (element * bytes + width - 1) / bank_bytes; ++word) {
+        auto& bank = words[static_cast<size_t>(word % banks)];
+        bank.insert(word);
+        use.ways = std::max(use.ways, static_cast<int64_t>(bank.size()));
+      }
+    });
+  }
+
+  /// The sectors of each warp in one iteration.
+  auto sectors_of(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, int64_t bytes, int64_t width, Valuation& values, BankUse& use) const -> bool {
+    std::set<int64_t> sectors, elements;
+    auto finish = [&] {
+      auto count = static_cast<int64_t>(sectors.size());
+      int64_t least = (static_cast<int64_t>(elements.size()) * width + sector_bytes - 1) / sector_bytes;
+      if (use.sectors == 0 || count - least > use.sectors - use.least_sectors) { std::tie(use.sectors, use.least_sectors) = std::pair(count, least); }
+      sectors.clear();
+      elements.clear();
+    };
+    auto begin = [&](int64_t thread) { if (thread % warp == 0 && !elements.empty()) { finish(); } };
+    bool is_known = each_thread(offset, axes, threads, values, use, begin, [&](int64_t element) {
+      elements.insert(element);
+      for (int64_t sector = element * bytes / sector_bytes; sector <= (element * bytes + width - 1) / sector_bytes; ++sector) { sectors.insert(sector); }
+    });
+    if (!elements.empty()) { finish(); }
+    return is_known;
+  }
+
   Buffer buffer_;
+  bool is_global_;                               // else it is in shared memory
   std::array<int64_t, 3> extents_{1, 1, 1};      // of threadIdx.x, y, z
   std::vector<std::optional<int64_t>> strides_;
   std::vector<Around> around_;

@@ -1,8 +1,10 @@
-// Bank conflicts: accesses of a warp's threads to the banks of a GPU's shared memory.
+// Accesses of a warp's threads together: bank conflicts in a GPU's shared memory, and sectors of its global memory.
 //
-// The model: 32 banks of 4 bytes; a warp is 32 consecutive threads, threadIdx.x the fastest, then y, then z. Threads that access the same
+// The model of shared memory: 32 banks of 4 bytes; a warp is 32 consecutive threads, threadIdx.x the fastest, then y, then z. Threads that access the same
 // word share it (a broadcast); different words of a bank are fetched one after the other. Accesses of 8 or 16 bytes per thread, which
 // vectorized loops make of neighbouring elements, serve a half or a quarter of a warp at a time.
+//
+// Global memory moves sectors of 32 bytes: a request of a warp takes all sectors that its threads touch. Buffers begin at a sector.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +20,11 @@ struct BankUse {
   std::string access;           // "A_shared[ty, tx * 2]"
   bool is_write = false;
   bool is_known = true;         // false: its indices have no known values
-  int64_t ways = 1;             // the most words of one bank that a warp needs at once; 1: no conflict
+  int64_t ways = 1;             // shared memory: the most words of one bank that a warp needs at once; 1: no conflict
+  int64_t sectors = 0;          // global memory: the sectors of the request that wastes most
+  int64_t least_sectors = 0;    // the fewest sectors that would hold the bytes of that request
   bool is_whole = true;         // all iterations were examined; false: only some
+  Origin origin;                // of the first access with this text
 };
 
 /// A request of `storage_align`: the stride of a dimension is a multiple of `factor`, plus `offset`.

@@ -27,6 +27,17 @@ namespace loopsmith::driver {
   return {.target_kind = target.kind, .until = {}, .on_stage = {}};
 }
 
+/// Lowering as far as the interpreter follows it: kernels stay where they stand, before they become functions of their own.
+[[nodiscard]] inline auto interpreted_request(const target::Target& target) -> transform::LowerRequest {
+  transform::LowerRequest request = lower_request(target);
+  std::string_view before;
+  for (const transform::Stage& stage : transform::pipeline(target.kind)) {
+    if (std::string_view(stage.name) == "split_host_device") { request.until = before; }
+    before = stage.name;
+  }
+  return request;
+}
+
 /// The form that CodegenOptions::locate takes.
 [[nodiscard]] inline auto source_places(Locate locate) -> std::function<std::optional<codegen::SourcePlace>(const Origin&)> {
   return [locate = std::move(locate)](const Origin& origin) -> std::optional<codegen::SourcePlace> {

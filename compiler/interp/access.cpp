@@ -1,6 +1,8 @@
 // Reports of accesses, and stores: see access.h.
 #include "interp/access.h"
 
+#include <fmt/format.h>
+
 namespace loopsmith::interp {
 
 void AccessSite::not_declared(Frame& f) const {
@@ -20,42 +22,93 @@ void AccessSite::unwritten(Frame& f) const {
   }
 }
 
+auto AccessSite::element_text(Frame& f, int lane) const -> std::string {
+  int saved = f.lane;
+  f.lane = element_lanes > 1 ? lane / element_lanes : lane;
+  std::string out;
+  for (const Index& index : indices) { out += (out.empty() ? "" : ", ") + std::to_string(index.value(f)); }
+  f.lane = saved;
+  return buffer->name.str() + "[" + out + "]";
+}
+
 namespace {
 
-void report_race(Frame& f, const AccessSite& site, const Watch::Conflict& conflict, const char* other, const char* here) {
-  // At most one report for each access in the text.
-  if (!f.warned.insert(&site).second) { return; }
-  f.stats.warnings.push_back(error(loopsmith::Code::InterpRace, site.origin).arg("buffer", site.buffer->name.view()).arg("other", other)
-                                 .arg("other_iteration", f.watch->in_words(conflict.first)).arg("here", here).arg("iteration", f.iteration()));
+/// An access to a granule that happens now.
+struct Now {
+  uint32_t place = 0, access = 0;
+  Origin origin;
+  const AccessSite* site = nullptr;   // null: an access through a pointer
+  int lane = 0;
+  int64_t granule = 0;                // of the memory, for an access through a pointer
+};
+
+void report_race(Frame& f, const Now& now, const Watch::Conflict& conflict, Shadow::Use before, bool wrote, bool writes) {
+  const AccessInText& other = f.watch->access(before.access);
+  std::string first = f.watch->in_words(conflict.first);
+  std::string second = f.watch->in_words(conflict.second);
+  Diagnostic d = error(loopsmith::Code::InterpRace, now.origin).arg("buffer", now.site ? now.site->element_text(f, now.lane) : fmt::format("{}[{}]", f.watch->access(now.access).buffer.view(), now.granule))
+                     .arg("other", wrote ? "writes" : "reads").arg("other_iteration", first).arg("here", writes ? "writes" : "reads").arg("iteration", f.iteration());
+  if (conflict.is_launch) { d.severity = Severity::Error; }
+  auto done = [](bool write) { return write ? "written" : "read"; };
+  if (conflict.is_copy) {
+    (void)std::move(d).note(other.origin, fmt::format("an asynchronous copy that `{}` starts here {} `{}`, and nothing has waited for it", first, wrote ? "writes" : "reads", other.buffer.view()));
+  } else {
+    (void)std::move(d).note(other.origin, fmt::format("`{}` is {} here by `{}`", other.buffer.view(), done(wrote), first));
+    (void)std::move(d).note(now.origin, fmt::format("one possible order: `{}` {} the element here before `{}` {} it there", second, writes ? "writes" : "reads", first, wrote ? "writes" : "reads"));
+  }
+  f.stats.warnings.push_back(std::move(d));
+}
+
+/// Checks a granule for conflicts with earlier accesses, and notes this one. One report is made for each access in the text.
+void note_granule(Frame& f, Runner owner, Shadow::Granule& uses, const Now& now, bool writes, bool is_same) {
+  auto conflict_with = [&](Shadow::Use before, bool wrote) {
+    if (before.place == 0 || before.place == now.place) { return false; }
+    auto conflict = f.watch->unordered(before.place, now.place);
+    if (!conflict) { return false; }
+    // Blocks, or threads, that each have a memory of their own do not meet there.
+    if (owner == Runner::Thread ? conflict->runner == Runner::Thread || conflict->runner == Runner::Block : owner == conflict->runner) { return false; }
+    // The number of the access stands for its address, which a copied closure would change.
+    if (f.raced.insert(now.access).second) { report_race(f, now, *conflict, before, wrote, writes); }
+    return true;
+  };
+  if (writes) {
+    // Several iterations that write the same value are harmless.
+    bool found = !is_same && conflict_with(uses.writer, true);
+    found = found || (!is_same && conflict_with(uses.reader, false));
+    if (!found && !is_same) { conflict_with(uses.latest_reader, false); }
+    uses.writer = {now.place, now.access};
+    return;
+  }
+  conflict_with(uses.writer, true);
+  if (uses.reader.place == now.place || uses.latest_reader.place == now.place) { return; }
+  if (!f.watch->unordered(uses.reader.place, now.place)) { uses.reader = {now.place, now.access}; } else { uses.latest_reader = {now.place, now.access}; }
 }
 
 }  // namespace
 
-void AccessSite::note_read(Frame& f, Memory& memory, int64_t at) const {
-  Shadow& shadow = memory.shadow;
-  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
-    if (shadow.writer[g] != f.position) {
-      if (auto conflict = f.watch->unordered(shadow.writer[g], f.position)) { report_race(f, *this, *conflict, "writes", "reads"); }
-    }
-    uint32_t& reader = shadow.reader[g];
-    if (reader != f.position && !f.watch->unordered(reader, f.position)) { reader = f.position; }
+void note_bytes(Frame& f, const Pointer& pointer, int64_t bytes, uint32_t place, uint32_t access, bool writes, bool is_same) {
+  if (!f.watch || !pointer.memory || !pointer.memory->shadow.is_on() || bytes <= 0 || pointer.byte < 0 || pointer.byte + bytes > pointer.memory->bytes) { return; }
+  Shadow& shadow = pointer.memory->shadow;
+  Now now{place, access, f.watch->access(access).origin};
+  for (auto [g, last] = shadow.granules(pointer.byte, bytes); g <= last; ++g) {
+    now.granule = static_cast<int64_t>(g);
+    note_granule(f, shadow.owner, shadow.uses[g], now, writes, is_same);
   }
 }
 
-void AccessSite::note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits) const {
+void AccessSite::note_read(Frame& f, Memory& memory, int64_t at, int lane) const {
   Shadow& shadow = memory.shadow;
-  // Several iterations that write the same value are harmless.
-  bool is_same = std::memcmp(memory.data + at, &bits, static_cast<size_t>(element_bytes)) == 0;
   for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
-    if (!is_same) {
-      if (auto conflict = f.watch->unordered(shadow.writer[g], f.position)) {
-        report_race(f, *this, *conflict, "writes", "writes");
-      } else if (auto conflict2 = f.watch->unordered(shadow.reader[g], f.position)) {
-        report_race(f, *this, *conflict2, "reads", "writes");
-      }
-    }
-    shadow.writer[g] = f.position;
+    Shadow::Granule& uses = shadow.uses[g];
+    if (uses.writer.place == f.position && uses.reader.place == f.position) { continue; }
+    note_granule(f, shadow.owner, uses, {f.position, number, origin, this, lane}, false, false);
   }
+}
+
+void AccessSite::note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
+  Shadow& shadow = memory.shadow;
+  bool is_same = std::memcmp(memory.data + at, &bits, static_cast<size_t>(element_bytes)) == 0;
+  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) { note_granule(f, shadow.owner, shadow.uses[g], {f.position, number, origin, this, lane}, true, is_same); }
 }
 
 void AccessSite::check_declared(Frame& f, int lane, bool writes) const {

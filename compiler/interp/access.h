@@ -43,6 +43,7 @@ struct AccessSite {
   int element_bytes = 4;
   DataType element;
   Origin origin;
+  uint32_t number = 0;        // of the access in the text, for the watch
   std::vector<DeclaredRegions> declared;   // empty: not checked
   bool runs_over_rows = false;             // the vector is longer than a row: it goes on with the next one, wherever that lies in memory
 
@@ -98,23 +99,29 @@ struct AccessSite {
   }
   void before_read(Frame& f, Memory& memory, int64_t at, int lane) const {
     if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) { unwritten(f); }
-    if (memory.shadow.is_on() && f.watch) { note_read(f, memory, at); }
+    if (memory.shadow.is_on() && f.watch) { note_read(f, memory, at, lane); }
     if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, false); }
   }
   void before_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
-    if (memory.shadow.is_on() && f.watch) { note_write(f, memory, at, bits); }
+    if (memory.shadow.is_on() && f.watch) { note_write(f, memory, at, bits, lane); }
     if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, true); }
   }
+
+  /// The element in words: `S[3, 4]`.
+  [[nodiscard]] auto element_text(Frame& f, int lane) const -> std::string;
 
  private:
   /// Reports an index out of bounds; `dimension` -1: outside of the memory.
   void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
   void not_declared(Frame& f) const;
   void unwritten(Frame& f) const;
-  void note_read(Frame& f, Memory& memory, int64_t at) const;
-  void note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits) const;
+  void note_read(Frame& f, Memory& memory, int64_t at, int lane) const;
+  void note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const;
   void check_declared(Frame& f, int lane, bool writes) const;
 };
+
+/// Notes an access to bytes that a pointer names, by the thread or by an asynchronous copy at `place`. `is_same`: the bytes keep their values.
+void note_bytes(Frame& f, const Pointer& pointer, int64_t bytes, uint32_t place, uint32_t access, bool writes, bool is_same);
 
 template <class T>
 auto read_as(const char* at) -> T {

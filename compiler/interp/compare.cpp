@@ -20,7 +20,8 @@
 namespace loopsmith::interp {
 namespace {
 
-constexpr int64_t largest_input = int64_t{1} << 31;   // bytes
+// Bytes of all parameters together: a comparison holds about six copies of them, and a process that measures has 4 GiB.
+constexpr int64_t most_input = int64_t{640} << 20;
 
 struct Random {
   uint64_t state;
@@ -146,6 +147,76 @@ auto bound_of(DataType t) -> double {
   return 6e-2;
 }
 
+// `bytes`: none where their number passes 2^63.
+auto over_limit(std::optional<int64_t> bytes) -> std::string {
+  return "with it the parameters have " + (bytes ? std::to_string(*bytes) : std::string("over 2^63")) + " bytes, and a comparison takes inputs of at most " +
+         std::to_string(most_input) + " bytes";
+}
+
+// The longest chain of updates of one element: of each store that reads what it updates, the iterations that reach the same element.
+class LongestChain final : public Visitor {
+ public:
+  using Visitor::on;
+  double weight = 0;   // the operations of the text, and the lengths of all chains, one after the other, each times the condition of its sum
+
+  void on(const For& n) override {
+    loops_.emplace_back(n.var.get(), static_cast<double>(as_int(n.extent).value_or(unknown_extent)));
+    Visitor::on(n);
+    loops_.pop_back();
+  }
+  void on(const While& n) override {
+    weight = HUGE_VAL;
+    Visitor::on(n);
+  }
+  void on(const BlockRealize& n) override {
+    for (size_t i = 0; i < n.iter_values.size(); ++i) {
+      std::vector<const VarNode*> loops;
+      add_loops(n.iter_values[i], loops);
+      behind_[n.block->iter_vars[i].var.get()] = std::move(loops);
+    }
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    bool updates = false;
+    post_order(n.value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      updates = updates || (load != nullptr && load->buffer.same_as(n.buffer));
+      // Each operation of the text rounds once; those of chains count below.
+      if (load == nullptr && e.dtype().is_real() && !e.as<FloatImm>()) { weight += 1; }
+    });
+    if (updates) {
+      std::vector<const VarNode*> used;
+      for (const Expr& index : n.indices) { add_loops(index, used); }
+      double length = 1;
+      for (const auto& [var, extent] : loops_) {
+        if (std::find(used.begin(), used.end(), var) == used.end()) { length *= std::max(1.0, extent); }
+      }
+      // Of terms of both signs the magnitudes add up to about sqrt(length) times the magnitude of the sum.
+      weight += length * std::sqrt(length);
+    }
+    Visitor::on(n);
+  }
+
+ private:
+  static constexpr int64_t unknown_extent = 64;
+
+  void add_loops(const Expr& expr, std::vector<const VarNode*>& to) {
+    post_order(expr, [&](const Expr& e) {
+      const auto* var = e.as<VarNode>();
+      if (var == nullptr) { return; }
+      auto known = behind_.find(var);
+      if (known == behind_.end()) {
+        to.push_back(var);
+      } else {
+        to.insert(to.end(), known->second.begin(), known->second.end());
+      }
+    });
+  }
+
+  std::vector<std::pair<const VarNode*, double>> loops_;
+  std::unordered_map<const VarNode*, std::vector<const VarNode*>> behind_;   // the loops in the value of an iter var
+};
+
 }  // namespace
 
 auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t size) -> Result<Inputs> {
@@ -171,6 +242,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     }
   }
   IndexUses uses = index_uses(func);
+  int64_t total = 0;
   for (size_t i = 0; i < func->params.size(); ++i) {
     const Var& param = func->params[i];
     Buffer buffer = func->buffer_of(param);
@@ -188,13 +260,19 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     TensorView view;
     view.dtype = buffer->dtype;
     int64_t bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
+    bool fits = true;
     const BufferSizes& shape = *std::find_if(sizes.buffers.begin(), sizes.buffers.end(), [&](const BufferSizes& b) { return b.parameter == i; });
     for (const Formula& formula : shape.shape) {
       auto extent = evaluate(formula, slots);
-      if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, *extent, &bytes) || bytes > largest_input) {
-        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape is unknown or too large");
+      if (!extent || *extent < 0) {
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape is unknown");
       }
+      fits = !__builtin_mul_overflow(bytes, *extent, &bytes) && fits;
       view.shape.push_back(*extent);
+    }
+    fits = !__builtin_add_overflow(total, bytes, &total) && fits;
+    if (!fits || total > most_input) {
+      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", over_limit(fits ? std::optional(total) : std::nullopt));
     }
     out.storage[i].resize(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     view.data = out.storage[i].data();
@@ -314,12 +392,21 @@ auto Before::run(const IRModule& module, Name function, const GateOptions& optio
   return out;
 }
 
-auto deciding_bits(DataType t, double apart, double magnitude) -> int {
-  // Relative to the largest element: a larger difference is an error, or the type is too short for the sum.
+auto rounding_of_sums(const PrimFunc& func, DataType t) -> double {
+  // A larger difference is an error, or the type is too short for the sum.
   constexpr double most_of_short = 0.25;
   constexpr double most_of_float = 0.01;
+  const double most = t.bits < 32 ? most_of_short : most_of_float;
+  LongestChain chain;
+  chain.visit(func->body);
+  // Half the distance between 1 and the next number.
+  const int digits = t.bits == 32 ? 24 : t.bits == 16 ? (t.is_float() ? 11 : 8) : 3;
+  return std::min(most, std::max(bound_of(t), 2 * chain.weight * std::ldexp(1.0, -digits)));
+}
+
+auto deciding_bits(const PrimFunc& func, DataType t, double apart, double magnitude) -> int {
   if (!t.is_real() || t.bits >= 64) { return 0; }
-  return apart <= (t.bits < 32 ? most_of_short : most_of_float) * magnitude ? (t.bits < 32 ? 32 : 64) : 0;
+  return apart <= rounding_of_sums(func, t) * magnitude ? (t.bits < 32 ? 32 : 64) : 0;
 }
 
 // True when the versions agree in a type of that width.
@@ -360,7 +447,7 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
       const auto* a = std::get_if<TensorView>(&round.results.arguments[i]);
       if (!a) { continue; }
       Difference d = compare_tensors(names_[i].str(), *a, std::get<TensorView>(other.arguments[i]), exact_ && round.contents == Contents::SmallIntegers, magnitude);
-      int bits = d.found ? deciding_bits(a->dtype.element(), d.largest, std::max(magnitude, magnitude_of(*a))) : 0;
+      int bits = d.found ? deciding_bits(module_->find(function_), a->dtype.element(), d.largest, std::max(magnitude, magnitude_of(*a))) : 0;
       if (bits > 0 && is_rounding(after, bits)) {
         out.how = "2 inputs: all outputs against the interpreter, in float" + std::to_string(bits) + ", as they round apart in " + a->dtype.element().str();
         return out;

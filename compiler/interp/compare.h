@@ -1,7 +1,7 @@
 // The gate: runs two versions of a function on the same inputs. First inputs are small integers: sums and products of reals are then exact,
 // so reassociated reductions must agree to the last bit. Then inputs are reals, with an error bound by type. Long sums in float16 and shorter
-// types round by more than any such bound, and so do sums of millions in float32: where those differ a little, both versions run again in a wider type, and
-// that decides.
+// types round by more than any such bound, and so do sums of millions in float32: where those differ by no more than their number of additions explains,
+// both versions run again in a wider type, and must agree there.
 #pragma once
 
 #include <string>
@@ -36,9 +36,12 @@ struct Difference {
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;
+/// The difference between two orders of the function's sums that rounding explains, relative to the magnitude of the results. Each of n additions rounds by
+/// half a unit in the last place of a partial sum at most, and partial sums are no larger than the sum of all magnitudes; two orders differ by twice that.
+[[nodiscard]] auto rounding_of_sums(const PrimFunc& func, DataType t) -> double;
 /// The type that decides where results of type `t` differ by `apart` in a tensor of that magnitude: float32 for short types, float64 for float32. 0: the
 /// difference is larger than rounding explains, or the type is as wide as it gets.
-[[nodiscard]] auto deciding_bits(DataType t, double apart, double magnitude) -> int;
+[[nodiscard]] auto deciding_bits(const PrimFunc& func, DataType t, double apart, double magnitude) -> int;
 /// The largest magnitude of a finite element; 0 for tensors of other types than reals.
 [[nodiscard]] auto magnitude_of(const TensorView& view) -> double;
 

@@ -24,6 +24,8 @@ namespace {
 // The deepest nesting of statements and expressions that the interpreter accepts.
 constexpr int max_depth = 2000;
 
+auto runner_of(std::string_view tag) -> Runner { return is_block_axis(tag) ? Runner::Block : is_thread_axis(tag) ? Runner::Thread : Runner::Other; }
+
 // The variables in the shape, strides and offset of a buffer.
 auto layout_variables(const BufferNode& buffer) -> std::vector<const VarNode*> {
   std::vector<const VarNode*> out;
@@ -258,6 +260,8 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   s.element_lanes = buffer->dtype.lanes;
   s.element_bytes = buffer->dtype.element_bytes();
   s.origin = origin;
+  s.number = static_cast<uint32_t>(accesses.size());
+  accesses.push_back({buffer->name, origin});
   // `B[0, 0:64]` of a (16, 4) buffer, possibly with terms that rewrites added to the ramp.
   bool is_ramp = false;
   if (!indices.empty()) { post_order(indices.back(), [&](const Expr& e) { is_ramp = is_ramp || e.as<Ramp>(); }); }
@@ -268,6 +272,20 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }
   return s;
+}
+
+auto Compiler::access_in_text(const Expr& pointer, Origin origin) -> uint32_t {
+  Name name("memory");
+  bool is_named = false;
+  post_order(pointer, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    const auto* var = e.as<VarNode>();
+    if (is_named || (!load && !(var && var->dtype.is_handle()))) { return; }
+    name = load ? load->buffer->name : var->name;
+    is_named = true;
+  });
+  accesses.push_back({name, origin});
+  return static_cast<uint32_t>(accesses.size() - 1);
 }
 
 auto Compiler::number(const Expr& e, Origin where) -> Code {
@@ -622,6 +640,7 @@ auto Compiler::make_allocation(const Var& data, const Array<Expr>& extents, Data
   a->number = storage_count++;
   std::string_view scope = data->pointer ? data->pointer->scope.view() : std::string_view();
   a->is_shared = in_kernel_ && is_shared_memory(scope);
+  a->owner = is_shared_memory(scope) ? Runner::Block : memory_family(scope) == MemoryFamily::Local ? Runner::Thread : Runner::Device;
   for (const Expr& e : extents) { a->extents.push_back(int_expr(e)); }
   a->element_bytes = std::max(1, dtype.element_bytes() * dtype.lanes);
   a->constant = std::move(contents);
@@ -746,11 +765,12 @@ auto Compiler::loop(const For& n) -> const Statement* {
       thread_dimensions_[n.thread->var.get()] = in_kernel_ ? static_cast<size_t>(known - dimensions_.begin()) : 0;
     }
     if (!is_zero(n.min)) { unsupported(n.origin, "threads that do not count from 0"); }
-    return launch(n.var, n.thread->thread_tag, n.extent, body, n.origin);
+    return launch(n.var, n.thread->thread_tag, n.extent, body, n.origin, false);
   }
   auto* out = make_stmt<Loop>();
   out->name = n.var->name;
   has_unordered = has_unordered || n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
+  out->runner = n.thread ? runner_of(n.thread->thread_tag.view()) : Runner::Other;
   out->any_order = n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
   is_index_ = true;
   out->min = int_expr(n.min);
@@ -781,7 +801,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
 
 // `for v in T.thread_binding(extent, tag)`, or `v = T.launch_thread(tag, extent)`, for threads that wait for each other: every thread
 // of the nest runs the whole body of its outermost loop.
-auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement* {
+auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin, bool is_launch) -> const Statement* {
   define(var.get());
   has_unordered = true;
   if (in_kernel_) {
@@ -796,11 +816,13 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
     out->slot = slot(var.get());
     out->dimension = static_cast<size_t>(known - dimensions_.begin());
     thread_dimensions_[var.get()] = out->dimension;
+    if (Name& variable = kernel_->dimensions[out->dimension].variable; variable.empty()) { variable = var->name; }
     out->body = scope_of(var.get(), body);
     return out;
   }
   auto* out = make_stmt<KernelStatement>();
   out->origin = origin;
+  out->is_launch = is_launch || has_barriers(body);
   std::vector<std::pair<Name, Expr>> found;
   auto add = [&](Name t, const Expr& e) {
     if (std::none_of(found.begin(), found.end(), [&](const auto& d) { return d.first == t; })) { found.emplace_back(t, e); }
@@ -821,9 +843,10 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   dimensions_.clear();
   for (const auto& [t, e] : found) {
     dimensions_.push_back(t);
-    out->dimensions.emplace_back(t, int_expr(e));
+    out->dimensions.push_back({t, int_expr(e), t == tag ? var->name : Name()});
   }
   in_kernel_ = true;
+  ScopedValue kernel_around(kernel_, out);
   auto* index = make_stmt<ThreadIndex>();
   index->name = var->name;
   index->slot = slot(var.get());
@@ -1115,10 +1138,12 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       if (n.key == "thread_extent" || n.key == "virtual_thread") {
         if (const auto* iter = std::get_if<IterVar>(&n.node)) {
           bool is_thread = is_thread_axis(iter->thread_tag.view());
-          if (is_thread && (in_kernel_ || needs_threads(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin); }
+          if (is_thread && (in_kernel_ || needs_threads(n.body) || allocates_shared(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin, true); }
           auto* out = make_stmt<Loop>();
           out->name = iter->var->name;
           out->any_order = has_unordered = true;
+          out->runner = runner_of(iter->thread_tag.view());
+          out->is_launch = n.key == "thread_extent";
           out->slot = slot(iter->var.get());
           define(iter->var.get());
           out->min = make_int<IntConst>(0);
@@ -1205,6 +1230,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
         NewPiece piece(*this);
         out->counter = piece.number();
         out->condition = int_expr(n.condition);
+        out->origin = n.condition.origin().is_known() ? n.condition.origin() : n.origin;
       }
       out->then_case = statement(n.then_case);
       if (n.else_case) { out->else_case = statement(n.else_case); }

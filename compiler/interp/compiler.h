@@ -14,6 +14,7 @@
 namespace loopsmith::interp {
 
 struct CallStatement;
+struct KernelStatement;
 struct StructField;
 
 /// A piece of straight-line code: the operations of one execution, and the loop around (none: -1).
@@ -44,6 +45,7 @@ class Compiler {
   bool has_unordered = false;       // a loop has iterations that may run in any order
   std::vector<Piece> pieces;
   std::vector<LoopInText> loops;
+  std::vector<AccessInText> accesses;   // by their number
 
   auto slot(const VarNode* v) -> uint32_t;
   auto binding(const BufferNode* b) -> uint32_t;
@@ -106,13 +108,16 @@ class Compiler {
   auto tile_operation(const Call& n) -> const Statement*;
   class TileForms;
   auto matrix_product_of_wavefront(const Call& n) -> std::optional<Code>;
+  // The number of an access to the memory of a pointer.
+  auto access_in_text(const Expr& pointer, Origin origin) -> uint32_t;
   auto add_terms(Index& sum, const Expr& e, int64_t factor) -> bool;
   auto index(const Expr& e) -> Index;
   auto site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite;
   auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
   auto block(const BlockRealize& realize) -> const Statement*;
   auto loop(const For& n) -> const Statement*;
-  auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement*;
+  /// `is_launch`: of `T.launch_thread`, a program of threads whose barriers are written out.
+  auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin, bool is_launch) -> const Statement*;
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
   auto reduction(const Reduce& n) -> Code;
@@ -167,6 +172,7 @@ class Compiler {
   std::vector<BlockAround> blocks_;
   std::unordered_map<const VarNode*, const void*> thread_loops_;       // variables of loops over threads, by their closure
   bool in_kernel_ = false;
+  KernelStatement* kernel_ = nullptr;                                  // the one around
   std::vector<Name> dimensions_;                                       // of the kernel: tags
   std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // the dimension of each thread index
   const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "interp/compiler.h"
 #include "interp/kernel.h"
@@ -37,17 +38,34 @@ void commit(Copies& copies) {
   copies.started.clear();
 }
 
+// Tells the watch that a copy has happened, for all that its thread does from now on.
+void finish(Frame& f, const Copy& copy) {
+  if (f.watch && copy.place != 0) { f.watch->finish_copy(copy.place, f.position); }
+}
+
+// Notes both accesses of a copy that starts now.
+void note_start(Frame& f, Copy& copy, const StartCopy& start) {
+  if (!f.watch || copy.bytes <= 0) { return; }
+  copy.place = f.watch->start_copy(f.position);
+  if (copy.from.memory) { note_bytes(f, copy.from, copy.bytes, copy.place, start.reads, false, false); }
+  auto fits = [&](const Pointer& p) { return p.memory && p.byte >= 0 && p.byte + copy.bytes <= p.memory->bytes; };
+  bool is_same = fits(copy.to) && fits(copy.from) && std::memcmp(copy.to.memory->data + copy.to.byte, copy.from.memory->data + copy.from.byte, static_cast<size_t>(copy.bytes)) == 0;
+  note_bytes(f, copy.to, copy.bytes, copy.place, start.writes, true, is_same);
+}
+
 // Ends the phase of a barrier when all threads have arrived, and executes its copies.
 void settle(Frame& f, Kernel::MachineBarrier& barrier, Origin origin) {
   if (barrier.awaited == 0 || barrier.missing > 0) { return; }
   for (const Copy& copy : barrier.copies) {
     land(f, copy, origin);
+    finish(f, copy);
     barrier.bytes -= std::min(barrier.bytes, std::max<int64_t>(0, copy.bytes));
   }
   barrier.copies.clear();
   if (barrier.bytes > 0) { return; }
   barrier.missing = barrier.awaited;
   ++barrier.phases;
+  barrier.completed = std::exchange(barrier.arrived, {});
 }
 
 }  // namespace
@@ -59,6 +77,7 @@ void StartCopy::run(Frame& f) const {
   bool wanted = !predicate || predicate->eval(f) != 0;
   Copy copy{to->eval(f), wanted ? from->eval(f) : Pointer{}, bytes->eval(f)};
   if (wanted && !copy.from.memory) { copy.bytes = -1; }   // a null pointer
+  note_start(f, copy, *this);
   if (barrier) {
     f.kernel->barriers[barrier->eval(f)].copies.push_back(copy);
     return;
@@ -80,7 +99,10 @@ void WaitForCopies::run(Frame& f) const {
   auto stay = static_cast<size_t>(std::max<int64_t>(0, open->eval(f)));
   auto& groups = copies_of(f, queue).groups;
   while (groups.size() > stay && !f.failed) {
-    for (const Copy& copy : groups.front()) { land(f, copy, origin); }
+    for (const Copy& copy : groups.front()) {
+      land(f, copy, origin);
+      finish(f, copy);
+    }
     groups.erase(groups.begin());
   }
 }
@@ -106,15 +128,20 @@ void BarrierStep::run(Frame& f) const {
         return;
       }
       own.bytes += given;
-      --own.missing;
-      return settle(f, own, origin);
+      [[fallthrough]];
     case Kind::Arrive:
+      // The arrivals of a phase happen before the ends of the waits for it.
+      if (f.watch) {
+        f.watch->release(f.thread_place, own.arrived);
+        f.pass_barrier(Watch::Barrier::Memory);
+      }
       --own.missing;
       return settle(f, own, origin);
     case Kind::Wait: {
       int64_t& seen = f.phases[number];
       f.kernel->wait_until(f, [&] { return own.phases > seen; }, origin);
       ++seen;
+      if (f.watch) { f.watch->acquire(f.thread_place, own.completed); }
       return;
     }
   }
@@ -133,6 +160,8 @@ auto Compiler::copy_statement(const Call& n) -> const Statement* {
     out->to = make_place<PointerOffset>(pointer(n.args[0]), int_expr(n.args[1]), element);
     out->from = make_place<PointerOffset>(pointer(n.args[2]), int_expr(n.args[3]), element);
     out->bytes = int_expr(n.args[4]);
+    out->writes = access_in_text(n.args[0], n.origin);
+    out->reads = access_in_text(n.args[2], n.origin);
     if (count > 5) { (is_bulk ? out->barrier : out->predicate) = int_expr(n.args[5]); }
     out->origin = n.origin;
     if (is_bulk && !in_kernel_) { unsupported(n.origin, "`ptx_cp_async_bulk` outside of a launch"); }
@@ -152,6 +181,8 @@ auto Compiler::copy_statement(const Call& n) -> const Statement* {
     out->to = pointer(n.args[1]);
     out->from = pointer(n.args[2]);
     out->bytes = int_expr(n.args[3]);
+    out->writes = access_in_text(n.args[1], n.origin);
+    out->reads = access_in_text(n.args[2], n.origin);
     out->origin = n.origin;
     return out;
   }

@@ -17,6 +17,7 @@ struct StartCopy final : Statement {
   const IntExpr* predicate = nullptr;       // null: true; where it is false, zeros are written
   const IntExpr* queue = nullptr;           // null: the thread's own queue
   const IntExpr* barrier = nullptr;         // the barrier of which it completes a phase; null: none
+  uint32_t reads = 0, writes = 0;           // numbers of its accesses in the text
   Origin origin;
   void run(Frame& f) const override;
 };

@@ -28,6 +28,8 @@ struct Memory {
   char* data = nullptr;
   int64_t bytes = 0;
   std::unique_ptr<char[]> owned;
+  int64_t capacity = 0;              // of `owned`, in bytes
+  int64_t charged = 0;               // counted in Frame::allocated
   std::vector<uint8_t> written;      // per byte; empty: unwritten elements are not reported
   Shadow shadow;                     // the last accesses; empty: races are not reported
 };
@@ -39,7 +41,11 @@ struct Pointer {
 };
 
 /// A copy that was started and has not happened yet (copies.h).
-struct Copy { Pointer to, from; int64_t bytes = 0; };
+struct Copy {
+  Pointer to, from;
+  int64_t bytes = 0;
+  uint32_t place = 0;                       // in the watch's tree; 0: not watched
+};
 struct Copies {
   std::vector<Copy> started;                // since the last group
   bool is_grouped = false;                  // a group was begun; else each copy is a group
@@ -57,9 +63,14 @@ struct Binding {
 
 enum class Flow : uint8_t { Next, Break, Continue, Return };
 
-struct LoopInProgress { Name name; uint32_t slot; };
+struct LoopInProgress {
+  Name name;
+  uint32_t slot;
+  uint32_t counter = UINT32_MAX;     // in Frame::trips
+};
 
 class Kernel;
+struct Branch;
 
 struct Frame {
   std::vector<Slot> slots;
@@ -79,6 +90,7 @@ struct Frame {
   int64_t steps = 0;
   int64_t step_limit = INT64_MAX;
   int64_t next_check = 0;
+  int64_t* allocated = nullptr;      // bytes, shared by all threads
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
   std::vector<char> tiles;           // tile registers of a processor: 8 of 16 rows of 64 bytes; empty before their first use
@@ -90,9 +102,16 @@ struct Frame {
   int thread = 0;
   Watch* watch = nullptr;            // null: races are not reported
   uint32_t position = 0;             // in the watch's tree
+  uint32_t thread_place = 0;         // the place of this thread of a kernel in that tree; 0: none
+  /// The ways that a thread of a kernel takes, to explain a barrier that other threads do not reach: the branches around it, and by their
+  /// counters the last way of each branch (1: taken, 2: not taken) and the last number of iterations of each loop, plus 1.
+  std::vector<const Branch*> branches;
+  std::vector<uint8_t> ways;
+  std::vector<int64_t> trips;
   Stats stats;
   Diagnostics errors;
   std::unordered_set<const void*> warned;
+  std::unordered_set<uint32_t> raced;  // numbers of accesses with a reported race
 
   auto iteration() const -> std::string {
     std::string out;
@@ -100,6 +119,19 @@ struct Frame {
       out += (out.empty() ? "" : ", ") + loop.name.str() + "=" + std::to_string(slots[loop.slot].i);
     }
     return out.empty() ? "the beginning" : out;
+  }
+  /// Goes on behind a barrier.
+  void pass_barrier(Watch::Barrier barrier) {
+    if (!watch || thread_place == 0) { return; }
+    uint32_t before = thread_place;
+    thread_place = watch->past_barrier(before, barrier);
+    position_behind_barriers(position, before);
+  }
+  /// Moves a place that was noted at `thread_place` behind the barriers that the thread has passed since.
+  void position_behind_barriers(uint32_t& place, uint32_t& at) const {
+    if (at == thread_place) { return; }
+    place = watch->moved(place, thread_place);
+    at = thread_place;
   }
   void fail(Diagnostic diagnostic) {
     if (!failed) { errors.push_back(std::move(diagnostic)); }

@@ -158,7 +158,16 @@ auto set_arguments(Frame& frame, Compiler& compiler, const PrimFunc& func, std::
       memories.emplace_back();
       memories.back().data = static_cast<char*>(view->data);
       memories.back().bytes = view->bytes();
-      if (frame.watch) { memories.back().shadow.reset(view->bytes(), view->dtype.element_bytes()); }
+      if (frame.watch) {
+        const int64_t records = 8 * (view->bytes() / std::max(1, view->dtype.element_bytes()) + 1);
+        *frame.allocated += records;
+        if (*frame.allocated > frame.options->max_bytes) {
+          const std::string name = (buffer ? buffer->name : param->name).str();
+          return error(loopsmith::Code::OutOfMemory, param->origin).arg("what", "the records of accesses to `" + name + "`, beyond the limit of " + std::to_string(frame.options->max_bytes) + " bytes")
+              .arg("bytes", records);
+        }
+        memories.back().shadow.reset(view->bytes(), view->dtype.element_bytes());
+      }
       frame.pointers[compiler.slot(buffer ? buffer->data.get() : param)] = {&memories.back(), 0};
       frame.pointers[compiler.slot(param)] = {&memories.back(), 0};
     } else if (param->dtype.is_real()) {
@@ -191,7 +200,9 @@ auto interpret(const IRModule& given, Name function, std::span<const Argument> a
 
   Frame frame;
   prepare(frame, compiler, options);
-  Watch watch;
+  int64_t allocated = 0;
+  frame.allocated = &allocated;
+  Watch watch(compiler.accesses);
   // Programs without unordered loops have no races.
   if (options.report_races && compiler.has_unordered) {
     frame.watch = &watch;

@@ -26,6 +26,8 @@ using Argument = std::variant<TensorView, int64_t, double>;
 struct Options {
   int64_t max_steps = 0;          // statements; 0: no limit
   double max_seconds = 0;         // 0: no limit
+  /// The memory of the program's allocations, and of the records about all memory that the reports below need.
+  int64_t max_bytes = int64_t{4} << 30;
   CancelToken cancel;
   /// Warn of reads of unwritten elements, in buffers that the function allocates.
   bool report_unwritten = false;

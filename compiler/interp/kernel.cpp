@@ -1,8 +1,13 @@
 // Threads with their own stacks: see kernel.h.
 #include "interp/kernel.h"
 
+#include "interp/statements.h"
+#include "support/text.h"
+
 #include <sys/mman.h>
 #include <ucontext.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -36,7 +41,7 @@ struct Kernel::Fiber {
   const void* site = nullptr;              // the place of the wait
   const std::vector<int>* group = nullptr;
   Origin origin;
-  bool is_barrier = false;
+  Wait kind = Wait::Exchange;
   const std::function<bool()>* until = nullptr;   // the condition that it waits for; null: it waits for other threads
   ~Fiber() { if (stack) { ::munmap(stack, stack_bytes); } }
 };
@@ -104,14 +109,14 @@ void Kernel::resume(Fiber& fiber) {
   current_ = nullptr;
 }
 
-void Kernel::wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier) {
+void Kernel::wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, Wait kind) {
   if (f.failed) { return; }
   Fiber& fiber = *current_;
   fiber.state = Fiber::State::Waiting;
   fiber.site = site;
   fiber.group = &group;
   fiber.origin = origin;
-  fiber.is_barrier = is_barrier;
+  fiber.kind = kind;
   suspend(fiber);
 }
 
@@ -122,7 +127,7 @@ void Kernel::wait_until(Frame& f, const std::function<bool()>& holds, Origin ori
   fiber.site = &holds;
   fiber.group = &everybody;
   fiber.origin = origin;
-  fiber.is_barrier = false;
+  fiber.kind = Wait::Exchange;
   fiber.until = &holds;
   suspend(fiber);
   fiber.until = nullptr;
@@ -139,8 +144,9 @@ void Kernel::suspend(Fiber& fiber) {
 #endif
 }
 
-// Resumes the threads of every group that is complete. False when no group is.
-auto Kernel::release() -> bool {
+// Resumes the threads of every group that is complete. False when no group is. `is_stuck`: barriers of warps no longer wait for threads that wait
+// elsewhere.
+auto Kernel::release(bool is_stuck) -> bool {
   bool any = false;
   std::vector<char> is_open(fibers_.size(), 0);
   for (size_t t = 0; t < fibers_.size(); ++t) {
@@ -155,27 +161,80 @@ auto Kernel::release() -> bool {
     for (size_t u = 0; u < fibers_.size() && all; ++u) {
       const Fiber& other = *fibers_[u];
       if ((*fiber.group)[u] != (*fiber.group)[t]) { continue; }
-      // A barrier needs every thread; a shuffle does not wait for finished threads.
-      all = other.state == Fiber::State::Waiting ? other.site == fiber.site : other.state == Fiber::State::Done && !fiber.is_barrier;
+      bool is_elsewhere = other.state != Fiber::State::Waiting || other.site != fiber.site;
+      if (!is_elsewhere) { continue; }
+      all = fiber.kind == Wait::WarpBarrier ? is_stuck || other.state == Fiber::State::Done : other.state == Fiber::State::Done && fiber.kind == Wait::Exchange;
     }
     if (!all) { continue; }
     for (size_t u = 0; u < fibers_.size(); ++u) {
-      if (fibers_[u]->state == Fiber::State::Waiting && !fibers_[u]->until && (*fiber.group)[u] == (*fiber.group)[t]) { is_open[u] = 1; }
+      const Fiber& other = *fibers_[u];
+      if (other.state == Fiber::State::Waiting && !other.until && other.site == fiber.site && (*fiber.group)[u] == (*fiber.group)[t]) { is_open[u] = 1; }
     }
     any = true;
   }
   for (size_t t = 0; t < fibers_.size(); ++t) {
     if (!is_open[t]) { continue; }
-    Frame& frame = fibers_[t]->frame;
-    if (fibers_[t]->is_barrier && frame.watch) { frame.position = frame.watch->past_barrier(frame.position); }
-    fibers_[t]->state = Fiber::State::Ready;
+    Fiber& fiber = *fibers_[t];
+    if (fiber.kind != Wait::Exchange) { fiber.frame.pass_barrier(fiber.kind == Wait::BlockBarrier ? Watch::Barrier::Block : Watch::Barrier::Warp); }
+    fiber.state = Fiber::State::Ready;
   }
   return any;
 }
 
-void Kernel::run(const Statement& body) {
-  body_ = &body;
+auto Kernel::thread_text(int thread) const -> std::string {
+  std::string out;
+  for (size_t d = 0; d < dimensions_.size(); ++d) {
+    Name name = dimensions_[d].variable.empty() ? dimensions_[d].name : dimensions_[d].variable;
+    out += (out.empty() ? "" : ", ") + name.str() + "=" + std::to_string(index(thread, d));
+  }
+  return out;
+}
+
+// The error of a thread that waits for others forever, with one of them and the place where their ways part.
+auto Kernel::diverged(const Fiber& waiting) const -> Diagnostic {
+  Diagnostic d = error(loopsmith::Code::InterpBarrier, waiting.origin).arg("iteration", waiting.frame.iteration());
+  if (waiting.until || !waiting.group) { return d; }
+  auto own = static_cast<size_t>(waiting.frame.thread);
+  for (const auto& fiber : fibers_) {
+    auto other = static_cast<size_t>(fiber->frame.thread);
+    bool is_here = fiber->state == Fiber::State::Waiting && fiber->site == waiting.site;
+    if (is_here || (*waiting.group)[other] != (*waiting.group)[own]) { continue; }
+    const std::string here = thread_text(waiting.frame.thread);
+    const std::string there = thread_text(fiber->frame.thread);
+    for (const Branch* branch : waiting.frame.branches) {
+      uint8_t way = waiting.frame.ways[branch->counter];
+      if (fiber->frame.ways[branch->counter] == way) { continue; }
+      return std::move(d).note(branch->origin, fmt::format("here the ways part: the condition is {} for `{}` and {} for `{}`", way == 1, here, way != 1, there));
+    }
+    for (const LoopInProgress& loop : waiting.frame.loops) {
+      if (loop.counter >= waiting.frame.trips.size() || fiber->frame.trips[loop.counter] == waiting.frame.trips[loop.counter]) { continue; }
+      int64_t theirs = std::max<int64_t>(0, fiber->frame.trips[loop.counter] - 1);
+      return std::move(d).note(waiting.origin, fmt::format("loop `{}` has {} for `{}` and {} for `{}`", loop.name.view(), count_text(waiting.frame.trips[loop.counter] - 1, "iteration"), here, theirs, there));
+    }
+    if (fiber->state == Fiber::State::Waiting) { return std::move(d).note(fiber->origin, fmt::format("`{}` waits here while `{}` waits there", there, here)); }
+    return std::move(d).note(waiting.origin, fmt::format("`{}` waits here, and `{}` has ended", here, there));
+  }
+  return d;
+}
+
+// No thread can go on: the waiting ones wait forever.
+void Kernel::give_up() {
+  bool failed = std::any_of(fibers_.begin(), fibers_.end(), [](const auto& fiber) { return fiber->frame.failed; });
+  for (auto& fiber : fibers_) {
+    if (fiber->state != Fiber::State::Waiting) { continue; }
+    if (!failed) { fiber->frame.fail(diverged(*fiber)); }
+    failed = fiber->frame.failed = true;
+    fiber->state = Fiber::State::Ready;
+  }
+}
+
+void Kernel::start_threads(bool is_launch) {
   uint64_t instance = parent_.watch ? parent_.watch->fresh_instance() : 0;
+  if (parent_.watch) {
+    std::vector<Watch::ThreadDimension> named;
+    for (const Dimension& d : dimensions_) { named.push_back({d.variable.empty() ? d.name : d.variable, d.extent}); }
+    parent_.watch->begin_kernel(instance, std::move(named));
+  }
   for (int t = 0; t < count_; ++t) {
     auto fiber = std::make_unique<Fiber>();
     fiber->kernel = this;
@@ -188,14 +247,17 @@ void Kernel::run(const Statement& body) {
     frame.counts.resize(parent_.counts.size());
     frame.iterations.resize(parent_.iterations.size());
     frame.regions = parent_.regions;
+    frame.ways.resize(parent_.counts.size());
+    frame.trips.resize(parent_.iterations.size());
     frame.steps = parent_.steps;
     frame.step_limit = parent_.step_limit;
+    frame.allocated = parent_.allocated;
     frame.deadline = parent_.deadline;
     frame.options = parent_.options;
     frame.kernel = this;
     frame.thread = t;
     frame.watch = parent_.watch;
-    if (frame.watch) { frame.position = frame.watch->enter(parent_.position, this, Name("thread"), instance, t); }
+    if (frame.watch) { frame.position = frame.thread_place = frame.watch->enter_thread(parent_.position, this, instance, t, is_launch); }
     fiber->stack = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fiber->stack == MAP_FAILED) {
       fiber->stack = nullptr;
@@ -210,30 +272,10 @@ void Kernel::run(const Statement& body) {
     ::makecontext(&fiber->context, reinterpret_cast<void (*)()>(&Kernel::enter), 2, static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
     fibers_.push_back(std::move(fiber));
   }
-  bool failed = false;
-  for (bool going = true; going;) {
-    going = false;
-    for (auto& fiber : fibers_) {
-      if (fiber->state != Fiber::State::Ready) { continue; }
-      going = true;
-      // All threads stop after the failure of one.
-      fiber->frame.failed = fiber->frame.failed || failed;
-      resume(*fiber);
-      failed = failed || fiber->frame.failed;
-    }
-    if (release()) {
-      going = true;
-      continue;
-    }
-    // No thread can go on: the waiting ones wait forever.
-    for (auto& fiber : fibers_) {
-      if (fiber->state != Fiber::State::Waiting) { continue; }
-      if (!failed) { fiber->frame.fail(error(loopsmith::Code::InterpBarrier, fiber->origin).arg("iteration", fiber->frame.iteration())); }
-      failed = fiber->frame.failed = true;
-      fiber->state = Fiber::State::Ready;
-      going = true;
-    }
-  }
+}
+
+// Adds what the threads counted and found to the parent's frame.
+void Kernel::collect() {
   int64_t steps = 0;
   for (auto& fiber : fibers_) {
     Frame& frame = fiber->frame;
@@ -251,6 +293,36 @@ void Kernel::run(const Statement& body) {
     for (Diagnostic& d : frame.errors) { parent_.fail(std::move(d)); }
   }
   parent_.steps += steps;
+}
+
+void Kernel::run(const Statement& body, bool is_launch) {
+  body_ = &body;
+  start_threads(is_launch);
+  if (parent_.failed) { return; }
+  // Memory of the threads is free again after the kernel.
+  const int64_t allocated = *parent_.allocated;
+  bool failed = false;
+  for (bool going = true; going;) {
+    going = false;
+    for (auto& fiber : fibers_) {
+      if (fiber->state != Fiber::State::Ready) { continue; }
+      going = true;
+      // All threads stop after the failure of one.
+      fiber->frame.failed = fiber->frame.failed || failed;
+      resume(*fiber);
+      failed = failed || fiber->frame.failed;
+    }
+    if (release(false) || release(true)) {
+      going = true;
+      continue;
+    }
+    bool any_waits = std::any_of(fibers_.begin(), fibers_.end(), [](const auto& fiber) { return fiber->state == Fiber::State::Waiting; });
+    if (!any_waits) { continue; }
+    give_up();
+    failed = going = true;
+  }
+  *parent_.allocated = allocated;
+  collect();
 }
 
 }  // namespace loopsmith::interp

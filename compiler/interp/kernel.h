@@ -15,12 +15,13 @@ namespace loopsmith::interp {
 
 class Kernel {
  public:
-  struct Dimension { Name name; int64_t extent; };
+  struct Dimension { Name name; int64_t extent; Name variable = {}; };
+  enum class Wait : uint8_t { BlockBarrier, WarpBarrier, Exchange };
 
   Kernel(Frame& parent, std::vector<Dimension> dimensions, Origin origin);
   ~Kernel();
-  /// Runs the body once per thread. Counts, warnings and errors go to the parent's frame.
-  void run(const Statement& body);
+  /// Runs the body once per thread. Counts, warnings and errors go to the parent's frame. `is_launch`: the program has all barriers that it needs.
+  void run(const Statement& body, bool is_launch);
 
   [[nodiscard]] auto thread_count() const -> int { return count_; }
   /// The index of a thread in a dimension; the first dimension changes fastest.
@@ -28,8 +29,10 @@ class Kernel {
   /// Memory that all threads share, by the allocation's number; `second` is true when it is new.
   [[nodiscard]] auto storage(uint32_t number) -> std::pair<Memory*, bool>;
 
-  /// Waits for all threads that have the same number in `group` as this one. `site` identifies the place of the wait.
-  void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier);
+  /// Waits for all threads that have the same number in `group` as this one. `site` identifies the place of the wait. A barrier of the block needs
+  /// every thread; an exchange of values (a shuffle) does not wait for threads that have ended. A barrier of a warp waits for the threads of the
+  /// warp that come to it.
+  void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, Wait kind);
   /// Waits until `holds` returns true.
   void wait_until(Frame& f, const std::function<bool()>& holds, Origin origin);
   /// A barrier in memory for copies to shared memory: a phase ends when all awaited threads and bytes have arrived.
@@ -38,9 +41,10 @@ class Kernel {
     int64_t bytes = 0;                       // bytes that copies still bring
     int64_t phases = 0;                      // completed phases
     std::vector<Copy> copies;
+    Watch::Clock arrived = {}, completed = {};   // the clocks of the arrivals of this phase, and of the last one
   };
   std::map<int64_t, MachineBarrier> barriers;
-  /// The values that each thread offers to others.
+  /// The values that each thread offers to others; none after it has ended its part.
   std::vector<std::vector<Slot>> posted;
   /// Every thread in one group.
   std::vector<int> everybody;
@@ -52,7 +56,12 @@ class Kernel {
   struct Fiber;
   void resume(Fiber& fiber);
   void suspend(Fiber& fiber);
-  auto release() -> bool;
+  auto release(bool is_stuck) -> bool;
+  [[nodiscard]] auto diverged(const Fiber& waiting) const -> Diagnostic;
+  [[nodiscard]] auto thread_text(int thread) const -> std::string;
+  void give_up();
+  void start_threads(bool is_launch);
+  void collect();
   static void enter(unsigned high, unsigned low);
 
   Frame& parent_;

@@ -21,16 +21,34 @@ void AllocateMemory::run(Frame& f) const {
   for (const BindBuffer& b : bind) { b.run(f); }
 }
 
+auto reserve(Frame& f, Memory& storage, int64_t bytes, int element_bytes) -> bool {
+  // Memory is kept for the next execution of an allocation, so it only grows.
+  int64_t needed = std::max(bytes, storage.capacity);
+  if (needed > f.options->max_bytes) { return false; }
+  // Two numbers of 32 bits for each element; a byte for each byte.
+  if (f.watch) { needed += 8 * (bytes / std::max(1, element_bytes) + 1); }
+  if (f.options->report_unwritten) { needed += bytes; }
+  const int64_t more = std::max<int64_t>(0, needed - storage.charged);
+  if (more > f.options->max_bytes - *f.allocated) { return false; }
+  *f.allocated += more;
+  storage.charged += more;
+  return true;
+}
+
 void AllocateMemory::make(Frame& f, Memory& storage) const {
   int64_t bytes = element_bytes;
-  for (const IntExpr* e : extents) {
-    int64_t n = std::max<int64_t>(0, e->eval(f));
-    if (__builtin_mul_overflow(bytes, n, &bytes) || bytes > allocation_limit) {
-      f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", "asking for too much memory").arg("iteration", f.iteration()));
-      return;
-    }
+  bool fits = true;
+  for (const IntExpr* e : extents) { fits = !__builtin_mul_overflow(bytes, std::max<int64_t>(0, e->eval(f)), &bytes) && fits; }
+  if (!fits || !reserve(f, storage, bytes, static_cast<int>(element_bytes))) {
+    const std::string asked = fits ? std::to_string(bytes) + " bytes" : std::string("more than 2^63 bytes");
+    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", "asking for " + asked + ", beyond the memory limit of " + std::to_string(f.options->max_bytes) + " bytes")
+               .arg("iteration", f.iteration()));
+    return;
   }
-  if (!storage.owned || storage.bytes < bytes) { storage.owned.reset(new char[static_cast<size_t>(std::max<int64_t>(bytes, 1))]); }
+  if (!storage.owned || storage.capacity < bytes) {
+    storage.owned.reset(new char[static_cast<size_t>(std::max<int64_t>(bytes, 1))]);
+    storage.capacity = bytes;
+  }
   storage.bytes = bytes;
   storage.data = storage.owned.get();
   if (!constant.empty()) {
@@ -40,7 +58,10 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
     std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
     if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
   }
-  if (f.watch) { storage.shadow.reset(bytes, static_cast<int>(element_bytes)); }
+  if (f.watch) {
+    storage.shadow.reset(bytes, static_cast<int>(element_bytes));
+    storage.shadow.owner = owner;
+  }
 }
 
 auto BlockInstance::is_wanted(Frame& f) const -> bool {
@@ -74,13 +95,17 @@ void BlockInstance::run(Frame& f) const {
     }
   }
   uint32_t around = f.position;
-  if (f.watch && !reduced.empty()) { f.position = f.watch->enter_reduction(around, block, &reduced); }
+  uint32_t thread_place = f.thread_place;
+  const bool reduces = f.watch && !reduced.empty();
+  if (reduces) { f.position = f.watch->enter_reduction(around, block, &reduced); }
   if (init) {
     bool first = true;
     for (auto [slot, start] : starts) { first = first && f.slots[slot].i == value_of(*start, f); }
     if (first) { init->run(f); }
   }
   if (!f.failed) { body->run(f); }
+  if (!reduces) { return; }
+  f.position_behind_barriers(around, thread_place);
   f.position = around;
 }
 

@@ -57,6 +57,8 @@ struct Loop final : Statement {
   uint32_t slot = 0;
   uint32_t counter = 0;
   bool any_order = false;                  // parallel, vectorised, bound to threads
+  Runner runner = Runner::Other;           // that has an iteration of its own
+  bool is_launch = false;                  // of a kernel with launches: its barriers are written out
   const IntExpr* min = nullptr;
   const IntExpr* extent = nullptr;
   const Statement* body = nullptr;
@@ -65,14 +67,19 @@ struct Loop final : Statement {
     int64_t begin = value_of(*min, f);
     const int64_t count = std::max<int64_t>(0, value_of(*extent, f));
     const int64_t end = end_of(begin, count);
-    f.loops.push_back({name, slot});
+    f.loops.push_back({name, slot, counter});
     f.iterations[counter] = saturating_add(f.iterations[counter], count);
+    if (!f.trips.empty()) { f.trips[counter] = count + 1; }
     bool watched = any_order && f.watch;
     uint32_t around = f.position;
+    uint32_t thread_place = f.thread_place;
     uint64_t instance = watched ? f.watch->fresh_instance() : 0;
     for (int64_t i = begin; i < end; ++i) {
       f.slots[slot].i = i;
-      if (watched) { f.position = f.watch->enter(around, this, name, instance, i); }
+      if (watched) {
+        f.position_behind_barriers(around, thread_place);
+        f.position = f.watch->enter(around, this, name, instance, i, runner, is_launch);
+      }
       int64_t steps = f.steps;
       body->run(f);
       // An iteration without statements, for example behind a false predicate, counts as a step, too.
@@ -85,7 +92,10 @@ struct Loop final : Statement {
         if (stop) { break; }
       }
     }
-    f.position = around;
+    if (watched) {
+      f.position_behind_barriers(around, thread_place);
+      f.position = around;
+    }
     f.loops.pop_back();
   }
 };
@@ -109,14 +119,24 @@ struct WhileLoop final : Statement {
 };
 struct Branch final : Statement {
   uint32_t counter = 0;
+  Origin origin;                           // of the condition
   const IntExpr* condition = nullptr;
   const Statement* then_case = nullptr;
   const Statement* else_case = nullptr;
   void run(Frame& f) const override {
     f.lane = 0;
     ++f.counts[counter];
-    if (condition->eval(f)) { then_case->run(f); }
-    else if (else_case) { else_case->run(f); }
+    const bool holds = condition->eval(f) != 0;
+    const Statement* way = holds ? then_case : else_case;
+    if (f.ways.empty()) {
+      if (way) { way->run(f); }
+      return;
+    }
+    f.ways[counter] = holds ? 1 : 2;
+    if (!way) { return; }
+    f.branches.push_back(this);
+    way->run(f);
+    f.branches.pop_back();
   }
 };
 struct AssertThat final : Statement {
@@ -189,7 +209,8 @@ struct BindBuffer {
   }
 };
 
-constexpr int64_t allocation_limit = int64_t{4} << 30;
+/// Counts memory of that size, with the records about it, as allocated. False: it is beyond the limit.
+[[nodiscard]] auto reserve(Frame& f, Memory& storage, int64_t bytes, int element_bytes) -> bool;
 
 // Allocates memory for a variable while the body runs.
 struct AllocateMemory {
@@ -198,6 +219,7 @@ struct AllocateMemory {
   std::vector<const IntExpr*> extents;
   int64_t element_bytes = 4;
   bool is_shared = false;                  // shared by the threads of a kernel
+  Runner owner = Runner::Device;           // each block, or each thread, has its own
   std::string constant;                    // initial contents; empty: none
   Origin origin;
   std::vector<BindBuffer> bind;            // buffers in this memory

@@ -5,6 +5,7 @@
 
 #include "interp/tiles.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::interp {
 
@@ -24,13 +25,35 @@ auto needs_threads(const Stmt& body) -> bool {
   return found;
 }
 
+auto has_barriers(const Stmt& body) -> bool {
+  static const Name sync("tvm_storage_sync");
+  bool found = false;
+  post_order(body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    found = found || (call && call->op == sync);
+  });
+  return found;
+}
+
+auto allocates_shared(const Stmt& body) -> bool {
+  bool found = false;
+  auto is_shared = [](const Var& data) { return data->pointer && is_shared_memory(data->pointer->scope.view()); };
+  post_order(body, [&](const Stmt& s) {
+    if (const auto* allocate = s.as<Allocate>()) { found = found || is_shared(allocate->data); }
+    if (const auto* block = s.as<Block>()) {
+      for (const Buffer& buffer : block->alloc_buffers) { found = found || is_shared(buffer->data); }
+    }
+  }, [](const Expr&) {});
+  return found;
+}
+
 void KernelStatement::run(Frame& f) const {
   constexpr int64_t most = 4096;
   std::vector<Kernel::Dimension> sizes;
   int64_t count = 1;
   f.lane = 0;
-  for (const auto& [tag, extent] : dimensions) {
-    sizes.push_back({tag, extent->eval(f)});
+  for (const auto& [tag, extent, variable] : dimensions) {
+    sizes.push_back({tag, extent->eval(f), variable});
     count = sizes.back().extent < 0 || sizes.back().extent > most ? most + 1 : count * sizes.back().extent;
     if (count > most) {
       f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", "asking for more than 4096 threads").arg("iteration", f.iteration()));
@@ -38,7 +61,7 @@ void KernelStatement::run(Frame& f) const {
     }
   }
   if (count == 0) { return; }
-  Kernel(f, std::move(sizes), origin).run(*body);
+  Kernel(f, std::move(sizes), origin).run(*body, is_launch);
 }
 
 void ThreadIndex::run(Frame& f) const {
@@ -49,9 +72,8 @@ void ThreadIndex::run(Frame& f) const {
 }
 
 void Barrier::run(Frame& f) const {
-  // The threads of a warp run in step: all see earlier writes.
-  if (is_warp) { return; }
-  f.kernel->wait(f, this, f.kernel->everybody, origin, true);
+  if (is_warp) { return f.kernel->wait(f, this, f.kernel->warps(32), origin, Kernel::Wait::WarpBarrier); }
+  f.kernel->wait(f, this, f.kernel->everybody, origin, Kernel::Wait::BlockBarrier);
 }
 
 void AllReduce::run(Frame& f) const {
@@ -64,7 +86,7 @@ void AllReduce::run(Frame& f) const {
     if (code.i) { mine[i].i = code.i->eval(f); } else { mine[i].f = code.f->eval(f); }
   }
   const std::vector<int>& group = f.kernel->across(dimensions);
-  f.kernel->wait(f, this, group, origin, false);
+  f.kernel->wait(f, this, group, origin, Kernel::Wait::Exchange);
   if (f.failed) { return; }
   std::vector<Slot> sum(values.size());
   bool first = true;
@@ -84,7 +106,8 @@ void AllReduce::run(Frame& f) const {
     }
   }
   // No thread posts its next value before all have read this one.
-  f.kernel->wait(f, &condition, group, origin, false);
+  f.kernel->wait(f, &condition, group, origin, Kernel::Wait::Exchange);
+  mine.clear();
   for (size_t i = 0; i < results.size() && !f.failed; ++i) { put(f, results[i], result[i].i != nullptr, 0, sum[i]); }
 }
 
@@ -96,7 +119,7 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   Kernel& kernel = *f.kernel;
   const std::vector<int>& warps = kernel.warps(warp);
   kernel.posted[static_cast<size_t>(f.thread)].assign(1, own);
-  kernel.wait(f, site, warps, origin, false);
+  kernel.wait(f, site, warps, origin, Kernel::Wait::Exchange);
   if (f.failed) { return own; }
   int64_t here = f.thread % warp;
   int64_t first = here / part * part;
@@ -104,8 +127,13 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   // Outside of the part, each lane keeps its own value.
   if (from < first || from >= first + part) { from = here; }
   int64_t thread = f.thread - here + from;
-  Slot out = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty() ? kernel.posted[static_cast<size_t>(thread)][0] : own;
-  kernel.wait(f, &value, warps, origin, false);
+  const bool takes_part = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty();
+  Slot out = takes_part ? kernel.posted[static_cast<size_t>(thread)][0] : own;
+  if (!takes_part && f.options->report_races && f.warned.insert(site).second) {
+    f.stats.warnings.push_back(error(loopsmith::Code::InactiveLane, origin).arg("thread", f.iteration()).arg("lane", from));
+  }
+  kernel.wait(f, &value, warps, origin, Kernel::Wait::Exchange);
+  kernel.posted[static_cast<size_t>(f.thread)].clear();
   return out;
 }
 

@@ -12,9 +12,15 @@ namespace loopsmith::interp {
 
 /// True when the threads of this code wait for each other.
 [[nodiscard]] auto needs_threads(const Stmt& body) -> bool;
+/// True when a barrier is written out in this code.
+[[nodiscard]] auto has_barriers(const Stmt& body) -> bool;
+/// True when shared memory is allocated in this code, so that its threads need to run together.
+[[nodiscard]] auto allocates_shared(const Stmt& body) -> bool;
 
 struct KernelStatement final : Statement {
-  std::vector<std::pair<Name, const IntExpr*>> dimensions;
+  struct Dimension { Name tag; const IntExpr* extent; Name variable; };
+  std::vector<Dimension> dimensions;
+  bool is_launch = false;                   // the program has all barriers that it needs; else lowering adds some
   Origin origin;
   const Statement* body = nullptr;
   void run(Frame& f) const override;

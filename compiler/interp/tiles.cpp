@@ -118,9 +118,9 @@ void TileStatement::run(Frame& f) const {
   switch (kind) {
     case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments: case Kind::CompareFragments:
       // The threads of a warp execute it once, together.
-      if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false); }
+      if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange); }
       if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
-      if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
+      if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange); }
       return;
     case Kind::LoadMatrix: case Kind::MultiplyWarp: case Kind::FillWarp: case Kind::StoreWarp: return warp_operation(f);
     case Kind::LoadTile: case Kind::StoreTile: case Kind::MultiplyTiles: case Kind::ZeroTile: return tile_operation(f);
@@ -178,7 +178,7 @@ void TileStatement::load_tiles_of_warp(Frame& f) const {
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
   mine.resize(2);
   bits_of(Elements(f, *this, operands[1]).pointer(), mine.data());
-  kernel.wait(f, this, warps, origin, false);
+  kernel.wait(f, this, warps, origin, Kernel::Wait::Exchange);
   if (f.failed) { return; }
   int first = f.thread - lane;
   if (first + warp_size > kernel.thread_count()) { return too_few_threads(f); }
@@ -193,7 +193,7 @@ void TileStatement::load_tiles_of_warp(Frame& f) const {
       own.set(start + (scopes[0] == "m16n8k8.matrixA" ? tile * 8 + r : r) * row + (scopes[0] == "m16n8k8.matrixA" ? c : tile * 8 + c), source.get(c));
     }
   }
-  kernel.wait(f, &operands, warps, origin, false);
+  kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
 }
 
 // C += A * B, with 16 x 8, 16 x 8 and 8 x 8 elements. Outside of a launch a single thread has the whole matrices and multiplies them at once.
@@ -207,7 +207,7 @@ void TileStatement::multiply_tiles_of_warp(Frame& f) const {
   }
   if (in_kernel) {
     f.kernel->posted[static_cast<size_t>(f.thread)] = here;
-    f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false);
+    f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange);
     if (f.failed) { return; }
     if (first + warp_size > f.kernel->thread_count()) { return too_few_threads(f); }
   }
@@ -230,7 +230,7 @@ void TileStatement::multiply_tiles_of_warp(Frame& f) const {
       out.emplace_back(s.row * c_row + s.column, sum);
     }
   }
-  if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
+  if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange); }
   for (const auto& [at, sum] : out) { if (!f.failed) { own.set(at, sum); } }
 }
 
@@ -275,7 +275,7 @@ void TileStatement::warp_operation(Frame& f) const {
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
   mine.resize(2 * operands.size());
   for (size_t i = 0; i < operands.size(); ++i) { bits_of(Elements(f, *this, operands[i]).pointer(), &mine[2 * i]); }
-  kernel.wait(f, this, warps, origin, false);
+  kernel.wait(f, this, warps, origin, Kernel::Wait::Exchange);
   if (f.failed) { return; }
   int first = f.thread - lane;
   if (first + warp_size > kernel.thread_count()) { return too_few_threads(f); }
@@ -328,11 +328,11 @@ void TileStatement::warp_operation(Frame& f) const {
       out[static_cast<size_t>(i)] = sum;
     }
     // No thread overwrites registers that others still read.
-    kernel.wait(f, &operands, warps, origin, false);
+    kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
     for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
     return;
   }
-  kernel.wait(f, &operands, warps, origin, false);
+  kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
 }
 
 /// The bytes of a tile: a register of this thread, or a place in a buffer of tiles. Null where that place is not in the buffer; the frame has the error.
@@ -437,7 +437,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
   if (c.i) { sum.i = c.i->eval(f); } else { sum.f = c.f->eval(f); }
   kernel.posted[static_cast<size_t>(f.thread)] = std::move(posted);
   const std::vector<int>& groups = kernel.warps(wavefront_size);
-  kernel.wait(f, this, groups, origin, false);
+  kernel.wait(f, this, groups, origin, Kernel::Wait::Exchange);
   if (f.failed) { return sum; }
   int lane = f.thread % wavefront_size;
   int first = f.thread - lane;
@@ -452,7 +452,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
     const Slot& y = kernel.posted[static_cast<size_t>(first + column + 16 * (l / local))][static_cast<size_t>(local + l % local)];
     if (type.is_real()) { sum.f = round_to(type.element(), sum.f + x.f * y.f); } else { sum.i = wrap_to(type.element(), sum.i + x.i * y.i); }
   }
-  kernel.wait(f, &a, groups, origin, false);
+  kernel.wait(f, &a, groups, origin, Kernel::Wait::Exchange);
   f.lane = element;
   return sum;
 }

@@ -1,28 +1,49 @@
-// The detection of races: the last accesses to each element, and the order of two accesses. Iterations of parallel, vectorized
-// and thread-bound loops form a tree of places: two places are unordered if the tree branches between them at iterations of the
-// same run of such a loop, without a barrier in between. Keeping one writer and one reader per element suffices: a sequential run
+// The detection of races: the last accesses to each element, and the order of two accesses.
+//
+// Iterations of parallel, vectorized and thread-bound loops form a tree of places. Two places are unordered if the tree branches between them
+// at iterations of the same run of such a loop. For loops alone, keeping the last writer and reader of an element suffices: a sequential run
 // finds a race of the element if it has any (Feng and Leiserson, SPAA'97).
+//
+// Threads of a kernel are ordered by more: a barrier of the block orders everything before it with everything after it, a barrier of a warp
+// does so for the threads of the warp, and a barrier in memory (mbarrier) orders the arrivals of a phase before the waits for it. A thread's
+// place therefore has epochs, as in FastTrack (Flanagan and Freund, PLDI'09): the barriers of its block and of its warp that it has passed,
+// and its own clock, which the clocks of other threads are compared with where barriers in memory are used.
+//
+// An asynchronous copy is a place of its own, unordered with everything after its start until the thread that started it waits.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "support/name.h"
+#include "support/origin.h"
 
 namespace loopsmith::interp {
 
-/// The places of the last writer and the last reader of each granule of a memory. 0: none.
+/// An access as the program's text has it.
+struct AccessInText { Name buffer; Origin origin; };
+
+/// Those who have a memory of their own, or run a loop's iterations.
+enum class Runner : uint8_t { Device, Block, Thread, Other };
+
+/// The last accesses to each granule of a memory.
 struct Shadow {
+  /// The place in the watch's tree and the number of the access in the text. Place 0: none.
+  struct Use { uint32_t place = 0, access = 0; };
+  /// Two readers are kept, because readers need not be ordered with each other: the first one, and the latest one that is unordered with it.
+  struct Granule { Use writer, reader, latest_reader; };
+  Runner owner = Runner::Device;      // each block, or each thread, has its own; else all use one
   int granule = 1;                    // bytes
   int shift = 0;                      // the granule's logarithm; -1: it is no power of two
-  std::vector<uint32_t> writer, reader;
+  std::vector<Granule> uses;
 
-  [[nodiscard]] auto is_on() const -> bool { return !writer.empty(); }
+  [[nodiscard]] auto is_on() const -> bool { return !uses.empty(); }
   /// The first and the last granule of an access.
-  [[nodiscard]] auto granules(int64_t at, int bytes) const -> std::pair<size_t, size_t> {
+  [[nodiscard]] auto granules(int64_t at, int64_t bytes) const -> std::pair<size_t, size_t> {
     if (shift >= 0) { return {static_cast<size_t>(at >> shift), static_cast<size_t>((at + bytes - 1) >> shift)}; }
     return {static_cast<size_t>(at / granule), static_cast<size_t>((at + bytes - 1) / granule)};
   }
@@ -31,24 +52,51 @@ struct Shadow {
 
 class Watch {
  public:
-  Watch() { places_.push_back({}); places_.push_back({}); }
+  explicit Watch(const std::vector<AccessInText>& accesses) : accesses_(accesses) { places_.resize(2); }
 
   static constexpr uint32_t beginning = 1;
   /// A new number for a run of a loop.
   [[nodiscard]] auto fresh_instance() -> uint64_t { return ++instances_; }
-  /// The place of an iteration of an unordered loop; `epoch` is the number of barriers passed.
-  [[nodiscard]] auto enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, uint32_t epoch = 0) -> uint32_t;
-  /// The place of the same thread behind a barrier.
-  [[nodiscard]] auto past_barrier(uint32_t place) -> uint32_t;
+  /// The place of an iteration of an unordered loop. `is_launch`: the iterations are threads or blocks of a kernel whose barriers are written out.
+  [[nodiscard]] auto enter(uint32_t from, const void* loop, Name name, uint64_t instance, int64_t iteration, Runner runner = Runner::Other, bool is_launch = false) -> uint32_t;
   /// The place of an instance of a block that reduces across the iterations of `loops`: these do not race with each other.
   [[nodiscard]] auto enter_reduction(uint32_t from, const void* block, const std::vector<const void*>* loops) -> uint32_t;
 
+  // ---- threads of a kernel
+  struct ThreadDimension { Name variable; int64_t extent; };
+  /// Starts a kernel; one runs at a time.
+  void begin_kernel(uint64_t instance, std::vector<ThreadDimension> dimensions);
+  [[nodiscard]] auto enter_thread(uint32_t from, const void* kernel, uint64_t instance, int64_t thread, bool is_launch) -> uint32_t;
+  enum class Barrier : uint8_t { Block, Warp, Memory };
+  /// The place of the same thread behind a barrier.
+  [[nodiscard]] auto past_barrier(uint32_t thread_place, Barrier barrier) -> uint32_t;
+  /// `place`, in or at a place of a thread, moved into the thread's new place.
+  [[nodiscard]] auto moved(uint32_t place, uint32_t thread_place) -> uint32_t;
+
+  /// The clocks of all threads, as far as one of them knows.
+  using Clock = std::vector<uint32_t>;
+  /// Adds to `into` the clocks that a thread has and knows, at its arrival at a barrier in memory.
+  void release(uint32_t thread_place, Clock& into);
+  /// The thread has waited for arrivals with these clocks.
+  void acquire(uint32_t thread_place, const Clock& from);
+
+  // ---- asynchronous copies
+  /// The place of a copy that is started at `from`, unordered with everything later.
+  [[nodiscard]] auto start_copy(uint32_t from) -> uint32_t;
+  /// The copy has happened before everything that follows `at`, where its thread has waited for it.
+  void finish_copy(uint32_t copy, uint32_t at);
+
   struct Conflict {
     uint32_t first = 0, second = 0;   // iterations, as places
+    Runner runner = Runner::Other;    // that the iterations are of
+    bool is_launch = false;           // between threads or blocks of a kernel whose barriers are written out
+    bool is_copy = false;             // the earlier access is by a copy that nobody waited for
   };
-  [[nodiscard]] auto unordered(uint32_t a, uint32_t b) const -> std::optional<Conflict>;
+  /// `now` is the place of an access that happens now, `before` that of an earlier one.
+  [[nodiscard]] auto unordered(uint32_t before, uint32_t now) const -> std::optional<Conflict>;
   /// The iterations of a place in words, as "tx=3".
   [[nodiscard]] auto in_words(uint32_t place) const -> std::string;
+  [[nodiscard]] auto access(uint32_t number) const -> const AccessInText& { return accesses_[number]; }
 
  private:
   struct Place {
@@ -58,14 +106,27 @@ class Watch {
     Name name;
     uint64_t instance = 0;
     int64_t iteration = 0;
-    uint32_t epoch = 0;
     const void* reducing = nullptr;   // the block
     const std::vector<const void*>* reduced = nullptr;
+    // Of a thread: the numbers of barriers that it has passed, and its clock.
+    uint32_t block_epoch = 0, warp_epoch = 0, clock = 0;
+    bool is_thread = false;           // of a kernel
+    Runner runner = Runner::Other;
+    bool is_launch = false;
+    bool is_unfinished = false;       // a copy that was not waited for
   };
+  [[nodiscard]] auto is_ordered_by_barriers(const Place& before, const Place& now) const -> bool;
+  auto add(const Place& place) -> uint32_t;
+
   // The limit for the number of places; further iterations get the place around them.
   static constexpr size_t most = size_t{1} << 24;
+  static constexpr int64_t warp = 32;
+  const std::vector<AccessInText>& accesses_;
   std::vector<Place> places_;
   uint64_t instances_ = 0;
+  std::map<uint64_t, std::vector<ThreadDimension>> kernels_;
+  // Of the kernel that runs: what each thread knows of the others' clocks. Empty: no barrier in memory was used.
+  std::vector<Clock> known_;
 };
 
 }  // namespace loopsmith::interp

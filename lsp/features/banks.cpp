@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::lsp {
@@ -58,9 +59,38 @@ auto only_named(const PrimFunc& function, Name name) -> Buffer {
   return found.size() == 1 ? found.front() : Buffer();
 }
 
+/// The gap between rows that removes a conflict, as the call that asks for it; empty where rows one word longer do not.
+auto padding_in_words(const PrimFunc& function, const Buffer& buffer, const std::vector<cost::Alignment>& alignments, const cost::BankUse& conflict) -> std::string {
+  const int64_t bytes = buffer->dtype.element_bytes();
+  const auto rank = static_cast<int64_t>(buffer->shape.size());
+  if (rank < 2 || !alignments.empty() || bytes <= 0 || bytes > 4) { return {}; }
+  cost::Alignment gap{rank - 2, 128 / bytes, 4 / bytes};
+  auto padded = cost::bank_uses(function, buffer, {gap});
+  bool is_free = std::all_of(padded.begin(), padded.end(), [&](const cost::BankUse& use) { return use.access != conflict.access || use.is_write != conflict.is_write || use.ways < conflict.ways; });
+  return is_free ? fmt::format(" (`sch.storage_align(block, 0, axis=-2, factor={}, offset={})` helps)", gap.factor, gap.offset) : "";
+}
+
+/// The sectors of global memory that a warp's accesses take.
+auto sectors_in_words(const PrimFunc& function, const Buffer& buffer) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  std::string full;
+  for (const cost::BankUse& use : cost::bank_uses(function, buffer)) {
+    if (!use.is_known || use.sectors == 0) { continue; }
+    std::string text = fmt::format("`{}` ({})", use.access, use.is_write ? "written" : "read");
+    if (use.sectors > use.least_sectors) {
+      out.push_back(fmt::format("a warp takes {} sectors of 32 bytes at {}, where {} would hold the data", use.sectors, text, use.least_sectors));
+    } else {
+      full += (full.empty() ? "" : ", ") + text;
+    }
+  }
+  if (!full.empty()) { out.push_back("coalesced at " + full); }
+  return out;
+}
+
 }  // namespace
 
 auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> std::vector<std::string> {
+  if (is_global_memory(buffer->scope().view())) { return sectors_in_words(function, buffer); }
   if (!buffer->scope().view().starts_with("shared")) { return {}; }
   TakeAlignments alignments(buffer);
   Stmt body = alignments.mutate(function->body);
@@ -85,7 +115,7 @@ auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> 
     if (!use.is_known) {
       unknown += (unknown.empty() ? "" : ", ") + text;
     } else if (use.ways > 1) {
-      out.push_back(fmt::format("{}-way bank conflict at {}", use.ways, text));
+      out.push_back(fmt::format("{}-way bank conflict at {}{}", use.ways, text, padding_in_words(lowered, compact, alignments.found, use)));
     } else {
       free += (free.empty() ? "" : ", ") + text + (use.is_whole ? "" : " in the iterations that were looked at");
     }

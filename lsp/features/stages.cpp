@@ -6,8 +6,10 @@
 #include <map>
 
 #include "codegen/llvm/codegen.h"
+#include "codegen/source/source.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "target/hardware.h"
 #include "target/target.h"
 #include "transform/pipelines.h"
@@ -146,6 +148,38 @@ auto tidy_llvm(const std::string& text, const std::vector<Origin>& origins) -> S
   return std::move(emitted.out);
 }
 
+/// The kernels as text; each `#line` names the place of the lines behind it.
+auto kernel_text(const IRModule& lowered, Stage stage) -> StageText {
+  std::vector<Origin> origins;
+  codegen::SourceOptions options;
+  options.locate = [&](const Origin& origin) -> std::optional<codegen::SourcePlace> {
+    if (!origin.is_known()) { return {}; }
+    if (origins.empty() || origins.back() != origin) { origins.push_back(origin); }
+    return codegen::SourcePlace{"place", static_cast<uint32_t>(origins.size()), 1};
+  };
+  auto text = codegen::kernel_source(lowered, stage == Stage::Cuda ? codegen::SourceDialect::Cuda : codegen::SourceDialect::OpenCl, options);
+  if (!text.ok()) {
+    StageText failed;
+    failed.problems = text.diagnostics();
+    return failed;
+  }
+  Emitted emitted(origins);
+  size_t place = 0;
+  each_line(*text, [&](std::string_view line) {
+    if (line.starts_with("#line ")) {
+      place = number_at(line, 6);
+      return;
+    }
+    // A line with only a brace ends a statement; the text in front of the kernels stands for nothing in the file.
+    bool is_brace = line.find_first_not_of(" }") == std::string_view::npos;
+    if (line.starts_with("}")) { place = 0; }
+    emitted.add(std::string(line), is_brace || !line.starts_with(" ") ? 0 : place);
+  });
+  return std::move(emitted.out);
+}
+
+auto is_of_device(Stage stage) -> bool { return stage == Stage::DeviceStages || stage == Stage::Cuda || stage == Stage::OpenCl; }
+
 auto make(const IRModule& given, Stage stage, std::string_view symbol, const std::string& target_text) -> StageText {
   StageText failed;
   target::Target target = target::host();
@@ -168,12 +202,16 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
-  auto lowered = transform::lower(module, context, {.target_kind = target.kind, .until = {}, .on_stage = {}});
+  // A program for another target is shown as a GPU would take it.
+  std::string_view kind = target.kind;
+  if (is_of_device(stage) && !is_gpu_target(kind)) { kind = stage == Stage::OpenCl ? "opencl" : "cuda"; }
+  auto lowered = transform::lower(module, context, {.target_kind = kind, .until = {}, .on_stage = {}});
   if (!lowered.ok()) {
     failed.problems = lowered.diagnostics();
     return failed;
   }
-  if (stage == Stage::Lowered) { return printed(*lowered); }
+  if (stage == Stage::Lowered || stage == Stage::DeviceStages) { return printed(*lowered); }
+  if (is_of_device(stage)) { return kernel_text(*lowered, stage); }
   std::vector<Origin> origins;
   codegen::CodegenOptions options;
   options.hosted = false;
@@ -193,7 +231,7 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
 }  // namespace
 
 auto stage_named(std::string_view name) -> std::optional<Stage> {
-  for (Stage stage : {Stage::State, Stage::Lowered, Stage::LlvmIR, Stage::Assembly}) {
+  for (Stage stage : {Stage::State, Stage::Lowered, Stage::LlvmIR, Stage::Assembly, Stage::DeviceStages, Stage::Cuda, Stage::OpenCl}) {
     if (stage_name(stage) == name) { return stage; }
   }
   return std::nullopt;
@@ -205,6 +243,9 @@ auto stage_name(Stage stage) -> std::string_view {
     case Stage::Lowered: return "lowered";
     case Stage::LlvmIR: return "llvm";
     case Stage::Assembly: return "asm";
+    case Stage::DeviceStages: return "device";
+    case Stage::Cuda: return "cuda";
+    case Stage::OpenCl: return "opencl";
   }
   return "";
 }

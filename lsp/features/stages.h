@@ -1,5 +1,5 @@
-// The stages of a program as texts: after lowering, as LLVM IR, as assembly; and the place of the file that each line comes from.
-// The program is compiled, never run.
+// The stages of a program as texts: after lowering, as LLVM IR, as assembly, as kernels in CUDA C and OpenCL C; and the place of the file that each
+// line comes from. The program is compiled, never run.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@
 namespace loopsmith::lsp {
 
 /// The stage that a view shows.
-enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly };
+enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly, DeviceStages, Cuda, OpenCl };
 
-/// "lowered", "llvm", "asm"; "" for the state itself. None: no stage has that name.
+/// "lowered", "llvm", "asm"; "device" (lowered for a GPU), "cuda" and "opencl" (the kernels as text); "" for the state itself. None: no stage has that name.
 [[nodiscard]] auto stage_named(std::string_view name) -> std::optional<Stage>;
 [[nodiscard]] auto stage_name(Stage stage) -> std::string_view;
 

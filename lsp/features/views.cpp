@@ -58,6 +58,9 @@ auto title_of(Stage stage) -> std::string_view {
     case Stage::Lowered: return ", lowered";
     case Stage::LlvmIR: return ", as LLVM IR";
     case Stage::Assembly: return ", as assembly";
+    case Stage::DeviceStages: return ", lowered for a GPU";
+    case Stage::Cuda: return ", as CUDA C";
+    case Stage::OpenCl: return ", as OpenCL C";
   }
   return "";
 }

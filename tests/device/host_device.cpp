@@ -223,7 +223,7 @@ auto kernels_of(const std::string& text) -> std::vector<std::string> {
 
 class HostDevice final : public runtime::Device {
  public:
-  explicit HostDevice(ThreadOrder order) : order_(order) { facts_.name = "the host"; }
+  explicit HostDevice(ThreadOrder order) : order_(order) { facts_.name = "the host"; facts_.target = "cuda"; }
   HostDevice(const HostDevice&) = delete;
   auto operator=(const HostDevice&) -> HostDevice& = delete;
   ~HostDevice() override {

@@ -10,6 +10,7 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "driver/reports.h"
+#include "driver/warp_hints.h"
 #include "support/codes.h"
 #include "support/text.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 const Usage usage{
     .command = "check",
-    .arguments = "[--json|--sarif] [--warnings W] FILE|FOLDER...",
+    .arguments = "[--json|--sarif] [--warnings W] [--hints] FILE|FOLDER...",
     .summary = "Reports errors and warnings in files: syntax, names, types, bounds, races, and refused steps of their schedules.",
     .details = "Reads and schedules; executes no program. A folder stands for all .tir files below it, `-` for standard input. Exit status 1\n"
                "where a file has errors, not for warnings alone. `loopsmith explain CODE` explains the code in brackets. A comment\n"
@@ -26,6 +27,7 @@ const Usage usage{
                "`# ls: ignore-file[CODE]` silences it in the whole file.",
     .options = {json_option,
                 {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
+                {.name = "--hints", .help = "also bank conflicts and scattered accesses of warps, where loops are bound to threads"},
                 {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error (a warning fails)"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
                  {"loopsmith check --sarif kernels > findings.sarif", "for code scanning"},
@@ -76,6 +78,7 @@ auto check(std::vector<std::string> args) -> int {
     }
     (*file)->document().replay({});
     reporter.report(wanted((*file)->diagnostics()), file->get());
+    if (arguments.has("--hints")) { reporter.report(warp_hints(*(*file)->snapshot()), file->get()); }
   }
   if (arguments.has("--sarif")) {
     fmt::print("{}\n", sarif(found, LOOPSMITH_VERSION).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

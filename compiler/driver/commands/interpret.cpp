@@ -8,6 +8,7 @@
 
 #include "driver/command.h"
 #include "driver/execution.h"
+#include "driver/lowering.h"
 #include "interp/interp.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
@@ -18,16 +19,17 @@ namespace {
 
 const Usage usage{
     .command = "interpret",
-    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
+    .arguments = "FILE [--function F] [--with NAME] [--target T] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
     .summary = "Executes a program by the reference interpreter: slowly, with every access checked.",
     .details = "Arguments and results as for `run`, so that the two can be compared. Warns of elements that are read before they are\n"
                "written, of iterations of parallel, vectorized or thread-bound loops that depend on each other, and of accesses\n"
-               "outside of the regions that blocks declare; each with the iteration. Loops that are bound to blocks and threads of a GPU run\n"
-               "one iteration after the other: no device is needed. `--json` also counts operations and bytes,\n"
-               "loop by loop.",
+               "outside of the regions that blocks declare; each with the iteration. Threads of a kernel that race, and barriers that\n"
+               "some of them do not reach, are errors. `--target cuda` lowers the program for a GPU first, and so checks the barriers\n"
+               "that lowering inserts. `--json` also counts operations and bytes, loop by loop.",
     .options = {function_option,
                 with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
+                {.name = "--target", .value = "T", .help = "executes the program as it is lowered for this target; without it, as it is written"},
                 arg_option,
                 inputs_option,
                 random_option,
@@ -37,6 +39,7 @@ const Usage usage{
                 {.name = "--steps", .value = "N", .help = "the limit of executed statements"},
                 json_option},
     .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"},
+                 {"loopsmith interpret matmul_gpu.tir --with tiled --target cuda", "the kernels with their barriers; races between threads are errors"},
                  {"loopsmith interpret matmul.tir --with matmul_blocked --block C_local", "one block of the program after a schedule"}},
     .least = 1,
     .most = 1,
@@ -174,6 +177,11 @@ auto interpret(std::vector<std::string> args) -> int {
   if (auto block = arguments.get("--block")) {
     if (Status left = leave_block(selection, *block); !left.ok()) { return fail(left.diagnostics()); }
   }
+  if (arguments.get("--target")) {
+    auto lowered = transform::lower(selection.module, lower_context(selection.target), interpreted_request(selection.target));
+    if (!lowered) { return fail(lowered.diagnostics()); }
+    selection.module = *lowered;
+  }
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);
@@ -181,7 +189,7 @@ auto interpret(std::vector<std::string> args) -> int {
   reporter.report(stats->warnings, selection.file.get());
   if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
   if (arguments.json()) { fmt::print("{}\n", counts(*stats).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
-  return exit_done;
+  return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);
 }
 
 }  // namespace loopsmith::driver::commands

@@ -125,10 +125,7 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
 
 // For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
-  transform::LowerRequest request = lower_request(selection.target);
-  // The interpreter runs kernels where they stand, not functions of their own.
-  if (is_gpu_target(selection.target.kind)) { request.until = "instrument_loops"; }
-  auto lowered = transform::lower(named_module(selection), lower_context(selection.target), request);
+  auto lowered = transform::lower(named_module(selection), lower_context(selection.target), interpreted_request(selection.target));
   if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
   interp::GateOptions options;
   options.max_seconds = limit;

@@ -213,7 +213,7 @@ auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp:
       reply->allowed = d.allowed;
     }
     if (!d.found) { continue; }
-    if (deciding_bits) { *deciding_bits = interp::deciding_bits(t, d.largest, interp::magnitude_of(*a)); }
+    if (deciding_bits) { *deciding_bits = interp::deciding_bits(func, t, d.largest, interp::magnitude_of(*a)); }
     return d.where;
   }
   return {};

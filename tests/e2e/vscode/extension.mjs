@@ -44,8 +44,8 @@ export function packProbe(parent) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const folder = process.argv[2];
-  assert.ok(folder, 'usage: extension.mjs FOLDER');
+  assert.ok(process.argv[2], 'usage: extension.mjs FOLDER');
+  const folder = resolve(process.argv[2]);
   packExtension(folder);
   packProbe(folder);
   console.log(`ok   type-checked and packed the extension in ${folder}`);

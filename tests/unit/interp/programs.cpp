@@ -92,8 +92,8 @@ TEST_CASE("threads exchange values through shared memory, with a barrier between
   size_t at = text.find("            T.evaluate");
   std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
   Ran racing = run(without, asking(&Options::report_races));
-  CHECK(racing.warnings() == "race on `S`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
-                             "race on `S`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+  CHECK(racing.warnings() == "race on `S[4]`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
+                             "race on `S[3]`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
 }
 
 TEST_CASE("a barrier that some threads never reach is an error") {
@@ -151,8 +151,8 @@ TEST_CASE("a block may reduce across threads at schedule level, a parallel loop 
   CHECK(threads.warnings().empty());
   CHECK(threads.tensors[1][1] == 92);
   Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
-  CHECK(parallel.warnings() == "race on `B`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
-                               "race on `B`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+  CHECK(parallel.warnings() == "race on `B[0]`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
+                               "race on `B[0]`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
 }
 
 TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
@@ -163,7 +163,7 @@ TEST_CASE("races of vectorised and parallel loops are reported once, with both i
       "        for j in T.vectorized(7):\n"
       "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
       asking(&Options::report_races));
-  CHECK(ran.warnings() == "race on `A`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+  CHECK(ran.warnings() == "race on `A[0, 1]`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
 }
 
 TEST_CASE("iterations that write the same value, or stay apart, do not race") {
@@ -515,8 +515,8 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
                     : fmt::format("            B[o, {}] = A[i] + T.float32(1)\n", index);
       INFO(text);
       CHECK(run(text, asking(&Options::report_races)).warnings() ==
-            (reads ? fmt::format("race on `A`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
-                   : fmt::format("race on `B`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
+            (reads ? fmt::format("race on `A[{2}]`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
+                   : fmt::format("race on `B[{0}, {2}]`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
     }
   }
 }
@@ -562,6 +562,53 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     REQUIRE(wrong.ok());
     CHECK_FALSE(wrong->equal);
   }
+}
+
+TEST_CASE("a wider type does not excuse a result that is wrong by less than a hundredth") {
+  const std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n";
+  const std::string tail = "    for i in range(4):\n        C[i] = T.float32(0)\n        for k in range(64):\n";
+  IRModule exact = parse(head + tail + "            C[i] = C[i] + A[i, k]\n");
+  // Small integers pass through the short type as they are, and in float64 no type is short: only the rounding of real inputs shows the mistake.
+  auto wrong = compare_modules(exact, parse(head + "    S = T.alloc_buffer((1,), \"bfloat16\")\n" + tail +
+                                            "            S[0] = T.Cast(\"bfloat16\", A[i, k])\n            C[i] = C[i] + T.Cast(\"float32\", S[0])\n"), "main");
+  REQUIRE(wrong.ok());
+  CHECK_FALSE(wrong->equal);
+}
+
+TEST_CASE("sums in another order differ by what their additions round") {
+  IRModule of_64 = parse("@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n"
+                         "    for i in range(4):\n        for k in range(64):\n            C[i] = C[i] + A[i, k]\n");
+  DataType f32 = DataType::float_(32);
+  CHECK(rounding_of_sums(of_64->find("main"), f32) < 1e-4);
+  CHECK(deciding_bits(of_64->find("main"), f32, 0.009, 1) == 0);
+  // A million additions: a difference of 0.5% decides a sum in float64.
+  IRModule of_a_million = parse("@T.prim_func\ndef main(A: T.Buffer((1048576,), \"float32\"), C: T.Buffer((1,), \"float32\")):\n"
+                                "    for k in range(1048576):\n        with T.block(\"C\"):\n            vk = T.axis.reduce(1048576, k)\n"
+                                "            with T.init():\n                C[0] = T.float32(0)\n            C[0] = C[0] + A[vk]\n");
+  CHECK(deciding_bits(of_a_million->find("main"), f32, 0.005, 1) == 64);
+  CHECK(deciding_bits(of_a_million->find("main"), f32, 0.011, 1) == 0);
+}
+
+TEST_CASE("the memory of allocations has a limit, which the error names") {
+  IRModule module = parse("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        with T.block(\"b\"):\n"
+                          "            vi = T.axis.spatial(4, i)\n            P = T.alloc_buffer((1024,), \"float32\")\n            P[vi] = A[vi]\n            A[vi] = P[vi]\n");
+  auto inputs = make_inputs(module->find("main"), 1, Contents::Reals);
+  REQUIRE(inputs.ok());
+  Options options;
+  options.max_bytes = 4096;
+  // Each iteration has the same memory.
+  CHECK(interpret(module, "main", inputs->arguments, options).ok());
+  options.max_bytes = 4095;
+  auto stopped = interpret(module, "main", inputs->arguments, options);
+  REQUIRE_FALSE(stopped.ok());
+  CHECK(stopped.diagnostics().front().message() == "stopped after asking for 4096 bytes, beyond the memory limit of 4095 bytes, at i=0");
+}
+
+TEST_CASE("the inputs of a comparison have a limit, which the error names") {
+  IRModule module = parse("@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((167772160,), \"float32\")):\n    B[0] = A[0]\n");
+  auto inputs = make_inputs(module->find("main"), 1, Contents::Reals);
+  REQUIRE_FALSE(inputs.ok());
+  CHECK(inputs.diagnostics().front().message().find("671088656 bytes") != std::string::npos);
 }
 
 TEST_CASE("a view of memory that its block declares is a source of match_buffer") {

@@ -1,5 +1,5 @@
 -- The IR beside a schedule: one scratch buffer per text and stage, with the program after the statement at the cursor and its changed lines
--- marked, or with the lowered program, its LLVM IR or assembly. A line of the text and the lines that came from it are marked on both sides.
+-- marked, or with the lowered program, its LLVM IR or assembly, or its kernels. A line of the text and the lines that came from it are marked on both sides.
 local M = {}
 
 local server = require('loopsmith.server')
@@ -9,6 +9,9 @@ local stages = {
   lowered = { name = 'loopsmith-ir:%s:lowered', comment = '#', delay = 40 },
   llvm = { name = 'loopsmith-ir:%s:llvm', comment = ';', syntax = 'llvm', delay = 150 },
   asm = { name = 'loopsmith-ir:%s:asm', comment = '#', syntax = 'asm', delay = 150 },
+  device = { name = 'loopsmith-ir:%s:device', comment = '#', delay = 40 },
+  cuda = { name = 'loopsmith-ir:%s:cuda', comment = '//', syntax = 'cuda', delay = 40 },
+  opencl = { name = 'loopsmith-ir:%s:opencl', comment = '//', syntax = 'c', delay = 40 },
 }
 -- source buffer -> stage -> { buffer, timer, painted }, and of what is shown: the answer, the `params` that asked for it, the `tick` of the text
 local views = {}
@@ -141,10 +144,10 @@ local function go_to_origin(buffer, stage)
   end, buffer)
 end
 
---- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm'.
+--- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl'.
 function M.show(stage)
   stage = stage or ''
-  if not stages[stage] then return server.warn('the stages are lowered, llvm and asm') end
+  if not stages[stage] then return server.warn('the stages are lowered, llvm, asm, device, cuda and opencl') end
   local buffer = vim.api.nvim_get_current_buf()
   if not server.need(buffer) then return end
   views[buffer] = views[buffer] or {}
