@@ -1,6 +1,7 @@
 // The tables of stages, and the walk: see pipelines.h.
 #include "transform/pipelines.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
@@ -108,7 +109,7 @@ auto names(std::span<const Stage> stages) -> std::string {
 }  // namespace
 
 auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
-  static const std::vector<Stage> gpu_stages = [] {
+  static const auto gpu_stages = [](bool has_warps) {
     std::vector<Stage> out;
     for (const Stage& stage : llvm_stages) {
       std::string_view name = stage.name;
@@ -116,6 +117,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       // be used again before all threads are done with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
       if (name == "lower_thread_binding") {
+        if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
         out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
         continue;
@@ -123,14 +125,19 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       out.push_back(stage);
     }
     return out;
-  }();
-  static const std::vector<Stage> source_stages = [] {
-    std::vector<Stage> out = gpu_stages;
+  };
+  static const auto source_stages = [](bool has_warps) {
+    std::vector<Stage> out = gpu_stages(has_warps);
     out.push_back({"split_host_device", split_host_device, "kernels as functions, launched by the function that held them"});
     return out;
-  }();
-  if (target_kind == target_kind::rocm) { return gpu_stages; }
-  if (is_gpu_target(target_kind)) { return source_stages; }
+  };
+  static const std::vector<Stage> rocm_stages = gpu_stages(false);
+  static const std::vector<Stage> cuda_stages = source_stages(true);
+  // OpenCL 1.2 has no exchange between the threads of a warp.
+  static const std::vector<Stage> opencl_stages = source_stages(false);
+  if (target_kind == target_kind::rocm) { return rocm_stages; }
+  if (target_kind == target_kind::cuda) { return cuda_stages; }
+  if (is_gpu_target(target_kind)) { return opencl_stages; }
   return llvm_stages;
 }
 
@@ -196,6 +203,9 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     }
     if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
+  // Compilers of devices unroll loops themselves; written out, long ones take them minutes.
+  LowerContext local = context;
+  if (is_gpu_target(request.target_kind)) { local.options.unroll_limit = std::min<int64_t>(local.options.unroll_limit, 1024); }
   IRModule current = module;
   if (any_loose) {
     LOOPSMITH_TRY(realized, map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, RealizeLoose().mutate(func->body)); }));
@@ -204,7 +214,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
   for (const Stage& stage : stages.first(count)) {
     if (context.cancel.is_cancelled()) { return error(Code::Cancelled); }
     auto start = std::chrono::steady_clock::now();
-    LOOPSMITH_TRY(after, stage.pass(current, context));
+    LOOPSMITH_TRY(after, stage.pass(current, local));
     std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     if (request.on_stage) { request.on_stage({&stage, current, after, spent.count()}); }
 #ifdef LOOPSMITH_CHECKED

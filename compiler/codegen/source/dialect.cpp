@@ -44,11 +44,11 @@ constexpr Dialect opencl{
 };
 
 #define DIVIDE(TYPE, SUFFIX)                                                                                                         \
-  "INLINE TYPE ls_floordiv_" SUFFIX "(TYPE a, TYPE b) { TYPE q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }\n"
+  "INLINE " TYPE " ls_floordiv_" SUFFIX "(" TYPE " a, " TYPE " b) { " TYPE " q = a / b; return q - ((a % b != 0) && ((a < 0) != (b < 0))); }\n"
 #define MODULO(TYPE, SUFFIX)                                                                                                         \
-  "INLINE TYPE ls_floormod_" SUFFIX "(TYPE a, TYPE b) { TYPE r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }\n"
+  "INLINE " TYPE " ls_floormod_" SUFFIX "(" TYPE " a, " TYPE " b) { " TYPE " r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }\n"
 #define ATOMIC_32(TYPE, SUFFIX, FROM, TO)                                                                                            \
-  "INLINE TYPE ls_atomic_add_" SUFFIX "(volatile __global TYPE* p, TYPE v) {\n"                                                      \
+  "INLINE " TYPE " ls_atomic_add_" SUFFIX "(volatile __global " TYPE "* p, " TYPE " v) {\n"                                                      \
   "  volatile __global unsigned* words = (volatile __global unsigned*)p;\n"                                                          \
   "  unsigned before = *words, seen;\n"                                                                                              \
   "  while ((seen = atomic_cmpxchg(words, before, " TO "(" FROM "(before) + v))) != before) { before = seen; }\n"                    \

@@ -75,6 +75,14 @@ auto SourcePrinter::rounded(std::string value, DataType dtype, int at, int level
   const DataType t = dtype.element();
   if (t.is_float() && t.bits == 16) { return need("ls_round_f16") + "(" + value + ")"; }
   if (t.is_bfloat16()) { return need("ls_round_bf16") + "(" + value + ")"; }
+  if (is_short_real(t)) {
+    const std::string name = short_real(t);
+    return name.empty() ? fail(fmt::format("a value of type `{}`", t.str()), "kernels have no text for it yet", {}) : fmt::format("ls_round_{}({})", name, value);
+  }
+  if (t.is_integral() && t.bits < 8 && !t.is_bool()) {
+    return t.is_uint() ? wrap(fmt::format("({})({} & {})", value_type(t, {}), "(" + value + ")", (1 << t.bits) - 1), prefix, level)
+                       : wrap(fmt::format("({})((int)((unsigned)({}) << {}) >> {})", value_type(t, {}), value, 32 - t.bits, 32 - t.bits), prefix, level);
+  }
   if (t.is_integral() && t.bits < 32) { return wrap(fmt::format("({})({})", value_type(t, {}), value), prefix, level); }
   return wrap(std::move(value), at, level);
 }
@@ -134,6 +142,7 @@ auto SourcePrinter::cast_to(DataType to, DataType from, std::string value, int l
     std::string wide = from.is_real() && from.bits <= 32 ? value : fmt::format("(float)({})", value);
     return rounded(std::move(wide), to, prefix, level);
   }
+  if (to.is_integral() && to.bits < 8) { return rounded(fmt::format("(int)({})", value), to, prefix, level); }
   return wrap(fmt::format("({}){}", value_type(to, {}), value), prefix, level);
 }
 
@@ -149,7 +158,7 @@ auto SourcePrinter::integer(int64_t value, DataType dtype, int level) -> std::st
 }
 
 auto SourcePrinter::real(double value, DataType dtype, int level, Origin origin) -> std::string {
-  if (is_short_real(dtype) && !(dtype.bits == 16)) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
+  if (is_short_real(dtype) && dtype.bits != 16 && short_real(dtype).empty()) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
   const bool is_double = dtype.bits == 64;
   needs_double_ = needs_double_ || is_double;
   if (std::isnan(value) || std::isinf(value)) {

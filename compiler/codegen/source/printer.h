@@ -1,4 +1,4 @@
-// The printer of kernels; its parts: expressions.cpp, calls.cpp, statements.cpp.
+// The printer of kernels; its parts: expressions.cpp, calls.cpp, device_calls.cpp, statements.cpp.
 //
 // A vector is printed lane by lane: `lane(e, k)` is the text of lane k of an expression. Statements with vectors first load all lanes,
 // several at once where the address is aligned, and then compute and store them.
@@ -28,6 +28,8 @@ class SourcePrinter {
  public:
   SourcePrinter(SourceDialect dialect, const SourceOptions& options) : kind_(dialect), dialect_(dialect_of(dialect)), options_(options) {}
 
+  /// Adds text in front of all kernels: a person's own functions.
+  void add_source(const std::string& text);
   /// Appends a kernel. The failure, if any, is in `failure`.
   void print(const PrimFunc& kernel, const std::string& name);
   /// The whole text: prelude, constants, kernels.
@@ -69,6 +71,22 @@ class SourcePrinter {
   auto call(const Call& node, int k, int level) -> std::string;
   auto maths(const Call& node, std::string_view op, int k) -> std::optional<std::string>;
 
+  // -- calls that only devices have (device_calls.cpp)
+  auto device_call(const Call& node, std::string_view op) -> std::optional<std::string>;
+  auto matrix_call(const Call& node) -> std::string;
+  auto copy_call(const Call& node) -> std::string;
+  auto dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, const Call& node) -> std::string;
+  /// Shapes and layouts of the fragments of matrix units, by their calls.
+  void find_fragments(const Stmt& kernel);
+  /// Declares the registers of fragments; false where the memory has none.
+  auto fragment_array(const Allocate& node, int64_t count) -> bool;
+  auto pointer_argument(const Expr& e, const Expr& offset) -> std::string;
+  auto at_offset(const VarNode& data, DataType element, const Expr& offset, Origin origin) -> std::string;
+  /// A function of the prelude that is made on demand.
+  auto made(std::string name, const std::string& text) -> std::string;
+  /// The name in `ls_load_NAME` and its kin for a real of 8 bits or fewer; empty: it has none.
+  auto short_real(DataType dtype) -> std::string;
+
   // -- names and types
   auto name_of(const VarNode& v) -> std::string;
   auto fresh(std::string_view wanted) -> std::string;
@@ -93,6 +111,8 @@ class SourcePrinter {
   const SourceOptions& options_;
   std::optional<NoText> failure_;
   std::set<std::string> needed_;                                     // functions of the prelude
+  std::set<std::string> made_names_;                                 // functions that were made on demand, and their text
+  std::string made_;
   std::string constants_, kernels_;
   bool needs_double_ = false;
   // Of the kernel at hand.
@@ -109,6 +129,14 @@ class SourcePrinter {
   std::unordered_map<const BufferLoad*, std::vector<std::string>> loaded_;   // the lanes of vector loads
   std::unordered_map<std::string, std::string> extents_;             // launch extents by tag
   std::vector<std::pair<std::string, std::optional<int64_t>>> threads_;
+  struct Fragment {
+    DataType dtype;
+    int64_t elements = 0;          // of one fragment
+    std::string shape;             // "m16n16k16"
+    bool is_column_major = false;  // as it was loaded
+  };
+  std::unordered_map<const VarNode*, Fragment> fragments_;
+  std::unordered_set<const VarNode*> passed_;                        // memory that calls take
 };
 
 }  // namespace loopsmith::codegen

@@ -1,6 +1,7 @@
 // Statements, names and types of kernels as C: see printer.h.
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -28,6 +30,16 @@ auto identifier(std::string_view name) -> std::string {
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) { out = "v" + out; }
   if (std::find(std::begin(reserved), std::end(reserved), out) != std::end(reserved) || out.starts_with("ls_") || out.starts_with("__")) { out = "v_" + out; }
   return out;
+}
+
+/// A string literal of C.
+auto c_string(std::string_view text) -> std::string {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') { out += '\\'; }
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
 }
 
 /// True for integers that are a multiple of n whatever their variables are.
@@ -56,6 +68,18 @@ auto is_kernel(const PrimFunc& func) -> bool {
 
 auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOptions& options) -> Result<std::string> {
   SourcePrinter printer(dialect, options);
+  // Pragmas stay where they were written, in host functions too.
+  std::set<std::string> sources;
+  for (const auto& [name, func] : module->functions) {
+    post_order(
+        func->body,
+        [&](const Stmt& s) {
+          const auto* n = s.as<AttrStmt>();
+          const auto* text = n && n->key == "pragma_import_c" ? n->value.as<StringImm>() : nullptr;
+          if (text && sources.insert(text->value).second) { printer.add_source(text->value); }
+        },
+        [](const Expr&) {});
+  }
   for (const auto& [name, func] : module->functions) {
     if (!is_kernel(func)) { continue; }
     std::string symbol = symbol_of(name, func);
@@ -70,8 +94,10 @@ auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOp
 auto SourcePrinter::text() const -> std::string {
   std::string out;
   if (kind_ == SourceDialect::OpenCl && needs_double_) { out += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"; }
-  return out + prelude_text({needed_.begin(), needed_.end()}, kind_) + constants_ + kernels_;
+  return out + prelude_text({needed_.begin(), needed_.end()}, kind_) + made_ + constants_ + kernels_;
 }
+
+void SourcePrinter::add_source(const std::string& text) { constants_ += text + (text.ends_with('\n') ? "" : "\n"); }
 
 void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
   body_.clear();
@@ -84,6 +110,9 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
   lets_.clear();
   loaded_.clear();
   threads_.clear();
+  fragments_.clear();
+  passed_.clear();
+  find_fragments(kernel->body);
   shared_offset_ = kind_ == SourceDialect::Cuda && requested_shared_bytes(kernel) > 0 ? 0 : -1;
   last_place_ = {};
   depth_ = 1;
@@ -101,7 +130,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
         const auto* c = e.as<Call>();
         if (!c) { return; }
         for (const Expr& arg : c->args) {
-          if (const auto* v = arg.as<VarNode>()) { written.insert(v); }
+          if (const auto* v = arg.as<VarNode>()) { written.insert(v); passed_.insert(v); }
           if (const auto* element = arg.as<BufferLoad>(); element && c->op == "address_of") { written.insert(element->buffer->data.get()); }
         }
       });
@@ -181,9 +210,11 @@ void SourcePrinter::statement(const Stmt& stmt) {
     }
     case NodeKind::AssertStmt: {
       const auto& n = *stmt.as<AssertStmt>();
-      if (kind_ == SourceDialect::OpenCl) { (void)fail("an assertion", "a kernel of OpenCL cannot stop its program", n.origin); return; }
       place(n.origin);
-      line(fmt::format("if (!({})) {{ __trap(); }}", scalar(n.condition)));
+      // A kernel of OpenCL cannot stop its program: it prints the message and goes on.
+      const auto* message = n.message.as<StringImm>();
+      line(fmt::format("if (!({})) {{ {} }}", scalar(n.condition),
+                       kind_ == SourceDialect::Cuda ? "__trap();" : fmt::format("printf(\"%s\\n\", {});", c_string(message ? message->value : "an assertion does not hold"))));
       return statement(n.body);
     }
     case NodeKind::BufferStore: return store(*stmt.as<BufferStore>());
@@ -224,7 +255,8 @@ void SourcePrinter::loop(const For& node) {
   const std::string name = name_of(*node.var);
   const std::string type = value_type(node.var->dtype, node.origin);
   const std::string end = is_zero(node.min) ? scalar(node.extent) : scalar(add(node.min, node.extent), comparison + 1);
-  if (node.for_kind == ForKind::Unrolled) { line("#pragma unroll"); }
+  // A loop of many iterations is left to the compiler.
+  if (node.for_kind == ForKind::Unrolled && as_int(node.extent).value_or(1) <= 64) { line("#pragma unroll"); }
   line(fmt::format("for ({} {} = {}; {} < {}; ++{}) {{", type, name, scalar(node.min), name, end, name));
   ++depth_;
   statement(node.body);
@@ -258,7 +290,10 @@ void SourcePrinter::allocate(const Allocate& node) {
     count *= *extent;
   }
   auto family = memory_family(scope);
-  if (family && *family != MemoryFamily::Global && *family != MemoryFamily::Shared && *family != MemoryFamily::Local && *family != MemoryFamily::Workspace) {
+  if (fragment_array(node, count)) { return statement(node.body); }
+  // Memory of matrix units that only plain code accesses, before a schedule maps it to their instructions, is memory of the thread.
+  const bool is_plain = family && *family >= MemoryFamily::WmmaA && *family <= MemoryFamily::MmaC && *family != MemoryFamily::Texture && !passed_.contains(node.data.get());
+  if (family && !is_plain && *family != MemoryFamily::Global && *family != MemoryFamily::Shared && *family != MemoryFamily::Local && *family != MemoryFamily::Workspace) {
     (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), fmt::format("memory of the scope `{}` has no text yet", scope), node.origin);
     return;
   }
@@ -426,6 +461,7 @@ auto SourcePrinter::value_type(DataType dtype, Origin origin) -> std::string {
     if (dtype.bits == 64) { needs_double_ = true; }
     return dtype.bits == 64 ? "double" : "float";
   }
+  if (dtype.is_real() && !short_real(dtype).empty()) { return "float"; }
   if (!dtype.is_integral()) { return fail(fmt::format("a value of type `{}`", dtype.str()), "kernels have no text for it yet", origin); }
   return memory_type(dtype, origin);
 }
@@ -434,9 +470,10 @@ auto SourcePrinter::memory_type(DataType dtype, Origin origin) -> std::string {
   if (dtype.is_bool()) { return is_opencl ? "uchar" : "unsigned char"; }
   if (dtype.is_real() && dtype.bits == 16) { return is_opencl ? "ushort" : "unsigned short"; }
   if (dtype.is_float()) { return value_type(dtype, origin); }
+  if (dtype.is_real() && !short_real(dtype).empty()) { return is_opencl ? "uchar" : "unsigned char"; }
   if (dtype.is_integral()) {
     const char* unsign = dtype.is_uint() ? (is_opencl ? "u" : "unsigned ") : "";
-    switch (dtype.bits) {
+    switch (dtype.bits < 8 ? 8 : dtype.bits) {
       case 8: return fmt::format("{}char", dtype.is_int() && !is_opencl ? "signed " : unsign);
       case 16: return fmt::format("{}short", unsign);
       case 32: return fmt::format("{}int", unsign);
@@ -450,11 +487,13 @@ auto SourcePrinter::from_memory(DataType dtype, std::string element) -> std::str
   if (dtype.is_bool()) { return "(" + element + " != 0)"; }
   if (dtype.is_float() && dtype.bits == 16) { return need("ls_load_f16") + "(" + element + ")"; }
   if (dtype.is_bfloat16()) { return need("ls_load_bf16") + "(" + element + ")"; }
+  if (dtype.is_real() && dtype.bits < 16) { return "ls_load_" + short_real(dtype) + "(" + element + ")"; }
   return element;
 }
 auto SourcePrinter::to_memory(DataType dtype, std::string value) -> std::string {
   if (dtype.is_float() && dtype.bits == 16) { return need("ls_store_f16") + "(" + value + ")"; }
   if (dtype.is_bfloat16()) { return need("ls_store_bf16") + "(" + value + ")"; }
+  if (dtype.is_real() && dtype.bits < 16) { return "ls_store_" + short_real(dtype) + "(" + value + ")"; }
   return value;
 }
 auto SourcePrinter::address_space(const VarNode& data) const -> std::string {

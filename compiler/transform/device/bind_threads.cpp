@@ -13,6 +13,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/saturate.h"
 #include "support/scoped_value.h"
 #include "transform/device/plan_barriers.h"
 #include "transform/thread_block.h"
@@ -102,6 +103,92 @@ auto binds(const Stmt& stmt, Name tag) -> bool {
   return found;
 }
 
+auto contains_threads(const Stmt& stmt) -> bool {
+  bool found = false;
+  post_order(stmt, [&](const Stmt& s) { found = found || as_thread_loop(s); }, [](const Expr&) {});
+  return found;
+}
+
+/// Memory of a block or thread that is allocated outside of the only kernel that accesses it, inside of that kernel.
+class SinkMemory : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  explicit SinkMemory(const Allocate& allocate) : allocate_(allocate) {}
+
+  /// The code without the allocation around it; none where the memory is not that of a single kernel.
+  auto run() -> Stmt {
+    Stmt out = mutate(allocate_.body);
+    return kernels_ == 1 && !is_outside_ ? out : Stmt();
+  }
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind == ForKind::ThreadBinding) { return kernel(self(n)); }
+    ScopedValue repeated(is_repeated_, true);
+    return Mutator::on(n);
+  }
+  auto on(const While& n) -> Stmt override {
+    ScopedValue repeated(is_repeated_, true);
+    return Mutator::on(n);
+  }
+  auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? kernel(self(n)) : Mutator::on(n); }
+  auto on(const DeclBuffer& n) -> Stmt override {
+    if (n.buffer->data != allocate_.data) { return Mutator::on(n); }
+    views_.push_back(n.buffer);
+    return mutate(n.body);
+  }
+  auto on(const VarNode& n) -> Expr override {
+    is_outside_ = is_outside_ || &n == allocate_.data.get();
+    return Mutator::on(n);
+  }
+
+ protected:
+  auto use(const Buffer& b) -> Buffer override {
+    is_outside_ = is_outside_ || b->data == allocate_.data;
+    return b;
+  }
+
+ private:
+  auto kernel(const Stmt& nest) -> Stmt {
+    bool uses = false;
+    post_order(
+        nest,
+        [&](const Stmt& s) {
+          const auto* store = s.as<BufferStore>();
+          uses = uses || (store && store->buffer->data == allocate_.data);
+        },
+        [&](const Expr& e) {
+          const auto* load = e.as<BufferLoad>();
+          uses = uses || e.get() == allocate_.data.get() || (load && load->buffer->data == allocate_.data);
+        });
+    if (!uses) { return nest; }
+    ++kernels_;
+    // The memory keeps its values from one launch to the next.
+    is_outside_ = is_outside_ || is_repeated_;
+    Stmt inner = inside_blocks(nest);
+    if (!inner.as<Allocate>()) { return inner; }
+    Var block = var("block");
+    IterVar iter{block, from_zero(int_imm(1)), IterKind::ThreadIndex, Name("blockIdx.x"), nest.origin()};
+    return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(inner), iter, AttrMap(), nest.origin());
+  }
+  /// Each block has a memory of its own.
+  auto inside_blocks(const Stmt& nest) -> Stmt {
+    auto loop = as_thread_loop(nest);
+    if (loop && is_block_axis(loop->tag.view())) {
+      if (const auto* n = nest.as<For>()) { return make<For>(n->var, n->min, n->extent, n->for_kind, inside_blocks(n->body), n->thread, n->annotations, n->origin, n->id); }
+      const auto& n = *nest.as<AttrStmt>();
+      return make<AttrStmt>(n.node, n.key, n.value, inside_blocks(n.body), n.origin);
+    }
+    Stmt inner = nest;
+    for (const Buffer& view : views_) { inner = make<DeclBuffer>(view, std::move(inner)); }
+    return make<Allocate>(allocate_.data, allocate_.dtype, allocate_.extents, allocate_.condition, std::move(inner), allocate_.annotations, allocate_.origin);
+  }
+  const Allocate& allocate_;
+  std::vector<Buffer> views_;
+  int kernels_ = 0;
+  bool is_repeated_ = false;       // inside of a loop that launches kernels
+  bool is_outside_ = false;        // statements of the host access the memory
+};
+
 /// Gives all loops over a dimension its launch extent. Virtual threads and parallel loops become plain loops.
 class Level : public Mutator {
  public:
@@ -111,7 +198,9 @@ class Level : public Mutator {
 
   auto on(const For& n) -> Stmt override {
     if (as_thread_loop(self(n))) { return thread_loop(self(n), n.min); }
-    if (n.for_kind != ForKind::Parallel) { return Mutator::on(n); }
+    // Lanes of a vector cannot run loops over threads.
+    const bool is_plain = n.for_kind == ForKind::Parallel || (n.for_kind == ForKind::Vectorized && contains_threads(n.body));
+    if (!is_plain) { return Mutator::on(n); }
     return make<For>(n.var, n.min, n.extent, ForKind::Serial, mutate(n.body), std::nullopt, n.annotations, n.origin, n.id);
   }
   auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? thread_loop(self(n), int_imm(0)) : Mutator::on(n); }
@@ -122,9 +211,22 @@ class Level : public Mutator {
     Stmt body = loop.body;
     if (loop.alias) { body = substitute(body, {{loop.alias.get(), Expr(loop.var)}}); }
     if (!is_zero(min)) { body = substitute(body, {{loop.var.get(), add(Expr(loop.var), min)}}); }
-    body = mutate(body);
+    // A loop that uses the index of another loop over the same dimension around it needs an index of its own.
+    auto around = around_.find(loop.tag);
+    if (around != around_.end() && uses_var(body, [&](const VarNode& v) { return &v == around->second.get(); })) {
+      return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Serial, mutate(body), std::nullopt, AttrMap(), stmt.origin());
+    }
     auto dimension = grid_.find(loop.tag);
-    if (!dimension) { return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Unrolled, body, std::nullopt, AttrMap(), stmt.origin()); }
+    if (!dimension) {
+      // Many virtual threads would make a long text, and their values would not fit into registers.
+      ScopedValue inside(virtual_threads_, saturating_mul(virtual_threads_, as_int(loop.extent).value_or(most_virtual_threads + 1)));
+      const ForKind kind = virtual_threads_ <= most_virtual_threads ? ForKind::Unrolled : ForKind::Serial;
+      return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), kind, mutate(body), std::nullopt, AttrMap(), stmt.origin());
+    }
+    Var before = std::exchange(around_[loop.tag], loop.var);
+    body = mutate(body);
+    around_[loop.tag] = before;
+    if (!before) { around_.erase(loop.tag); }
     const Expr& launched = grid_.dimensions[*dimension].extent;
     auto extent = as_int(loop.extent);
     auto full = as_int(launched);
@@ -159,7 +261,10 @@ class Level : public Mutator {
     };
     return Inside(*this, condition, tag).mutate(body);
   }
+  static constexpr int64_t most_virtual_threads = 16;
   const Grid& grid_;
+  std::unordered_map<Name, Var> around_;   // the loop around over each dimension
+  int64_t virtual_threads_ = 1;    // of the loops over virtual threads around
 };
 
 /// Checks that one index per dimension keeps the meaning, and finds memory that belongs to a block.
@@ -524,6 +629,11 @@ class Bind : public Mutator {
 
   auto on(const For& n) -> Stmt override { return n.for_kind == ForKind::ThreadBinding ? kernel(self(n)) : Mutator::on(n); }
   auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? kernel(self(n)) : Mutator::on(n); }
+  auto on(const Allocate& n) -> Stmt override {
+    const bool is_of_kernel = n.data->pointer && !is_global_memory(n.data->pointer->scope.view());
+    Stmt sunk = is_of_kernel ? SinkMemory(n).run() : Stmt();
+    return sunk ? mutate(sunk) : Mutator::on(n);
+  }
 
  private:
   auto kernel(const Stmt& nest) -> Stmt {

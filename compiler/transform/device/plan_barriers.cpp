@@ -60,7 +60,7 @@ struct Access {
 
 class Planner {
  public:
-  explicit Planner(const ThreadBlock& block) : block_(block), runs_(block.dimensions.size(), unbound_first) {
+  explicit Planner(const ThreadBlock& block) : block_(block), runs_(block.dimensions.size(), unbound_first), is_first_(block.dimensions.size(), 0) {
     for (const ThreadBlock::Dimension& d : block_.dimensions) { indices_.push_back(var(d.tag)); }
   }
   BarrierPlan plan;
@@ -168,6 +168,8 @@ class Planner {
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
     if (is_uniform(n.condition)) {
+      // A barrier before the branch serves its statements too. Inside the branch, some devices run code of the first thread in all of them.
+      wait_before(stmt);
       take(stmt, [&] { reads(n.condition); });
       std::vector<Access> before = pending_;
       walk(n.then_case);
@@ -236,6 +238,17 @@ class Planner {
     }
     take(stmt, [&] { gather(stmt); });
   }
+  /// Puts a barrier before a statement where anything in it conflicts with the accesses before.
+  void wait_before(const Stmt& stmt) {
+    std::vector<Access> before = std::exchange(pending_, {});
+    gather(stmt);
+    const std::vector<Access> here = std::exchange(pending_, {});
+    pending_ = std::move(before);
+    if (plan.before.contains(stmt.get()) || conflict(pending_, here)) {
+      plan.before.insert(stmt.get());
+      pending_.clear();
+    }
+  }
   /// Puts a barrier before a statement whose accesses conflict with those before, and adds its accesses.
   template <class F>
   void take(const Stmt& stmt, F&& accesses) {
@@ -290,7 +303,27 @@ class Planner {
       }
       return;
     }
+    // `if tx == 0:` makes its accesses as statements outside of the loops over the dimension do.
+    if (const auto* n = stmt.as<IfThenElse>(); n && !n->else_case) {
+      if (auto dimension = first_thread_of(n->condition)) {
+        reads(n->condition);
+        ScopedValue unbound(runs_[*dimension], unbound_first);
+        ScopedValue first(is_first_[*dimension], uint8_t(1));
+        return gather(n->then_case);
+      }
+    }
     visit_children(stmt, [&](const Expr& e) { reads(e); }, [&](const Stmt& s) { gather(s); });
+  }
+  /// The dimension of which the condition chooses the first thread.
+  auto first_thread_of(const Expr& condition) const -> std::optional<size_t> {
+    const auto* n = condition.as<EQ>();
+    const auto* v = n && is_zero(n->b) ? n->a.as<VarNode>() : nullptr;
+    auto canonical = v ? canonical_.find(v) : canonical_.end();
+    if (canonical == canonical_.end()) { return {}; }
+    for (size_t d = 0; d < indices_.size(); ++d) {
+      if (uses_var(canonical->second, [&](const VarNode& index) { return &index == indices_[d].get(); })) { return d; }
+    }
+    return {};
   }
   void reads(const Expr& expr) {
     if (!expr) { return; }
@@ -318,7 +351,9 @@ class Planner {
     if (own_.contains(data)) { return; }
     Access access{data, is_write, std::move(index), runs_, {}};
     // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
-    if (!is_write && !is_alone_) { std::replace(access.runs.begin(), access.runs.end(), unbound_first, unbound_all); }
+    for (size_t d = 0; d < runs_.size(); ++d) {
+      if (!is_write && !is_alone_ && !is_first_[d] && access.runs[d] == unbound_first) { access.runs[d] = unbound_all; }
+    }
     remember(std::move(access));
   }
 
@@ -388,6 +423,7 @@ class Planner {
   const ThreadBlock& block_;
   std::vector<Var> indices_;                                 // a canonical index for every dimension
   std::vector<Run> runs_;                                    // of the statement at hand
+  std::vector<uint8_t> is_first_;                            // by dimension: a condition leaves only its first thread
   bool is_alone_ = false;                                    // one thread of the unbound dimensions does the statement at hand
   Run next_run_ = past + 1;
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop

@@ -2,7 +2,9 @@
 #include "transform/device/reduce_across_threads.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/equal.h"
@@ -14,6 +16,8 @@
 
 namespace loopsmith::transform {
 namespace {
+
+constexpr int64_t warp = 32;
 
 auto put(const Buffer& buffer, Expr value, Expr index) -> Stmt { return make<BufferStore>(buffer, std::move(value), Array<Expr>{std::move(index)}); }
 auto element(const Buffer& buffer, Expr index) -> Expr { return make<BufferLoad>(buffer, Array<Expr>{std::move(index)}); }
@@ -41,6 +45,7 @@ struct Update {
   const BufferStore* store = nullptr;
   NodeKind op = NodeKind::Add;
   Expr value;
+  Expr condition;                  // the conditions around it that are the same for all threads of the loop; none: it is always done
 };
 
 /// The updates of elements in the body of a loop over threads that are the same for all its threads.
@@ -70,12 +75,23 @@ class FindUpdates : public Visitor {
     own_.insert(n.data.get());
     Visitor::on(n);
   }
+  void on(const IfThenElse& n) override {
+    const size_t around = conditions_.size();
+    visit(n.condition);
+    split(n.condition);
+    visit(n.then_case);
+    conditions_.resize(around);
+    if (!n.else_case) { return; }
+    conditions_.push_back(logical_not(n.condition));
+    visit(n.else_case);
+    conditions_.resize(around);
+  }
   void on(const BufferStore& n) override {
     Visitor::on(n);
     if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !loads(n.value, n.buffer->data.get())) { return; }
     if (uses(n.indices[0], depends_) && !n.predicate) { return; }
-    Update update{&n, NodeKind::Add, {}};
-    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_);
+    Update update{&n, NodeKind::Add, {}, {}};
+    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
     is_taken_apart = is_taken_apart && matches;
     updates.push_back(std::move(update));
   }
@@ -85,6 +101,29 @@ class FindUpdates : public Visitor {
   static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
   void derive(const Var& v, const Expr& from) {
     if (uses(from, depends_)) { depends_.insert(v.get()); }
+  }
+  void split(const Expr& condition) {
+    if (const auto* both = condition.as<And>()) {
+      split(both->a);
+      split(both->b);
+      return;
+    }
+    const auto* call = condition.as<Call>();
+    if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
+    conditions_.push_back(condition);
+  }
+  /// The conditions that threads share stay around the combined update. False where another condition says which elements are there.
+  auto take_conditions(const BufferStore& n, Update& update) const -> bool {
+    for (const Expr& condition : conditions_) {
+      if (!uses(condition, depends_) && !uses(condition, inside_)) {
+        if (loads(condition, n.buffer->data.get())) { return false; }
+        update.condition = update.condition ? logical_and(update.condition, condition) : condition;
+        continue;
+      }
+      const bool meets = uses_var(n.indices[0], [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& other) { return &v == &other; }); });
+      if (meets) { return false; }
+    }
+    return true;
   }
   static auto loads(const Expr& e, const VarNode* data) -> bool {
     bool found = false;
@@ -111,20 +150,94 @@ class FindUpdates : public Visitor {
 
   const ThreadLoop& loop_;
   Variables depends_, inside_, own_;
+  std::vector<Expr> conditions_;   // around the statement at hand
 };
+
+/// Calls of `combine` on the values of the lanes at half the distance, and so on: lane 0 of each `width` lanes has the result.
+void combine_lanes(NodeKind op, const Buffer& part, int64_t width, std::vector<Stmt>& out) {
+  for (int64_t distance = width / 2; distance >= 1; distance /= 2) {
+    Expr mask = int_imm(0xffffffff, DataType::uint(32));
+    Expr other = make<Call>(part->dtype, Name("tvm_warp_shuffle_down"),
+                            Array<Expr>{mask, element(part, int_imm(0)), int_imm(distance), int_imm(width), int_imm(warp)});
+    out.push_back(put(part, combine(op, element(part, int_imm(0)), std::move(other)), int_imm(0)));
+  }
+}
+auto with_buffer(const Buffer& b, Stmt body) -> Stmt { return make<Allocate>(b->data, b->dtype, b->shape, bool_imm(true), make<DeclBuffer>(b, std::move(body))); }
+
+/// The extents of a kernel's loops over threads, and the values that differ from thread to thread.
+class Uniformity : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  bool is_whole = true;            // the loops over a dimension have one constant extent
+
+  void on(const For& n) override {
+    bind(Stmt(Ref<StmtNode>(&n)));
+    if (!is_uniform(n.min) || !is_uniform(n.extent)) { different_.insert(n.var.get()); }
+    Visitor::on(n);
+  }
+  void on(const AttrStmt& n) override {
+    bind(Stmt(Ref<StmtNode>(&n)));
+    Visitor::on(n);
+  }
+  void on(const LetStmt& n) override {
+    if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
+    Visitor::on(n);
+  }
+  /// The value is the same for all threads of a block.
+  [[nodiscard]] auto is_uniform(const Expr& e) const -> bool {
+    bool out = true;
+    post_order(e, [&](const Expr& sub) {
+      const auto* v = sub.as<VarNode>();
+      out = out && !sub.as<BufferLoad>() && !(v && different_.contains(v));
+    });
+    return out;
+  }
+
+ private:
+  void bind(const Stmt& stmt) {
+    auto loop = as_thread_loop(stmt);
+    if (!loop || !is_thread_index(loop->tag)) { return; }
+    different_.insert(loop->var.get());
+    if (loop->alias) { different_.insert(loop->alias.get()); }
+    auto extent = as_int(loop->extent);
+    is_whole = is_whole && extent && extents_.emplace(loop->tag, *extent).first->second == *extent;
+  }
+  std::unordered_set<const VarNode*> different_;
+  std::unordered_map<Name, int64_t> extents_;
+};
+
+/// Where a part of a reduction is combined with the others.
+enum class Through : uint8_t { Warps, SharedMemory };
 
 class Reduce : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
+  explicit Reduce(Through through) : through_(through) {}
 
-  auto on(const For& n) -> Stmt override { return at(self(n), [&] { return Mutator::on(n); }); }
+  auto on(const For& n) -> Stmt override {
+    ScopedValue apart(diverges_, diverges_ || (in_kernel_ && !(uniformity_.is_uniform(n.min) && uniformity_.is_uniform(n.extent))));
+    return at(self(n), [&] { return Mutator::on(n); });
+  }
   auto on(const AttrStmt& n) -> Stmt override { return at(self(n), [&] { return Mutator::on(n); }); }
+  auto on(const IfThenElse& n) -> Stmt override {
+    ScopedValue apart(diverges_, diverges_ || (in_kernel_ && !uniformity_.is_uniform(n.condition)));
+    return Mutator::on(n);
+  }
+  auto on(const While& n) -> Stmt override {
+    ScopedValue apart(diverges_, diverges_ || (in_kernel_ && !uniformity_.is_uniform(n.condition)));
+    return Mutator::on(n);
+  }
 
  private:
   template <class F>
   auto at(const Stmt& stmt, F&& walk) -> Stmt {
     const bool is_bound = as_thread_loop(stmt).has_value();
+    if (is_bound && !in_kernel_) {
+      uniformity_ = Uniformity();
+      uniformity_.visit(stmt);
+    }
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
@@ -139,12 +252,13 @@ class Reduce : public Mutator {
     IterVar iter{block, from_zero(int_imm(1)), IterKind::ThreadIndex, Name("blockIdx.x"), stmt.origin()};
     return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(reduced), iter, AttrMap(), stmt.origin());
   }
-  static auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
+  auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     // Code with barriers of its own is the code of threads already.
     if (is_one(loop.extent) || waits(loop.body)) { return stmt; }
     FindUpdates found(loop);
     found.visit(loop.body);
     if (found.updates.empty()) { return stmt; }
+    if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
     // The loop over the other dimension comes outside, where its index may choose the element.
     if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
       Stmt swapped = with_body(stmt, loop, inner->body);
@@ -159,8 +273,76 @@ class Reduce : public Mutator {
     std::vector<Stmt> all{with_body(stmt, loop, std::move(body))};
     all.insert(all.end(), after.begin(), after.end());
     Stmt out = seq(std::move(all), stmt.origin());
-    for (const Buffer& b : buffers) { out = make<Allocate>(b->data, b->dtype, b->shape, bool_imm(true), make<DeclBuffer>(b, std::move(out))); }
+    for (const Buffer& b : buffers) { out = with_buffer(b, std::move(out)); }
     return out;
+  }
+  /// The loop with parts that the lanes of warps exchange. Unchanged where the threads of an element are not whole warps or equal parts of a
+  /// warp, or where not all of them reach the loop together.
+  auto in_warps(const Stmt& stmt, const ThreadLoop& loop, const FindUpdates& found) const -> Stmt {
+    auto count = as_int(loop.extent);
+    if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
+    if (!found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
+    const int64_t warps = (*count + warp - 1) / warp;
+    Stmt body = loop.body;
+    std::vector<Stmt> begin, end, after;
+    std::vector<Buffer> own, totals, shared;
+    for (const Update& update : found.updates) {
+      const DataType t = update.store->buffer->dtype;
+      own.push_back(make_buffer(Name("part"), t, Array<Expr>{int_imm(1)}, "local"));
+      const Buffer& part = own.back();
+      body = replaced(body, *update.store, put(part, combine(update.op, element(part, int_imm(0)), update.value), int_imm(0)));
+      begin.push_back(put(part, identity(update.op, t), int_imm(0)));
+      combine_lanes(update.op, part, std::min(*count, warp), end);
+      if (warps == 1) {
+        end.push_back(make<IfThenElse>(equal(Expr(loop.var), zero(loop.var->dtype)), result(update, part)));
+        continue;
+      }
+      // Lane 0 of each warp hands its sum on, and every warp combines these.
+      shared.push_back(make_buffer(Name("parts"), t, Array<Expr>{int_imm(warps)}, "shared"));
+      totals.push_back(make_buffer(Name("total"), t, Array<Expr>{int_imm(1)}, "local"));
+      const Buffer& parts = shared.back();
+      const Buffer& total = totals.back();
+      Expr index = cast(DataType::int_(32), Expr(loop.var));
+      end.push_back(make<IfThenElse>(equal(floormod(index, int_imm(warp)), int_imm(0)), put(parts, element(part, int_imm(0)), floordiv(index, int_imm(warp)))));
+      Var lane = var(loop.var->name);
+      std::vector<Stmt> last{put(total, identity(update.op, t), int_imm(0)), make<IfThenElse>(less(Expr(lane), int_imm(warps)), put(total, element(parts, lane), int_imm(0)))};
+      combine_lanes(update.op, total, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(warps))), last);
+      last.push_back(make<IfThenElse>(equal(Expr(lane), int_imm(0)), result(update, total)));
+      IterVar iter{lane, from_zero(int_imm(*count)), IterKind::ThreadIndex, loop.tag, stmt.origin()};
+      after.push_back(make<For>(lane, int_imm(0), int_imm(*count), ForKind::ThreadBinding, with_buffer(total, seq(std::move(last))), iter, AttrMap(), stmt.origin()));
+    }
+    begin.push_back(std::move(body));
+    begin.insert(begin.end(), end.begin(), end.end());
+    Stmt inside = seq(std::move(begin));
+    for (const Buffer& b : own) { inside = with_buffer(b, std::move(inside)); }
+    std::vector<Stmt> all{with_body(stmt, loop, std::move(inside))};
+    all.insert(all.end(), after.begin(), after.end());
+    Stmt out = seq(std::move(all), stmt.origin());
+    for (const Buffer& b : shared) { out = with_buffer(b, std::move(out)); }
+    return out;
+  }
+  /// `element = element op total`, for the update of the element.
+  static auto result(const Update& update, const Buffer& total) -> Stmt {
+    const BufferStore& store = *update.store;
+    Expr old = make<BufferLoad>(store.buffer, store.indices, store.origin);
+    Stmt out = make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(total, int_imm(0))), store.indices, store.origin);
+    return update.condition ? make<IfThenElse>(update.condition, std::move(out), Stmt(), store.origin) : out;
+  }
+  static auto contains_threads(const Stmt& stmt) -> bool {
+    bool found = false;
+    post_order(stmt, [&](const Stmt& s) { found = found || as_thread_loop(s); }, [](const Expr&) {});
+    return found;
+  }
+  static auto replaced(const Stmt& body, const BufferStore& from, Stmt to) -> Stmt {
+    struct Replace : Mutator {
+      const BufferStore* from = nullptr;
+      Stmt to;
+      using Mutator::on;
+      auto on(const BufferStore& n) -> Stmt override { return &n == from ? to : Mutator::on(n); }
+    } replace;
+    replace.from = &from;
+    replace.to = std::move(to);
+    return replace.mutate(body);
   }
   /// The body with one update made to a part of this thread; `after` gets the loops that combine the parts.
   static auto apart(const Stmt& body, const Update& update, const ThreadLoop& loop, int64_t count, std::vector<Buffer>& buffers, std::vector<Stmt>& after) -> Stmt {
@@ -169,17 +351,10 @@ class Reduce : public Mutator {
     Buffer part = make_buffer(Name("part"), t, Array<Expr>{int_imm(1)}, "local");
     Buffer parts = make_buffer(Name("parts"), t, Array<Expr>{int_imm(count)}, "local");
     buffers.push_back(parts);
-    struct Replace : Mutator {
-      const BufferStore* from = nullptr;
-      Stmt to;
-      using Mutator::on;
-      auto on(const BufferStore& n) -> Stmt override { return &n == from ? to : Mutator::on(n); }
-    } replace;
-    replace.from = &store;
-    replace.to = put(part, combine(update.op, element(part, int_imm(0)), update.value), int_imm(0));
+    Stmt own = replaced(body, store, put(part, combine(update.op, element(part, int_imm(0)), update.value), int_imm(0)));
     Expr index = cast(DataType::int_(32), Expr(loop.var));
-    Stmt inside = seq({put(part, identity(update.op, t), int_imm(0)), replace.mutate(body), put(parts, element(part, int_imm(0)), index)});
-    inside = make<Allocate>(part->data, part->dtype, part->shape, bool_imm(true), make<DeclBuffer>(part, std::move(inside)));
+    Stmt inside = seq({put(part, identity(update.op, t), int_imm(0)), std::move(own), put(parts, element(part, int_imm(0)), index)});
+    inside = with_buffer(part, std::move(inside));
     for (int64_t left = count; left > 1; left = (left + 1) / 2) {
       const int64_t half = (left + 1) / 2;
       Var lane = var(loop.var->name);
@@ -188,8 +363,7 @@ class Reduce : public Mutator {
       IterVar iter{lane, from_zero(int_imm(count)), IterKind::ThreadIndex, loop.tag, store.origin};
       after.push_back(make<For>(lane, int_imm(0), int_imm(count), ForKind::ThreadBinding, std::move(step), iter, AttrMap(), store.origin));
     }
-    Expr old = make<BufferLoad>(store.buffer, store.indices, store.origin);
-    after.push_back(make<BufferStore>(store.buffer, combine(update.op, std::move(old), element(parts, int_imm(0))), store.indices, store.origin));
+    after.push_back(result(update, parts));
     return inside;
   }
   static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
@@ -225,13 +399,19 @@ class Reduce : public Mutator {
     const auto* n = stmt.as<For>();
     return make<For>(loop.var, n ? n->min : int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Serial, std::move(body), std::nullopt, AttrMap(), stmt.origin());
   }
+  const Through through_;
+  Uniformity uniformity_;          // of the kernel at hand
   bool in_kernel_ = false;
+  bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 
 }  // namespace
 
+auto reduce_in_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(func->body)); });
+}
 auto reduce_across_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce().mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(func->body)); });
 }
 
 }  // namespace loopsmith::transform

@@ -13,6 +13,21 @@
 // Sums, products, minima and maxima are taken apart. A loop with another update of an element that does not depend on the thread (an argmax
 // in two buffers) becomes serial.
 //
+// On a device whose warps exchange registers, `reduce_in_warps` runs first. It takes reductions over threadIdx.x whose threads are whole warps or
+// equal parts of a warp, and leaves the others:
+//
+//     for tx in T.thread_binding(64, "threadIdx.x"):                   for tx in T.thread_binding(64, "threadIdx.x"):
+//         C[0] = C[0] + A[tx]                                              part[0] = 0
+//                                                                          part[0] = part[0] + A[tx]
+//                                                                          part[0] = part[0] + shuffle_down(part[0], 16)
+//                                                             ==>          ...                             # 8, 4, 2, 1
+//                                                                          if tx % 32 == 0:
+//                                                                              parts[tx // 32] = part[0]
+//                                                                      for tx in T.thread_binding(64, "threadIdx.x"):
+//                                                                          ...                             # the same for the parts of 2 warps
+//                                                                          if tx == 0:
+//                                                                              C[0] = C[0] + total[0]
+//
 // Needs   flat accesses.
 // Gives   loops over threads whose iterations do not depend on one another; plan_barriers adds barriers to them.
 // Keeps   integer results; sums of reals are added in another order, as the schedule asked for.
@@ -23,6 +38,7 @@
 
 namespace loopsmith::transform {
 
+[[nodiscard]] auto reduce_in_warps(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 [[nodiscard]] auto reduce_across_threads(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
 
 }  // namespace loopsmith::transform
