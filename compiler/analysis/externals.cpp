@@ -1,5 +1,5 @@
 // Calls of C functions outside of the closed list (ir/externals.h): `run`, `bench`, `verify` and `tune` refuse a program with such a call. A library that
-// `build` makes may contain it, so it is a warning. Programs for a GPU may call the functions of their device.
+// `build` makes may contain it, so it is an information. Programs for a GPU may call the functions of their device.
 #include "ir/externals.h"
 
 #include "analysis/subject.h"
@@ -30,7 +30,7 @@ void check_externals(Subject& subject) {
     if (external(call.name).kind != ExternalKind::Unknown || call.name.starts_with("__")) { continue; }
     Diagnostic d = error(Code::CannotEmit, call.where).arg("what", "the call of `" + std::string(call.name) + "`").arg("function", subject.declaration.name.view())
                        .arg("target", "this process").arg("why", "it is not among the external functions that run here");
-    d.severity = Severity::Warning;
+    d.severity = Severity::Information;
     subject.report(std::move(d).remedy("call a maths function of C, `memcpy`, `memmove` or `memset`; or build a library and link it with the function"));
   }
 }

@@ -1,5 +1,8 @@
 // `loopsmith verify FILE --with NAME`: compares the results of the scheduled program, compiled, with those of the reference interpreter, in a process of its
 // own: on inputs of the gate (interp/compare.h), or on those that the command line names.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -153,6 +156,38 @@ auto limit_of(const Arguments& arguments) -> std::optional<double> {
   return seconds;
 }
 
+/// The first argument of a process whose starter has run the schedule already, and reported its findings and printed its texts.
+constexpr const char* reported = "--reported";
+
+/// While it lives, standard output and standard error go nowhere.
+class Muted {
+ public:
+  Muted() {
+    std::fflush(stdout);
+    std::fflush(stderr);
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (int stream : {1, 2}) {
+      kept_[stream - 1] = ::fcntl(stream, F_DUPFD_CLOEXEC, 3);
+      if (nowhere >= 0) { ::dup2(nowhere, stream); }
+    }
+    if (nowhere >= 0) { ::close(nowhere); }
+  }
+  Muted(const Muted&) = delete;
+  auto operator=(const Muted&) -> Muted& = delete;
+  ~Muted() {
+    std::fflush(stdout);
+    std::fflush(stderr);
+    for (int stream : {1, 2}) {
+      if (kept_[stream - 1] < 0) { continue; }
+      ::dup2(kept_[stream - 1], stream);
+      ::close(kept_[stream - 1]);
+    }
+  }
+
+ private:
+  int kept_[2] = {-1, -1};
+};
+
 auto has_inputs(const Arguments& arguments) -> bool { return arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random"); }
 
 }  // namespace
@@ -175,7 +210,10 @@ auto verify(std::vector<std::string> args) -> int {
 
   note_externals(selection);
   // The driver of a device runs in a process of its own, on random inputs.
-  if (is_device_target(selection.target)) { return run_apart("verify", "--verify", args, {.seconds = 2 * *limit}); }
+  if (is_device_target(selection.target)) {
+    args.insert(args.begin(), reported);
+    return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
+  }
   if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
@@ -203,14 +241,19 @@ auto verify(std::vector<std::string> args) -> int {
 }
 
 auto verify_here(std::vector<std::string> args) -> int {
+  const bool is_reported = !args.empty() && args.front() == reported;
+  if (is_reported) { args.erase(args.begin()); }
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   Reporter reporter(arguments);
+  std::optional<Muted> muted;
+  if (is_reported) { muted.emplace(); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
+  muted.reset();
   const double limit = limit_of(arguments).value_or(0);
   std::shared_ptr<runtime::Device> device;
   if (is_device_target(selection.target)) {
