@@ -19,11 +19,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <mutex>
@@ -231,14 +231,17 @@ class Children {
   auto adopted() const -> std::vector<pid_t> {
     std::vector<pid_t> out;
     std::error_code problem;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", problem)) {
-      pid_t pid = std::atoi(entry.path().filename().c_str());
+    for (std::filesystem::directory_iterator entry("/proc", problem), end; !problem && entry != end; entry.increment(problem)) {
+      pid_t pid = std::atoi(entry->path().filename().c_str());
       if (pid <= 0 || alive_.contains(pid)) { continue; }
-      // "PID (NAME) STATE PARENT ...", where the name may hold anything.
-      std::ifstream file(entry.path() / "stat");
-      std::string text(std::istreambuf_iterator<char>(file), {});
-      size_t end = text.rfind(')');
-      if (end != std::string::npos && end + 4 < text.size() && std::atoi(text.c_str() + end + 4) == ::getpid()) { out.push_back(pid); }
+      // "PID (NAME) STATE PARENT ...", where the name may hold anything. A process may end while its line is read, which a stream would throw.
+      std::FILE* file = std::fopen((entry->path() / "stat").c_str(), "re");
+      if (file == nullptr) { continue; }
+      char line[4096];
+      std::string text(line, std::fread(line, 1, sizeof line, file));
+      std::fclose(file);
+      size_t name_end = text.rfind(')');
+      if (name_end != std::string::npos && name_end + 4 < text.size() && std::atoi(text.c_str() + name_end + 4) == ::getpid()) { out.push_back(pid); }
     }
     return out;
   }

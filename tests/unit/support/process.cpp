@@ -203,6 +203,19 @@ TEST_CASE("programs that a child moved into a session of their own end with it")
   CHECK(status->code == 3);
   CHECK(::kill(left, 0) == -1);
 }
+
+TEST_CASE("programs that end while the system's list of processes is read are no fault") {
+  Process others = started(shell("for k in 1 2 3 4; do (while :; do (:); done) & done; wait"));
+  for (int i = 0; i < 400; ++i) {
+    ProcessOptions options = shell("exit 0");
+    options.sweeps = true;
+    Process child = started(options);
+    auto status = child.wait(in(20s));
+    REQUIRE(status);
+    CHECK(status->code == 0);
+  }
+  (void)others.kill();
+}
 #endif
 
 TEST_CASE("a child inherits no descriptors and no signal settings") {
