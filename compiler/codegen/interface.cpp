@@ -38,6 +38,13 @@ struct Writes : Visitor {
     }
     Visitor::on(node);
   }
+  /// A store into a view of a buffer is a store into the buffer.
+  void on(const Block& n) override {
+    Visitor::on(n);
+    for (const MatchBufferRegion& view : n.match_buffers) {
+      if (data.contains(view.buffer->data.get())) { data.insert(view.source.buffer->data.get()); }
+    }
+  }
 };
 
 auto sizes_of_parameter(const Interface& interface, size_t parameter) -> const BufferSizes* {

@@ -81,6 +81,9 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
     if (t.bits == from.bits && from.is_real() && t.is_integral() && !short_real(from).empty()) { return to_memory(from, arg(0)); }
     return wrong(fmt::format("there is no text for it from `{}` to `{}`", from.str(), t.str()));
   }
+  if (op == "q_multiply_shift" && n == 4 && t.bits == 32) {
+    return fmt::format("{}({}, {}, {} - {})", need("ls_multiply_shift"), arg(0), arg(1), arg(2, sum), arg(3, product));
+  }
   if (op == "address_of" && n >= 1) {
     const auto* element = node.args[0].as<BufferLoad>();
     if (element && element->indices.size() == 1) { return wrap(fmt::format("&{}[{}]", pointer(element->buffer), scalar(element->indices[0])), prefix, level); }

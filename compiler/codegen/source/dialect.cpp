@@ -71,6 +71,8 @@ constexpr PreludeFunction prelude[] = {
     {"ls_max_f32", "INLINE float ls_max_f32(float a, float b) { return a > b ? a : b; }\n", "INLINE float ls_max_f32(float a, float b) { return a > b ? a : b; }\n"},
     {"ls_min_f64", "INLINE double ls_min_f64(double a, double b) { return a < b ? a : b; }\n", "INLINE double ls_min_f64(double a, double b) { return a < b ? a : b; }\n"},
     {"ls_max_f64", "INLINE double ls_max_f64(double a, double b) { return a > b ? a : b; }\n", "INLINE double ls_max_f64(double a, double b) { return a > b ? a : b; }\n"},
+    {"ls_multiply_shift", "INLINE int ls_multiply_shift(int x, int y, int shift) { return (int)(((long long)x * y + (1ll << (shift - 1))) >> shift); }\n",
+     "INLINE int ls_multiply_shift(int x, int y, int shift) { return (int)(((long)x * y + (1l << (shift - 1))) >> shift); }\n"},
     {"ls_bits_f32", "INLINE unsigned ls_bits_f32(float x) { return __float_as_uint(x); }\n", "INLINE unsigned ls_bits_f32(float x) { return as_uint(x); }\n"},
     {"ls_from_bits_f32", "INLINE float ls_from_bits_f32(unsigned x) { return __uint_as_float(x); }\n", "INLINE float ls_from_bits_f32(unsigned x) { return as_float(x); }\n"},
     {"ls_load_f16",

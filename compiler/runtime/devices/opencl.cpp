@@ -105,7 +105,10 @@ class OpenClDevice final : public Device {
     if (code != CL_SUCCESS) { return failed("read the kernels", code); }
     programs_.push_back(program);
     // OpenCL divides float32 approximately without this option, and so would not agree with other machines.
-    code = cl_.clBuildProgram(program, 1, &device_, "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", nullptr, nullptr);
+    // PoCL 3.1 computes wrong values of private memory in loops around barriers where it optimises.
+    std::string options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+    if (facts_.is_processor) { options += " -cl-opt-disable"; }
+    code = cl_.clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
     if (code == CL_SUCCESS) { return ok(); }
     size_t size = 0;
     cl_.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);

@@ -189,6 +189,35 @@ class SinkMemory : public Mutator {
   bool is_outside_ = false;        // statements of the host access the memory
 };
 
+/// Makes loops serial that use the index of another loop over the same dimension around them: they need an index of their own.
+class OwnIndex : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override { return thread_loop(self(n), [&] { return Mutator::on(n); }); }
+  auto on(const AttrStmt& n) -> Stmt override { return thread_loop(self(n), [&] { return Mutator::on(n); }); }
+
+ private:
+  template <class F>
+  auto thread_loop(const Stmt& stmt, F&& walk) -> Stmt {
+    auto loop = as_thread_loop(stmt);
+    if (!loop || is_virtual_axis(loop->tag.view())) { return walk(); }
+    std::vector<const VarNode*>& around = around_[loop->tag];
+    auto is_index = [&](const VarNode& v) { return std::find(around.begin(), around.end(), &v) != around.end(); };
+    if (!around.empty() && uses_var(loop->body, is_index)) {
+      const auto* n = stmt.as<For>();
+      Stmt body = loop->alias ? substitute(loop->body, {{loop->alias.get(), Expr(loop->var)}}) : loop->body;
+      return make<For>(loop->var, n ? n->min : int_imm(0, loop->var->dtype), cast(loop->var->dtype, loop->extent), ForKind::Serial, mutate(body), std::nullopt, AttrMap(), stmt.origin());
+    }
+    const size_t outside = around.size();
+    around.push_back(loop->var.get());
+    if (loop->alias) { around.push_back(loop->alias.get()); }
+    Stmt out = walk();
+    around_[loop->tag].resize(outside);
+    return out;
+  }
+  std::unordered_map<Name, std::vector<const VarNode*>> around_;   // the indices of the loops around over each dimension
+};
+
 /// Gives all loops over a dimension its launch extent. Virtual threads and parallel loops become plain loops.
 class Level : public Mutator {
  public:
@@ -211,11 +240,6 @@ class Level : public Mutator {
     Stmt body = loop.body;
     if (loop.alias) { body = substitute(body, {{loop.alias.get(), Expr(loop.var)}}); }
     if (!is_zero(min)) { body = substitute(body, {{loop.var.get(), add(Expr(loop.var), min)}}); }
-    // A loop that uses the index of another loop over the same dimension around it needs an index of its own.
-    auto around = around_.find(loop.tag);
-    if (around != around_.end() && uses_var(body, [&](const VarNode& v) { return &v == around->second.get(); })) {
-      return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Serial, mutate(body), std::nullopt, AttrMap(), stmt.origin());
-    }
     auto dimension = grid_.find(loop.tag);
     if (!dimension) {
       // Many virtual threads would make a long text, and their values would not fit into registers.
@@ -223,10 +247,7 @@ class Level : public Mutator {
       const ForKind kind = virtual_threads_ <= most_virtual_threads ? ForKind::Unrolled : ForKind::Serial;
       return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), kind, mutate(body), std::nullopt, AttrMap(), stmt.origin());
     }
-    Var before = std::exchange(around_[loop.tag], loop.var);
     body = mutate(body);
-    around_[loop.tag] = before;
-    if (!before) { around_.erase(loop.tag); }
     const Expr& launched = grid_.dimensions[*dimension].extent;
     auto extent = as_int(loop.extent);
     auto full = as_int(launched);
@@ -263,7 +284,6 @@ class Level : public Mutator {
   }
   static constexpr int64_t most_virtual_threads = 16;
   const Grid& grid_;
-  std::unordered_map<Name, Var> around_;   // the loop around over each dimension
   int64_t virtual_threads_ = 1;    // of the loops over virtual threads around
 };
 
@@ -636,7 +656,8 @@ class Bind : public Mutator {
   }
 
  private:
-  auto kernel(const Stmt& nest) -> Stmt {
+  auto kernel(const Stmt& written) -> Stmt {
+    const Stmt nest = OwnIndex().mutate(written);
     Grid grid(nest);
     if (keep(grid.problem)) { return nest; }
     Stmt level = Level(grid).mutate(nest);

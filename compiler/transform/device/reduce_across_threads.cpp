@@ -69,6 +69,7 @@ class FindUpdates : public Visitor {
   void on(const LetStmt& n) override {
     derive(n.var, n.value);
     inside_.insert(n.var.get());
+    lets_[n.var.get()] = n.value;
     Visitor::on(n);
   }
   void on(const Allocate& n) override {
@@ -88,7 +89,7 @@ class FindUpdates : public Visitor {
   }
   void on(const BufferStore& n) override {
     Visitor::on(n);
-    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !loads(n.value, n.buffer->data.get())) { return; }
+    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !depends_on(n.value, n.buffer->data.get())) { return; }
     if (uses(n.indices[0], depends_) && !n.predicate) { return; }
     Update update{&n, NodeKind::Add, {}, {}};
     const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
@@ -133,6 +134,16 @@ class FindUpdates : public Visitor {
     });
     return found;
   }
+  /// The value is made from an element of the memory, by way of variables too.
+  auto depends_on(const Expr& e, const VarNode* data) const -> bool {
+    bool found = loads(e, data);
+    post_order(e, [&](const Expr& sub) {
+      const auto* v = sub.as<VarNode>();
+      auto let = v ? lets_.find(v) : lets_.end();
+      found = found || (let != lets_.end() && depends_on(let->second, data));
+    });
+    return found;
+  }
   static auto match(const BufferStore& n, Update& out) -> bool {
     NodeKind kind = n.value.kind();
     if (kind != NodeKind::Add && kind != NodeKind::Mul && kind != NodeKind::Min && kind != NodeKind::Max) { return false; }
@@ -150,6 +161,7 @@ class FindUpdates : public Visitor {
 
   const ThreadLoop& loop_;
   Variables depends_, inside_, own_;
+  VarMap lets_;
   std::vector<Expr> conditions_;   // around the statement at hand
 };
 

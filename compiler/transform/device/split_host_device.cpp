@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
+#include "support/saturate.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -85,16 +86,16 @@ class Split {
         std::vector<Stmt> plain;   // neighbours without kernels share one
         auto close = [&] { if (!plain.empty()) { out.push_back(alone(seq(std::exchange(plain, {})))); } };
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
-          if (contains_kernel(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
+          if (is_of_host(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
         }
         close();
         return seq(std::move(out), stmt.origin());
       }
       // A kernel declares its views itself: host code has no use for them.
-      case NodeKind::DeclBuffer: return contains_kernel(stmt) ? host(stmt.as<DeclBuffer>()->body) : alone(stmt);
+      case NodeKind::DeclBuffer: return is_of_host(stmt) ? host(stmt.as<DeclBuffer>()->body) : alone(stmt);
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
-        if (!contains_kernel(stmt)) { return alone(stmt); }
+        if (!is_of_host(stmt)) { return alone(stmt); }
         order_.emplace(n.data.get(), order_.size());
         return make<Allocate>(n.data, n.dtype, n.extents, n.condition, host(n.body), n.annotations, n.origin);
       }
@@ -110,7 +111,7 @@ class Split {
       }
       case NodeKind::AttrStmt: {
         const auto& n = *stmt.as<AttrStmt>();
-        return contains_kernel(stmt) ? make<AttrStmt>(n.node, n.key, n.value, host(n.body), n.origin) : alone(stmt);
+        return is_of_host(stmt) ? make<AttrStmt>(n.node, n.key, n.value, host(n.body), n.origin) : alone(stmt);
       }
       case NodeKind::AssertStmt: {
         const auto& n = *stmt.as<AssertStmt>();
@@ -126,6 +127,19 @@ class Split {
   }
 
  private:
+  static constexpr int64_t most_bytes_alone = 4096;
+  static auto bytes_of(const Allocate& n) -> int64_t {
+    int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
+    for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(most_bytes_alone + 1)); }
+    return bytes;
+  }
+  /// Statements around kernels, and allocations that are too large for the stack of a single thread.
+  static auto is_of_host(const Stmt& stmt) -> bool {
+    if (const auto* n = stmt.as<Allocate>()) { return bytes_of(*n) > most_bytes_alone || is_of_host(n->body); }
+    if (const auto* n = stmt.as<DeclBuffer>()) { return is_of_host(n->body); }
+    if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [](const Stmt& s) { return is_of_host(s); }); }
+    return contains_kernel(stmt);
+  }
   static auto reads_memory(const Expr& e) -> bool {
     bool found = false;
     post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
