@@ -313,20 +313,21 @@ class Comparer {
     return a.value == b.value || (std::isnan(a.value) && std::isnan(b.value)) || differ_expr(x, y);
   }
   auto on(const StringImm& a, const StringImm& b, Mode, const Expr& x, const Expr& y) -> bool { return a.value == b.value || differ_expr(x, y); }
-  auto on(const Cast& a, const Cast& b, Mode, const Expr&, const Expr&) -> bool {
+  // A computed size defines the variables in it, too: `T.match_buffer(a, (n * 2,))`.
+  auto on(const Cast& a, const Cast& b, Mode mode, const Expr&, const Expr&) -> bool {
     Step step(*this, "cast value");
-    return expr(a.value, b.value);
+    return expr(a.value, b.value, mode);
   }
-  auto binary(const BinaryNode& a, const BinaryNode& b) -> bool {
+  auto binary(const BinaryNode& a, const BinaryNode& b, Mode mode) -> bool {
     {
       Step step(*this, "left operand");
-      if (!expr(a.a, b.a)) { return false; }
+      if (!expr(a.a, b.a, mode)) { return false; }
     }
     Step step(*this, "right operand");
-    return expr(a.b, b.b);
+    return expr(a.b, b.b, mode);
   }
 #define EXPR(Kind)
-#define BINARY(Kind) auto on(const Kind& a, const Kind& b, Mode, const Expr&, const Expr&) -> bool { return binary(a, b); }
+#define BINARY(Kind) auto on(const Kind& a, const Kind& b, Mode mode, const Expr&, const Expr&) -> bool { return binary(a, b, mode); }
 #include "ir/nodes.def"
   auto on(const Not& a, const Not& b, Mode, const Expr&, const Expr&) -> bool { return expr(a.a, b.a); }
   auto on(const Select& a, const Select& b, Mode, const Expr&, const Expr&) -> bool {
