@@ -52,7 +52,7 @@ auto Watch::past_barrier(uint32_t thread_place, Barrier barrier) -> uint32_t {
   if (barrier == Barrier::Block) { ++next.block_epoch; }
   if (barrier == Barrier::Warp) {
     ++next.warp_epoch;
-    // What a thread knows of others, the threads of its warp know behind the barrier. All of them come here before any goes on.
+    // Behind the barrier all threads of the warp have the order that any of them had. All of them come here before any goes on.
     if (!known_.empty()) {
       auto first = static_cast<size_t>(next.iteration / warp * warp);
       for (size_t t = first; t < std::min(known_.size(), first + warp); ++t) { release(thread_place, known_[t]); }

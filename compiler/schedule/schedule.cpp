@@ -306,7 +306,7 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
 
 namespace {
 
-// What a step made must not count, or compute an index, further than its type goes: the program would mean something else.
+// Loops and indices that a step made must stay within their types: beyond them the program would compute something else.
 auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatch& watch) -> Status {
   if (outcome.func.empty()) { return ok(); }
   if (watch.found()) {

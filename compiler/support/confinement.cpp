@@ -38,7 +38,7 @@ constexpr uint32_t architecture = AUDIT_ARCH_AARCH64;
 
 /// Calls that are allowed with any arguments.
 constexpr int allowed[] = {
-    // Open files, and what is known of files.
+    // Open files, and the facts about files (`stat`).
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_close, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_readlinkat, SYS_faccessat, SYS_getcwd,
     SYS_getdents64, SYS_fcntl, SYS_dup, SYS_ppoll, SYS_pselect6,
     // Memory.

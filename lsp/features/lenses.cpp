@@ -140,7 +140,7 @@ void add_searches(LensList& out, Span span, const std::string& function) {
   }
 }
 
-/// What earlier searches for a program found, where any was recorded.
+/// The results of earlier searches for a program, where any was recorded.
 void add_history(LensList& out, Span span, const std::string& function) {
   auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
   if (best) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }

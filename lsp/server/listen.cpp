@@ -23,7 +23,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// How long a client may take for its first message, and how long that may be.
+/// The limits of a client's first message: its time and its length.
 constexpr auto patience = std::chrono::seconds(10);
 constexpr size_t longest_first_message = 4 << 20;
 

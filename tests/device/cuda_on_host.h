@@ -34,7 +34,7 @@ inline double2 make_double2(double x, double y) { return {x, y}; }
 inline longlong2 make_longlong2(long long x, long long y) { return {x, y}; }
 inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }
 
-/// What a kernel needs of host_device.cpp; the library is given it once, after it is loaded.
+/// Functions of host_device.cpp that kernels call. `kernel_bind` passes them once, after the library is loaded.
 struct HostCalls {
   void (*wait_for_block)(int site);                                      // __syncthreads at that place of the text
   /// Waits for the lanes of the mask, which give eight bytes each; fills `all` with the bytes of all 32 lanes.

@@ -166,7 +166,7 @@ auto check_lowering(const IRModule& module, uint64_t seed, const CheckOptions& o
   if (!before) { return {}; }
   Verdict verdict = compare(*before, *lowered);
   if (!verdict.ran) { return {}; }
-  // What every stage makes is interpreted as well: one may undo the mistake of another.
+  // The result of every stage is interpreted as well: one stage may undo the mistake of another.
   // Units access tiles as one piece of memory: between their views and flat buffers, indices say so and go beyond a row.
   for (const auto& [name, after] : stages) {
     if (options.has_units && (name == "lower_match_buffer" || name == "lower_opaque_block" || name == "simplify")) { continue; }

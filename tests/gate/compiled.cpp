@@ -11,7 +11,7 @@
 namespace loopsmith::gate {
 namespace {
 
-// What was never written is something else in machine code than in the interpreter, and nothing can be said of what is made of it.
+// Elements that were never written differ between machine code and the interpreter, and so do values computed from them: they are not compared.
 auto reads_unwritten(const IRModule& module, uint64_t seed) -> bool {
   auto inputs = interp::make_inputs(module->find("main"), seed, interp::Contents::SmallIntegers);
   if (!inputs.ok()) { return false; }

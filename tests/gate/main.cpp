@@ -90,7 +90,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     ++counts.left_out;
     return {};
   }
-  // What was tried on other programs must not matter: a seed alone makes a case.
+  // A seed alone makes a case, independent of the programs that were tried before.
   StepCounts here;
   for (int64_t s = 0; s < settings.schedules; ++s) {
     schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
@@ -124,7 +124,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
         if (auto name = lost_definition(before->find("main"), sch.module()->find("main"))) {
           return Found{c, {Failure::Kind::ScheduleChangesResults, "nothing defines `" + *name + "` after the last step", {}}, options};
         }
-        // What is known of blocks is kept from state to state; it must be what one would find out anew.
+        // Facts about blocks are kept from state to state; they must equal those that are computed anew.
         if (auto difference = sch.state().verify_cached("main")) {
           return Found{c, {Failure::Kind::ScheduleChangesResults, "what is kept of the state differs from a recomputation: " + *difference, {}}, options};
         }

@@ -184,7 +184,7 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
   return {};
 }
 
-// What a row makes its caller promise is kept: the values are true ones. None: nothing is promised, or the parameter is free.
+// The values of parameters that the caller of a primitive promises: true ones. None: nothing is promised, or the parameter is free.
 auto honest(const Primitive& row, const Param& param, const Choice& choice, Random& random) -> std::optional<Value> {
   const Place& focus = choice.subject();
   // Values keep: a wider type, for buffers whose elements it holds all of.
@@ -331,7 +331,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   std::vector<Value> chosen;
   for (const Param& param : row.params) {
     Choice choice{sch.state(), *func, focus, chosen};
-    // What its name calls the user's own responsibility is not tried.
+    // Primitives whose name calls them the user's own responsibility are not tried.
     bool is_promise = param.name == "disable_predication";
     if (param.role == schedule::Role::Decision || (param.otherwise && (is_promise || random.chance(65)))) {
       chosen.push_back(param.otherwise ? *param.otherwise : Value());

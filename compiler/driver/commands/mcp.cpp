@@ -231,7 +231,7 @@ auto folder_of(const std::string& uri) -> std::filesystem::path {
 auto why_not_read(const std::string& path, const Roots& roots) -> std::string {
   std::error_code problem;
   std::filesystem::path file = std::filesystem::canonical(path, problem);
-  // The command itself says why a file cannot be read; outside of the roots not even its existence is told.
+  // The command itself says why a file cannot be read; outside of the roots its answer does not show whether the file exists.
   if (problem && !roots.are_asked_for) { return {}; }
   if (roots.are_asked_for) {
     if (!roots.are_known) { return fmt::format("`{}` is not read: the client has not answered which folders its roots are", path); }

@@ -295,7 +295,7 @@ class Planner {
       reads(n->min);
       reads(n->extent);
       gather(n->body);
-      // What earlier iterations access meets the accesses of later ones.
+      // Accesses of earlier iterations meet those of later ones.
       std::vector<Access> earlier = pending_;
       for (Access& access : earlier) {
         in_the_past(access, n->var);

@@ -13,6 +13,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
@@ -397,6 +398,10 @@ void Session::recall(const std::vector<Record>& records) {
 
 auto Session::run() -> Result<SessionResult> {
   PrimFunc func = module_->find(function_);
+  if (is_gpu_target(target_.kind)) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", fmt::format("a search measures on this machine's processor, and the target is `{}`", target_.str()))
+        .remedy("write the schedule by hand, and compare versions by `loopsmith bench`");
+  }
   if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the module has no such function"); }
   if (!root_block(func)) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "it is not at schedule level (no blocks to schedule)");
@@ -495,7 +500,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
   int wrong = 0;
   for (Finalist& finalist : parts_->finalists) {
     if (options.verify) {
-      // What is left of the budget, less the time for another build that takes the interpreter's place where that is too slow.
+      // The rest of the budget, less the time for another build that takes the interpreter's place where that is too slow.
       double interpreter = options.seconds > 0 ? std::max(least_interpreter, 0.7 * (options.seconds - std::chrono::duration<double>(SteadyClock::now() - parts_->start).count())) : 0;
       CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds, interpreter);
       // The comparison did not end, so the candidate is neither right nor wrong.

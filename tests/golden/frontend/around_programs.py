@@ -111,7 +111,7 @@ class Plain:
     #     ^ error[index-out-of-bounds]: index 4 is outside of dimension 0 of `A`, which has size 4; note at `A`: `A` is declared here
 
 
-# What is left unread is reported, inside of functions too.
+# Parts that are not read are reported, inside of functions too.
 def test_unread(target):
     @helpers.prim_func
     #^^^^^^^^^^^^^^^^^ information[not-checked]: not checked: this uses Python that Loopsmith does not evaluate

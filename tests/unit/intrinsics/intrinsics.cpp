@@ -26,6 +26,19 @@ struct Source {
   frontend::File file;
 };
 
+/// A description that is its own implementation.
+constexpr std::string_view copy_of_four = R"(
+@T.prim_func
+def one(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0:4])
+        for i in range(4):
+            with T.block("copy"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi]
+)";
+
 }  // namespace
 
 TEST_CASE("every built-in intrinsic can be read") {
@@ -65,17 +78,7 @@ TEST_CASE("an implementation takes the width of the indices around it") {
 }
 
 TEST_CASE("a file registers intrinsics of its own, a later one of a name for an earlier") {
-  Source source(R"(
-@T.prim_func
-def one(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):
-    with T.block("root"):
-        T.reads(A[0:4])
-        T.writes(B[0:4])
-        for i in range(4):
-            with T.block("copy"):
-                vi = T.axis.spatial(4, i)
-                B[vi] = A[vi]
-
+  Source source(std::string(copy_of_four) + R"(
 @T.prim_func
 def two(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):
     with T.block("root"):
@@ -110,17 +113,7 @@ TensorIntrin.register(7, one, two)
 }
 
 TEST_CASE("each registration has the limits of a script, however much was evaluated before it") {
-  Source source(R"(
-@T.prim_func
-def one(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):
-    with T.block("root"):
-        T.reads(A[0:4])
-        T.writes(B[0:4])
-        for i in range(4):
-            with T.block("copy"):
-                vi = T.axis.spatial(4, i)
-                B[vi] = A[vi]
-
+  Source source(std::string(copy_of_four) + R"(
 def name():
     out = "c"
     for i in range(50):
