@@ -20,6 +20,7 @@
 #include "support/files.h"
 #include "support/text.h"
 #include "workspace/imports.h"
+#include "workspace/tuned_for_another.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -229,6 +230,10 @@ auto Session::begin_with(const std::string& program, const std::string& schedule
       return false;
     }
     report(run->all_diagnostics());
+    for (const script::FileSchedule& one : snapshot_->schedules()) {
+      if (one.name.view() != schedule_name) { continue; }
+      if (auto found = workspace::tuned_for_another(*snapshot_, one)) { report(snapshot_->without_silenced({*std::move(found)})); }
+    }
     if (!run->result || (!run->is_complete && !in_part)) {
       if (auto why = run->why_incomplete()) { report({*std::move(why)}); }
       return false;

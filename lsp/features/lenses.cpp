@@ -9,6 +9,7 @@
 #include "lsp/features/views.h"
 #include "support/text.h"
 #include "workspace/selection.h"
+#include "workspace/tuned_for_another.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -192,7 +193,7 @@ void add_schedule_commands(LensList& out, Span span, const script::FileSchedule&
 void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with_views) {
   auto span = out.snapshot.resolve(schedule.where);
   if (!span) { return; }
-  bool is_of_another = out.measured.records != nullptr && out.measured.records->is_of_another_program(out.snapshot, schedule);
+  bool is_of_another = workspace::is_tuned_for_another(out.snapshot, schedule);
   std::string suffix = is_of_another ? "; tuned for another program" : "";
   if (schedule.run == nullptr) {
     // A schedule that is not run would look like one without mistakes.
