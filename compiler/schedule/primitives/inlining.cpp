@@ -1,5 +1,5 @@
 // Primitives that merge a block into another one: compute_inline, reverse_compute_inline. The buffer between the two
-// goes away; its elements are computed where they were read (or stored on at once).
+// is removed; its elements are computed where they were read (or stored on at once).
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -41,8 +41,8 @@ auto require_no_init(const Context& cx, const Place& block) -> Status {
       .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
-// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may hide the
-// read: those of a block with an init do.
+// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may omit this
+// read, as those of a block with an init do.
 auto reads_stored(const BufferStore& store) -> bool {
   bool found = false;
   post_order(store.value, [&](const Expr& e) {
@@ -59,7 +59,7 @@ struct Uses {
 };
 class UseCounter : public Visitor {
  public:
-  /// `mentioning`: the statements directly below the scope that mention the buffer. The others are not visited.
+  /// `mentioning`: the statements directly below the scope that mention the buffer. Others are not visited.
   UseCounter(const Buffer& buffer, const std::vector<const Place*>& mentioning) : buffer_(buffer), mentioning_(mentioning) {}
   using Visitor::visit;
   Uses all, outside;
@@ -80,7 +80,7 @@ class UseCounter : public Visitor {
     ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
   }
-  // Its predicate belongs to a block.
+  // Visits the predicate as a part of its block.
   void on(const BlockRealize& n) override {
     if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
@@ -156,7 +156,7 @@ class Inliner : public Mutator {
     if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
     auto fields = stmt.as<Block>()->fields();
     AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
-    // Allocations of the block itself do not count.
+    // Ignores buffers that the block itself allocates.
     auto is_own = [&](const BufferRegion& r) { return std::find(n.alloc_buffers.begin(), n.alloc_buffers.end(), r.buffer) != n.alloc_buffers.end(); };
     std::erase_if(regions.reads, is_own);
     std::erase_if(regions.writes, is_own);
@@ -170,13 +170,13 @@ class Inliner : public Mutator {
   std::vector<Buffer> known_;
 };
 
-/// Computes what a block stores wherever it is read, and takes the block away.
+/// Computes the value that a block stores wherever it is read, and removes the block.
 ///
 ///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
 ///     C[vi] = B[vi] + 1.0          ==>
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
-///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
+///        are distinct iter vars (all that the value uses) or a bijective affine map of them; no use of the buffer as a pointer or in a
 ///        match_buffer; a value that does not read the stored buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {
@@ -217,7 +217,7 @@ struct ComputeInline {
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
     if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
-    // A read that replaces a hidden read is hidden as well; on a buffer with other declared reads of the reader it would go unnoticed.
+    // A read that replaces a hidden read is hidden as well. If the reader declares other reads of that buffer, it would go unnoticed.
     for (const Place* user : func.mentioning(*scope, store->buffer)) {
       for (int i = user->index; i < user->end; ++i) {
         const Place& place = func.places()[static_cast<size_t>(i)];
@@ -242,13 +242,13 @@ struct ComputeInline {
 
   struct Beyond { const Place* reader; Buffer buffer; };
 
-  /// A reader may read elements that the block does not write, and ignore them. Inlined, their values would be computed, from elements that
-  /// may not exist.
+  /// A reader may read elements that the block does not write, and ignore them. After inlining, the values of these elements would be computed, from
+  /// operands that may not exist.
   static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
-    // Elements that its loops leave out are not written either.
+    // Elements that the block's loops leave out are not written either.
     const bool may_skip = !keeps_domains(func, block);
-    arith::Analyzer any;       // of the buffer's elements
-    std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
+    arith::Analyzer any;       // for any element of the buffer
+    std::vector<std::pair<size_t, int64_t>> written;   // dimensions with more elements than are written, and the number of written ones
     for (size_t i = 0; i < plan.indices.size(); ++i) {
       auto size = as_int(plan.store->buffer->shape[i]);
       std::optional<int64_t> count;
@@ -290,7 +290,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The same for unknown sizes: each element that the value would be computed from is proved to exist, in the loops of the reader.
+  // The same for unknown sizes: proves that each operand of the value exists, in the loops of the reader.
   static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
     std::vector<const BufferLoad*> needed;
     post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
@@ -323,7 +323,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The value of an element in terms of its indices, or the reason why there is none.
+  // The value of an element in terms of its indices, or the reason why there is no such value.
   static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
     const VarNode* twice = nullptr;
     bool is_plain = true;
@@ -387,7 +387,7 @@ struct ComputeInline {
     add_signature_buffers(args.block.block(), known);
     for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
-    // Blocks may have hidden reads of it.
+    // Blocks may have hidden reads of the buffer.
     std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
     // These blocks touch few of the buffers in the scope.
     Touching touching;
@@ -414,13 +414,13 @@ struct ComputeInline {
   }
 };
 
-/// Lets the producer of a block store on at once what the block makes of it, and takes the block away.
+/// Lets the producer of a block apply the computation of the block and store its result, and removes the block.
 ///
 ///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
 ///     C[vj, vi] = B[vi, vj] + 1.0  ==>
 ///
 /// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
-///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once a
+///        with the same indices, an injective affine map of its iter vars; one producer, which is complete, stores once a
 ///        value that does not read the stored buffer, and has no other consumer.
 /// Keeps  results bit for bit.
 struct ReverseComputeInline {
@@ -429,11 +429,11 @@ struct ReverseComputeInline {
     const Place* scope;
     const Place* producer;
     const BufferStore* consumer_store;
-    const BufferStore* producer_store;       // below the loops of its body, if it has any
+    const BufferStore* producer_store;       // may be below loops of the producer's body
     std::vector<const For*> producer_loops;
     VarMap substitution;                     // the consumer's iter vars in terms of the producer's
-    Expr predicate;                          // the producer's new one
-    Expr condition;                          // of the store, where it uses loops of the producer's body; none: always
+    Expr predicate;                          // the new predicate of the producer
+    Expr condition;                          // the condition of the store, if it uses loops of the producer's body; none: always true
     Rewrite::Change removal;
   };
 
@@ -469,7 +469,7 @@ struct ReverseComputeInline {
       }
       return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
     }
-    // The buffer between the two goes away, so no other code may use it.
+    // The buffer between the two is removed, so no other code may use it.
     if (!func.allocates(*scope, buffer)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
     }
@@ -502,7 +502,7 @@ struct ReverseComputeInline {
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
-    // The buffer may be larger than the part that the block reads. It is enough that different instances have different indices.
+    // The buffer may be larger than the part that the block reads: it is enough that different instances have different indices.
     auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
     if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
@@ -523,7 +523,7 @@ struct ReverseComputeInline {
       if (reads_stored(*written)) { return body_error(cx, *place, fmt::format("it reads `{}`, which it stores to", written->buffer->name.view())); }
     }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
-    // Every instance of the block has an instance of its producer.
+    // For every instance of the block there is an instance of its producer.
     arith::DomMap producer_domains;
     for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
     for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
@@ -553,15 +553,15 @@ struct ReverseComputeInline {
     for (size_t i = 0; i < producer->realize->iter_values.size(); ++i) {
       const IterVar& iter = producer->block()->iter_vars[i];
       analyzer.bind(iter.var, iter.dom);
-      // In the predicate numbers are compared, of one type each.
+      // The predicate compares numbers of the same type.
       to_loops[iter.var.get()] = cast(iter.var->dtype, producer->realize->iter_values[i]);
     }
     for (const For* loop : plan.producer_loops) { analyzer.bind(loop->var, Range{loop->min, loop->extent}); }
     VarMap typed;
     for (const auto& [var, value] : plan.substitution) { typed.emplace(var, cast(var->dtype, value)); }
     Expr read_here = substitute(in_bound, typed);
-    // No block reads elements of the producer apart from those that such instances read: the block reads one element only, or some
-    // in each row of a buffer with longer rows.
+    // No other instances of the producer make elements that the block reads: the block reads one element only, or a part
+    // of each row of a buffer with longer rows.
     for (size_t i = 0; i < indices.size(); ++i) {
       const Expr& made = plan.producer_store->indices[i];
       Expr place = substitute(indices[i], plan.substitution);
@@ -569,18 +569,18 @@ struct ReverseComputeInline {
       if (!analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
     }
     read_here = analyzer.simplify(read_here);
-    // The loops of the producer's body are unknown to its predicate.
+    // The predicate of the producer cannot use the loops of its body.
     auto is_inner = [&](const VarNode& v) { return std::any_of(plan.producer_loops.begin(), plan.producer_loops.end(), [&](const For* loop) { return loop->var.get() == &v; }); };
     if (uses_var(read_here, is_inner)) { plan.condition = std::exchange(read_here, bool_imm(true)); }
     plan.predicate = substitute(read_here, to_loops);
-    // The condition of an instance is computed for all instances, including those whose loads leave the buffer.
+    // The condition is evaluated for all instances, including those whose loads are outside of the buffer.
     const BufferNode* loaded = nullptr;
     auto note_load = [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } };
     post_order(plan.predicate, note_load);
     if (plan.condition) { post_order(plan.condition, note_load); }
     if (loaded) { return body_error(cx, block, fmt::format("the contents of `{}` would decide which of its instances run", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
-    // The producer's own predicate still holds. No block reads elements that it leaves out, since reads are covered.
+    // The producer's own predicate is kept. No block reads the elements that it excludes, since reads are covered.
     bool is_implied = true;
     {
       auto known = analyzer.enter(plan.predicate);
@@ -593,7 +593,7 @@ struct ReverseComputeInline {
     return plan;
   }
 
-  // The condition that a block fails which comes before the one to be inlined.
+  // The reason why a block in front of the one to be inlined does not allow it; none: it does.
   static auto why_not_single(const FuncState& func, const Place& scope, const Place& block, const Dependence& d, bool has_others) -> std::string {
     const Place& before = *func.find(d.src);
     std::string_view name = before.name().view(), buffer = d.buffer ? d.buffer->name.view() : "";
@@ -607,7 +607,7 @@ struct ReverseComputeInline {
     return has_others ? fmt::format("`{}` is one of several blocks that come before it", name) : fmt::format("`{}` comes before it", name);
   }
 
-  // The only store of a producer: all of its body, or below loops of the body, as in a block that copies a tile.
+  // Finds the only store of a producer: the whole body, or below loops of the body, as in a block that copies a tile.
   static void find_producer_store(const Block& producer, Plan& plan) {
     Stmt at = producer.body;
     while (const auto* loop = at.as<For>()) {

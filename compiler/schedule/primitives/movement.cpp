@@ -1,4 +1,4 @@
-// Primitives that copy a tile of a buffer at a loop, as one block for a lowering pass to spread over threads: read_at, write_at. The
+// Primitives that copy a tile of a buffer at a loop, as one block that a lowering pass spreads over threads: read_at, write_at. The
 // copy has the buffer's shape in another memory; the block that fills it is annotated `auto_copy`. Source: TVM's AutoCopy.
 #include <algorithm>
 #include <functional>
@@ -26,7 +26,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// The tile and the place of its copy: before statement `position` of the loop's body. Statements [first, last) use the copy.
+// The tile and the place of its copy: in front of statement `position` of the loop's body. Statements [first, last) use the copy.
 struct TilePlan {
   const FuncState* func = nullptr;
   const Place* scope = nullptr;
@@ -47,7 +47,7 @@ void outer_blocks(const Stmt& stmt, std::vector<const BlockRealize*>& out) {
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { outer_blocks(s, out); });
 }
 
-// The region of a block while all loops from it up to the loop run, and outside of it the threads that share the memory.
+// The region that a block touches while all loops between it and the loop run, and outside of the loop the threads that share the memory.
 auto touched(const FuncState& func, const Place& block, const BufferRegion& region, const Place& loop, Name storage) -> std::vector<arith::IntSet> {
   arith::DomMap domains;
   auto add = [&](const Place& at) { domains.emplace(at.loop->var.get(), arith::IntSet::from_range(Range{at.loop->min, at.loop->extent})); };
@@ -62,8 +62,8 @@ auto touched(const FuncState& func, const Place& block, const BufferRegion& regi
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
 }
 
-// True where an expression is no less than 0 in all iterations of the loops around a place: the innermost loop is relaxed first, since its bounds
-// may use the loops around it, as those of a triangle do.
+// True where an expression is not negative in any iteration of the loops around a place. Relaxes the innermost loop first, since its bounds
+// may use the loops around it, as in a triangle.
 auto is_never_negative(const FuncState& func, const Place* innermost, Expr e) -> bool {
   arith::Analyzer analyzer;
   for (const Place* at = innermost; at; at = func.parent(*at)) {
@@ -88,7 +88,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   };
   std::vector<size_t> reads, writes;
   std::vector<std::vector<arith::IntSet>> regions;
-  const Place* user = nullptr;       // the last block seen that uses it the other way
+  const Place* user = nullptr;       // the last block found that uses the buffer the other way
   struct Read { const Place* block; BufferRegion region; };
   std::vector<Read> readers;
   std::vector<const Place*> writers;
@@ -149,7 +149,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     };
     if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
-    // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
+    // A block with a predicate declares more elements than its instances touch, and the copy has no predicate.
     auto holds = [&](const Expr& small, const Expr& large) { return analyzer.can_prove(less_equal(small, large)) || is_never_negative(func, loop.place, sub(large, small)); };
     if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan.buffer->shape[d]))) {
       return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name, d), block.place);
@@ -165,8 +165,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
       return refuse(fmt::format("the tile of `{}` may exceed the region that `{}` declares to read, in dimension {}", name, scope->name().view(), d), scope);
     }
-    // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
-    // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
+    // If iterations run at the same time, none may copy elements that another one writes. The copy takes the whole tile, even where its
+    // readers do not run. So either the iteration has made the tile before, or no other iteration touches it.
     BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
     for (const Place* at = loop.place; at; at = func.parent(*at)) {
       if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
@@ -198,8 +198,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   // All elements that are copied back must have been written to the copy before, in this iteration.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
   // If no other code touches the buffer, copy and buffer agree on every tile that was copied back. An iteration without writes may then
-  // copy a tile again: it is enough that all of it was written in the first iteration of the loops that do not choose the tile, as far as
-  // these are inside of the loops whose iterations have a copy of their own.
+  // copy a tile again: it is enough that the first iteration of the loops that do not choose the tile wrote all of it. This applies to loops
+  // that are inside of those whose iterations each have a separate copy.
   VarMap first;
   if (readers.empty() && writers.size() == 1 && func.scope_info(*scope).writers(plan.buffer.get()).size() == 1) {
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
@@ -215,13 +215,13 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer.name().view(), name), &writer);
   };
   for (const Place* writer : writers) {
-    // A block that goes on with what an earlier one began below the loop declares to read it: that the copy holds it is shown below.
+    // A block may continue a result that an earlier block below the loop began, and so declares to read it. The check that the copy contains it is below.
     bool is_reader = std::any_of(readers.begin(), readers.end(), [&](const Read& read) { return read.block == writer; });
     bool goes_on = reads_back(func, *writer, plan.buffer) && !is_reader && !reads_own_writes_only(func, *writer, plan.buffer);
     if (goes_on || !begins_reductions(func, *writer)) { return continues(*writer); }
   }
   for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
-  // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.
+  // Threads that share the memory fill the tile together, if only thread loops are between them and the loop.
   const Place* together = loop.place;
   while (together && together->is_loop() && together->loop->thread && is_shared_across(Name(storage), together->loop->thread->thread_tag)) { together = func.parent(*together); }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
@@ -246,7 +246,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   return plan;
 }
 
-// Loads, stores and regions of a buffer become those of its copy, with the same indices.
+// Replaces loads, stores and regions of a buffer by those of its copy, with the same indices.
 class UseCopy : public Mutator {
  public:
   UseCopy(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
@@ -308,7 +308,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
   fields.iter_vars = std::move(iters);
   fields.reads = {BufferRegion{from, Array<Range>(tile), origin}};
   fields.writes = {BufferRegion{to, Array<Range>(tile), origin}};
-  // Versions that spell blocks `T.sblock` write true in place of 1.
+  // Dialects with `T.sblock` write `true` instead of 1.
   bool is_recent = dialects::is_recent(cx.state.module()->dialect);
   fields.annotations = with_attr({}, Name("auto_copy"), Attr(is_recent ? bool_imm(true) : int_imm(1)));
   fields.body = wrap_loops(make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(indices), origin)), Array<Expr>(indices), origin), loops, origin);
@@ -332,7 +332,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
 ///                                                for j in range(64):
 ///                                                    B[i, j] = A_shared[i, j]
 ///
-/// Needs  blocks below the loop read the buffer, and none writes it after; a tile within the buffer, whose bounds depend on loops
+/// Needs  blocks below the loop read the buffer, and none writes it after these reads; a tile within the buffer, whose bounds depend on loops
 ///        and parameters alone.
 /// Keeps  results bit for bit.
 struct ReadAt {
