@@ -403,7 +403,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   bool was_inferred = (*list)[free].is_none();
   std::vector<Value> out;
   auto extent = as_int(choice.subject().loop->extent);
-  // Checks whether the other factors fit into the extent.
+  // Checks that the product of the other factors fits into the extent.
   int64_t product = 1;
   bool fits = true;
   for (size_t i = 0; i < numbers.size(); ++i) { fits = fits && (i == free || (!__builtin_mul_overflow(product, numbers[i], &product) && (!extent || product <= *extent))); }

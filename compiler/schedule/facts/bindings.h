@@ -1,5 +1,5 @@
-// Bindings: the iter values of a block as functions of the loops around it. Answers whether bindings are affine and independent, whether iterations
-// of loops run different instances, and which loops run the same block instances again.
+// Bindings: the iter values of a block as functions of the loops around it. Finds affine and independent bindings, loops whose iterations run
+// different instances, and loops that run the same block instances again.
 #pragma once
 
 #include <optional>

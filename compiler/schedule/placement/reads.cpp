@@ -116,7 +116,7 @@ auto require_written(const Relocation& move, const Nest& nest, arith::Analyzer& 
 }
 
 // Sums that producers accumulate over the loop, or over a loop around it, must be complete when the block reads them. An instance that runs in
-// every iteration also runs in the last one, and so gets the right values in the end, unless incomplete values decide what it accesses.
+// every iteration also runs in the last one, and so gets the right values in the end, unless incomplete values select the elements that it accesses.
 auto require_complete_sums(const Relocation& move, const Nest& nest, bool decides_by_them) -> Status {
   for (NodeId id : move.producers) {
     const Place& producer = *move.func.find(id);
