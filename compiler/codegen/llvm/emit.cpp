@@ -1,5 +1,5 @@
-// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; without this, LLVM would print them and exit. If LLVM still aborts or
-// crashes, its crash recovery returns control to this thread: memory of that attempt is lost, and the result is a diagnostic.
+// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; without this, LLVM would print them and exit. If LLVM aborts
+// or crashes, its crash recovery returns control to this thread: memory of that attempt is lost, and the result is a diagnostic.
 #include <fmt/format.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>

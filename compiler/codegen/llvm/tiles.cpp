@@ -141,7 +141,7 @@ auto ModuleBuilder::request_tiles() -> llvm::Value* {
   return ir_.CreateCall(request, {ir_.getInt64(158), ir_.getInt64(0x1023), ir_.getInt64(18)});
 }
 
-/// At the beginning of a function that uses tiles: requests permission and sets their shapes; at its end: releases them. Returns the block in which code continues.
+/// At the start of a function that uses tiles, requests permission and sets their shapes; at its end, releases them. Returns the block where code continues.
 auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* {
   llvm::Function* function = frame_.function;
   llvm::GlobalVariable* asked = module_.getGlobalVariable("tiles.granted", true);

@@ -17,7 +17,7 @@
 
 namespace loopsmith::codegen {
 
-/// Thrown for a construct that the dialect cannot express.
+/// A construct that the dialect cannot express, with the reason.
 struct NoText {
   std::string what;
   std::string why;
