@@ -693,7 +693,7 @@ auto make_nest(const FuncState& func, const Place& place) -> std::optional<Made>
     }
     if (is_new) { nest.streams.push_back(std::move(stream)); }
   }
-  // Lowering puts an init in front of the reduction's loops where nothing else stands in them (transform/separate_init.h).
+  // Lowering puts an init in front of the reduction's loops if these contain no other statement (transform/separate_init.h).
   for (size_t i = 0, loop = 0; nest.has_init && i < made.path.size(); ++i) {
     if (!made.path[i]->is_loop()) { continue; }
     size_t level = made.frame.first(loop++);

@@ -52,7 +52,7 @@ auto Watch::past_barrier(uint32_t thread_place, Barrier barrier) -> uint32_t {
   if (barrier == Barrier::Block) { ++next.block_epoch; }
   if (barrier == Barrier::Warp) {
     ++next.warp_epoch;
-    // Behind the barrier every thread of the warp knows the order that any of them knew. All threads reach this point before any continues.
+    // Behind the barrier every thread of the warp has the order of events that any of them had. All threads reach this point before any continues.
     if (!known_.empty()) {
       auto first = static_cast<size_t>(next.iteration / warp * warp);
       for (size_t t = first; t < std::min(known_.size(), first + warp); ++t) { release(thread_place, known_[t]); }

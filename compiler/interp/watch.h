@@ -73,9 +73,9 @@ class Watch {
   /// Moves `place`, in or at a place of a thread, into the thread's new place.
   [[nodiscard]] auto moved(uint32_t place, uint32_t thread_place) -> uint32_t;
 
-  /// The clocks of all threads, as far as one thread knows them.
+  /// The clocks of all threads, as far as one thread has received them.
   using Clock = std::vector<uint32_t>;
-  /// Called when a thread arrives at a barrier in memory: adds its own clock, and the clocks that it knows, to `into`.
+  /// Called when a thread arrives at a barrier in memory: adds its own clock, and the clocks that it has received, to `into`.
   void release(uint32_t thread_place, Clock& into);
   /// Called when the thread has waited for arrivals with these clocks.
   void acquire(uint32_t thread_place, const Clock& from);
@@ -125,7 +125,7 @@ class Watch {
   std::vector<Place> places_;
   uint64_t instances_ = 0;
   std::map<uint64_t, std::vector<ThreadDimension>> kernels_;
-  // For the running kernel: the clocks of other threads that each thread knows. Empty: no barrier in memory was used.
+  // For the running kernel: the clocks of other threads that each thread has received. Empty: no barrier in memory was used.
   std::vector<Clock> known_;
 };
 

@@ -166,7 +166,7 @@ class Matcher {
     return true;
   }
 
-  // True where two expressions are equal if corresponding variables are taken as equal.
+  // True if two expressions are equal if corresponding variables are taken as equal.
   auto same(const Expr& a, const Expr& b) -> bool {
     if (!a.dtype().is_int() || !b.dtype().is_int() || a.dtype().lanes != 1 || b.dtype().lanes != 1) { return false; }
     return both_.can_prove_equal(a, cast(a.dtype(), b));

@@ -28,7 +28,7 @@ class IterContextMutator : public Mutator {
 
  private:
   void enter(const Var& var, const Range& domain);
-  /// True where a condition uses a variable of the loops or blocks around. Other conditions do not limit iterators.
+  /// True if a condition uses a variable of the loops or blocks around. Other conditions do not limit iterators.
   [[nodiscard]] auto is_iter_condition(const Expr& condition) const -> bool;
   arith::IterDomains iters_;
   std::vector<Expr> conditions_;

@@ -55,7 +55,7 @@ struct CudaArch {
 struct CudaCard {
   std::string_view name;          // "nvidia/nvidia-a100"
   std::string_view arch;
-  uint64_t units;                 // multiprocessors; 0: not known
+  uint64_t units;                 // multiprocessors; 0: unknown
 };
 [[nodiscard]] auto find_cuda_card(std::string_view name) -> std::optional<CudaCard>;
 

@@ -12,9 +12,9 @@
 namespace loopsmith::target {
 
 struct Cache {
-  uint64_t bytes = 0;     // 0: none, or not known
+  uint64_t bytes = 0;     // 0: none, or unknown
   int line = 64;          // bytes
-  int ways = 0;           // 0: not known
+  int ways = 0;           // 0: unknown
   int shared_by = 1;      // hardware threads that share it
 };
 

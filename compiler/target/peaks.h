@@ -20,7 +20,7 @@ struct Peaks {
   double fma_f32_all = 0;
   int threads = 1;         // the number of threads for "all"
   std::vector<CopyRate> copy;   // by growing footprint
-  int64_t measured_at = 0; // seconds since 1970; 0: not known
+  int64_t measured_at = 0; // seconds since 1970; 0: unknown
   double others = 0;       // the share of the processors that other programs used during the measurement, 0 to 1
 
   /// GB/s for a footprint: the rate of the smallest measured footprint that is at least as large, else of the largest one.

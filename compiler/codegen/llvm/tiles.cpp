@@ -59,7 +59,7 @@ auto is_tile_load(const llvm::Instruction& instruction) -> bool {
   return id == llvm::Intrinsic::x86_tileloadd64 || id == llvm::Intrinsic::x86_tileloaddt164;
 }
 
-/// True where a tile instruction reads or writes tile number `tile`.
+/// True if a tile instruction reads or writes tile number `tile`.
 auto names_tile(const llvm::Instruction& instruction, uint64_t tile) -> bool {
   const auto& call = llvm::cast<llvm::CallInst>(instruction);
   llvm::Intrinsic::ID id = call.getIntrinsicID();

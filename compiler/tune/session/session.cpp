@@ -101,7 +101,7 @@ class Session {
     if (!stopped_ && options_.stop && options_.stop()) { stopped_ = true; }
     return stopped_;
   }
-  /// Meanwhile the clock of the budget stands still.
+  /// During the pause the budget's clock is stopped.
   void wait_while_paused() {
     if (stopped_ || !options_.paused || !options_.paused()) { return; }
     const SteadyClock::time_point since = SteadyClock::now();
