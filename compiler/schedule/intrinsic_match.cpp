@@ -251,8 +251,8 @@ class Matcher {
   IntrinsicMatch& out_;
   bool is_scope_ = true;
   std::unordered_map<const VarNode*, const VarNode*> vars_;
-  arith::Analyzer left_;           // knows the program's domains
-  arith::Analyzer both_;           // knows which variables correspond
+  arith::Analyzer left_;           // with the program's domains
+  arith::Analyzer both_;           // with the equalities of corresponding variables
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A mutator that knows, at each node, the domains of the loops and iter vars around and the conditions that hold, and brings indices
+// A mutator that provides, at each node, the domains of the loops and iter vars around and the conditions that hold, and brings indices
 // to their simplest affine form under these. After TVM 0.19's IRMutatorWithAnalyzer, so that both print the same text.
 #pragma once
 

@@ -89,7 +89,7 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
   return false;
 }
 
-// An analyzer that knows the ranges of the loop and of the loops around it.
+// An analyzer with the ranges of the loop and of the loops around it.
 auto bound_around(const FuncState& func, const Place& loop) -> arith::Analyzer {
   arith::Analyzer analyzer;
   bind_loops(func, &loop, analyzer);

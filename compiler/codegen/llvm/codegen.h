@@ -7,7 +7,7 @@
 // Keeps   the order of every reduction. Products may be contracted into sums (fma) unless `contract` is false.
 //
 // Buffers with different data variables are assumed to be disjoint, unless the function has
-// `T.func_attr({"tir.noalias": False})`. This header includes nothing of LLVM.
+// `T.func_attr({"tir.noalias": False})`. This header includes no header of LLVM.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct ArchiveMember {
 };
 [[nodiscard]] auto archive(const std::vector<ArchiveMember>& members) -> Result<std::string>;
 
-/// Checks that LLVM knows the target's processor and features, and that Loopsmith emits code for it.
+/// Checks that LLVM supports the target's processor and features, and that Loopsmith emits code for it.
 [[nodiscard]] auto check_target(const target::Target& target) -> Status;
 
 /// The version of the LLVM back end ("19.1.7"); empty in programs without it.

@@ -139,7 +139,7 @@ auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   return false;
 }
 
-// An analyzer that knows the iter vars of the block and of the blocks around it.
+// An analyzer with the domains of the iter vars of the block and of the blocks around it.
 auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyzer {
   arith::Analyzer analyzer;
   for (const Place* at = &place; at; at = func.scope(*at)) {
