@@ -62,7 +62,7 @@ auto touched(const FuncState& func, const Place& block, const BufferRegion& regi
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
 }
 
-// True if an expression is not negative in any iteration of the loops around a place. Relaxes the innermost loop first, since its bounds
+// True where an expression is not negative in any iteration of the loops around a place. Relaxes the innermost loop first, since its bounds
 // may use the loops around it, as in a triangle.
 auto is_never_negative(const FuncState& func, const Place* innermost, Expr e) -> bool {
   arith::Analyzer analyzer;
