@@ -2,8 +2,8 @@
 //
 //     amdgpu_kernel void NAME(ptr addrspace(1) ..., scalars ...)      // parameters in order, then the variables of shapes
 //
-// The body is an inlined function with flat addresses; LLVM infers the memory of each address. Shared buffers are in LDS, all
-// other allocations belong to a thread. Loopsmith only emits this code: a launcher reads the metadata of the code object
+// The body is an inlined function with flat addresses; LLVM infers the memory of each address. Shared buffers are in LDS; each
+// thread has its own copy of all other allocations. Loopsmith only emits this code: a launcher reads the metadata of the code object
 // (https://llvm.org/docs/AMDGPUUsage.html).
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
@@ -99,7 +99,7 @@ auto ModuleBuilder::allocate_on_gpu(const Allocate& node, uint64_t count) -> llv
   return ir_.CreateAddrSpaceCast(memory, flat);
 }
 
-/// A barrier: all threads of the block arrive, and see the stores of the others.
+/// A barrier: waits until all threads of the block arrive, and makes the stores of each visible to the others.
 void ModuleBuilder::emit_barrier() {
   llvm::SyncScope::ID block = context_.getOrInsertSyncScopeID("workgroup");
   ir_.CreateFence(llvm::AtomicOrdering::Release, block);

@@ -64,7 +64,7 @@ using nlohmann::json;
 
 void print_line(const json& line) { fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace)); }
 
-/// The lines of a file; empty ones are left out.
+/// The non-empty lines of a file.
 auto lines_of(const std::string& text) -> std::vector<std::pair<size_t, std::string_view>> {
   std::vector<std::pair<size_t, std::string_view>> out;
   size_t number = 0;
@@ -79,7 +79,7 @@ auto lines_of(const std::string& text) -> std::vector<std::pair<size_t, std::str
 
 struct Taken { size_t added = 0, known = 0, refused = 0; };
 
-/// Adds a record unless the database has it.
+/// Adds a record that is not in the database yet.
 auto take(tune::Database& database, const ReadRecord& read, Taken& taken) -> Status {
   const tune::TaskKey& task = read.workload.task;
   LOOPSMITH_CHECK(database.add_workload(task, read.workload.name, read.workload.text));
@@ -101,7 +101,7 @@ auto take_own(tune::Database& database, const std::string& path, const std::stri
   return ok();
 }
 
-/// The machine of imported records, which do not name it.
+/// The machine of imported records that do not name it.
 constexpr const char* tvm_machine = "unknown (imported from TVM)";
 
 auto take_tvm(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, std::optional<int64_t> workload, Taken& taken) -> Status {
@@ -140,7 +140,7 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
   return ok();
 }
 
-/// A call of `db`: the verb, its options, and where it reports. Each verb below is a function of it that returns the exit status.
+/// A call of `db`: the verb, its options, and the output for reports. Each verb below is a function of it that returns the exit status.
 struct Request {
   const Arguments& arguments;
   std::string verb;
@@ -159,7 +159,7 @@ struct Request {
 
 using Workloads = std::vector<tune::Database::Workload>;
 
-/// Checks the verb and its options; gives the exit status of a mistake in them.
+/// Checks the verb and its options; returns the exit status of a mistake in them.
 auto check(Request& request) -> std::optional<int> {
   const std::string& verb = request.verb;
   const std::vector<std::string> verbs = {"list", "show", "best", "explain", "history", "export", "import", "gc"};
@@ -278,7 +278,7 @@ auto export_all(Request& request, tune::Database& database, const Workloads& wor
   return exit_done;
 }
 
-/// The program that the request names; of several targets or machines the one with most trials.
+/// The requested program; if it has several targets or machines, the one with most trials.
 auto pick_workload(const Request& request, const Workloads& workloads) -> Result<const tune::Database::Workload*> {
   const tune::Database::Workload* picked = nullptr;
   std::vector<std::string> names;
@@ -292,7 +292,7 @@ auto pick_workload(const Request& request, const Workloads& workloads) -> Result
   return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
 }
 
-/// `best`, `export --tvm` and `show` of one program.
+/// Implements `best`, `export --tvm` and `show` for one program.
 auto show_one(Request& request, tune::Database& database, const tune::Database::Workload& picked) -> int {
   auto unreadable = [&](std::string why) { return request.fail({error(Code::CannotRead).arg("file", request.path).arg("why", why)}); };
   if (request.verb == "best") {
@@ -332,7 +332,7 @@ auto db(std::vector<std::string> args) -> int {
                   .reporter = Reporter(arguments)};
   if (auto status = check(request)) { return *status; }
   if (request.verb == "import") { return import_records(request); }
-  // Opening a missing database would make it.
+  // Opening a missing database would create it.
   if (!std::filesystem::exists(request.path)) {
     return request.fail({error(Code::CannotRead).arg("file", request.path).arg("why", "there is no such file; `loopsmith tune` makes it")});
   }

@@ -1,4 +1,4 @@
-// `loopsmith lower FILE`: the program on its way to machine code, stage by stage.
+// `loopsmith lower FILE`: prints the program on its way to machine code, stage by stage.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ auto lower(std::vector<std::string> args) -> int {
   std::optional<Dialect> dialect;
   if (!read_dialect("lower", arguments, dialect)) { return exit_usage; }
   Reporter reporter(arguments);
-  // Of the target that is named; a schedule's own target is known later.
+  // Checks the named target; a schedule's own target is known only later.
   const std::string target_text = arguments.get("--target", "llvm");
   const std::span<const transform::Stage> stages = transform::pipeline(kind_of_target(target_text));
   if (arguments.has("--list-stages")) {
@@ -88,7 +88,7 @@ auto lower(std::vector<std::string> args) -> int {
   context.options.share_subexpressions = arguments.has("--cse");
   auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
-    // Messages name the function as the file does.
+    // Messages use the function's name in the file.
     request.on_stage = {};
     auto again = transform::lower(named_module(selection), context, request);
     reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());

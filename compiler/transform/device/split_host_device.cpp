@@ -1,4 +1,4 @@
-// Kernels as functions: see split_host_device.h.
+// Makes functions of kernels: see split_host_device.h.
 #include "transform/device/split_host_device.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class Split {
     switch (stmt.kind()) {
       case NodeKind::SeqStmt: {
         std::vector<Stmt> out;
-        std::vector<Stmt> plain;   // neighbours without kernels share one
+        std::vector<Stmt> plain;   // adjacent statements without kernels become one kernel
         auto close = [&] { if (!plain.empty()) { out.push_back(alone(seq(std::exchange(plain, {})))); } };
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
           if (is_of_host(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
@@ -91,7 +91,7 @@ class Split {
         close();
         return seq(std::move(out), stmt.origin());
       }
-      // A kernel declares its views itself: host code has no use for them.
+      // A kernel declares its views itself: host code does not need them.
       case NodeKind::DeclBuffer: return is_of_host(stmt) ? host(stmt.as<DeclBuffer>()->body) : alone(stmt);
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
@@ -133,7 +133,7 @@ class Split {
     for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(most_bytes_alone + 1)); }
     return bytes;
   }
-  /// Statements around kernels, and allocations that are too large for the stack of a single thread.
+  /// True for statements around kernels, and for allocations that are too large for the stack of a single thread.
   static auto is_of_host(const Stmt& stmt) -> bool {
     if (const auto* n = stmt.as<Allocate>()) { return bytes_of(*n) > most_bytes_alone || is_of_host(n->body); }
     if (const auto* n = stmt.as<DeclBuffer>()) { return is_of_host(n->body); }
@@ -145,7 +145,7 @@ class Split {
     post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
     return found;
   }
-  /// Host code that accesses memory, as a kernel of one thread; nothing where it has no effect.
+  /// Host code that accesses memory, as a kernel of one thread; null if it has no effect.
   auto alone(const Stmt& stmt) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;
@@ -162,7 +162,7 @@ class Split {
     used.visit(kernel);
     Stmt body = kernel;
     for (const Buffer& view : used.undeclared) { body = make<DeclBuffer>(view, std::move(body)); }
-    FreeVariables free;   // those of the views' shapes too
+    FreeVariables free;   // includes the variables in the views' shapes
     free.visit(body);
     std::vector<const VarNode*> pointers, numbers;
     for (const VarNode* v : free.found) { (v->dtype.is_handle() ? pointers : numbers).push_back(v); }
@@ -199,7 +199,7 @@ class Split {
     args.insert(args.begin(), Expr(make<StringImm>(name.str())));
     return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_call_packed"), Array<Expr>(std::move(args))), kernel.origin());
   }
-  /// The kernel's parameters are variables of their own, not those of the host.
+  /// Gives the kernel its own parameter variables, different from those of the host.
   static auto with_fresh_variables(const Stmt& body, Array<Var>& params) -> Stmt {
     struct Rename : Mutator {
       std::unordered_map<const VarNode*, Var> variables;
