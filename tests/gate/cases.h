@@ -19,7 +19,7 @@ struct Case {
 };
 
 struct Failure {
-  enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed } kind{};
+  enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed, KernelRace, KernelTextDiffers } kind{};
   std::string what;            // in words
   std::string stage;           // of lowering, where one is at fault
 };
@@ -29,17 +29,24 @@ struct CheckOptions {
   bool texts = true;           // read back, replayed
   bool compiled = false;       // machine code as well
   bool has_units = false;      // some step put a tensor intrinsic in (set by `check`)
+  bool kernels = false;        // lowering is that for devices; these ask for more:
+  bool host = false;           //   the CUDA text runs on the processor
+  bool opencl = false;         //   the OpenCL text runs on this machine's driver
+  bool cubin = false;          //   the CUDA text is compiled for GPUs, where the CUDA Toolkit is
 };
 
 /// Do the two take other arguments (a parameter in another layout)? Then their results cannot be compared.
 [[nodiscard]] auto changes_interface(const IRModule& before, const IRModule& after) -> bool;
 
-/// Runs the case; none: all is well, or the program itself fails (`ran` false).
-[[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
+/// Runs the case; none: all is well, or the program itself fails (`ran` false). `refusals` gets the reason where there is no kernel for a schedule.
+[[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr, std::vector<std::string>* refusals = nullptr) -> std::optional<Failure>;
 
 /// The smallest case found that fails in the same way (shrink.cpp). `is_wanted`: what else must hold of it; none: nothing.
 [[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds,
                           const std::function<bool(const Case&)>& is_wanted = {}) -> Case;
+
+/// A message without the names and numbers in it.
+[[nodiscard]] auto gist(const std::string& message) -> std::string;
 
 /// Program and schedule as a person writes them.
 [[nodiscard]] auto script_of(const Case& c) -> std::string;
