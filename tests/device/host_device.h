@@ -1,7 +1,8 @@
 // A device that runs the text of CUDA kernels on this machine's processor: clang compiles the text behind cuda_on_host.h, threads are fibres.
 //
 // It finds faults that a GPU leaves to chance: threads of a block run in an order of choice between barriers, shared memory starts as rubbish in
-// each block, indices beyond a shared or local array and writes beyond a buffer fail, and so does a barrier that some threads of a block do not reach.
+// each block, asynchronous copies happen as late as they may. Indices beyond a shared or local array, writes beyond a buffer, vectors at odd addresses,
+// read-only loads of written elements, and barriers that some threads of a block do not reach are errors.
 #pragma once
 
 #include <memory>
