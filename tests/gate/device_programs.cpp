@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/gate/programs.h"
@@ -184,9 +185,44 @@ class DeviceProgram {
   int reducer_ = 0;                // 0: sum, 1: maximum, 2: minimum
 };
 
+/// A kernel as a person writes it: tiles come by asynchronous copies, some iterations ahead, and each thread adds what other threads have copied.
+auto kernel_of_copies(Random& random) -> std::string {
+  const std::string dtype = random.pick<std::string>({"float32", "int32"});
+  const int64_t threads = random.pick<int64_t>({8, 32, 33}), tiles = random.between(1, 5), stages = random.between(1, 3), width = random.pick<int64_t>({1, 2, 4});
+  const int64_t tile = threads * width, ahead = stages - 1, bytes = width * 4;
+  std::string out = fmt::format("@T.prim_func\ndef main(A: T.Buffer(({},), \"{}\"), C: T.Buffer(({},), \"{}\")):\n    T.func_attr({{\"tir.noalias\": T.bool(True)}})\n", tile * tiles, dtype, tile, dtype);
+  auto line = [&](int indent, const std::string& text) { out += std::string(static_cast<size_t>(4 * indent), ' ') + text + "\n"; };
+  auto copy = [&](int indent, const std::string& number) {
+    line(indent, fmt::format("T.ptx_cp_async(\"{0}\", S.data, ({1}) % {2} * {3} + tx * {4}, A.data, ({1}) * {3} + tx * {4}, {5})", dtype, number, stages, tile, width, bytes));
+  };
+  line(1, fmt::format("tx = T.launch_thread(\"threadIdx.x\", {})", threads));
+  line(1, fmt::format("data = T.allocate([{}], \"{}\", \"shared\")", stages * tile, dtype));
+  line(1, fmt::format("S = T.Buffer(({},), \"{}\", data=data, scope=\"shared\")", stages * tile, dtype));
+  line(1, fmt::format("for j in range({}):", width));
+  line(2, fmt::format("C[tx * {} + j] = T.{}(0)", width, dtype));
+  for (int64_t i = 0; i < std::min(ahead, tiles); ++i) {
+    copy(1, std::to_string(i));
+    line(1, "T.ptx_commit_group()");
+  }
+  for (int64_t i = tiles; i < ahead; ++i) { line(1, "T.ptx_commit_group()"); }
+  line(1, fmt::format("for k in range({}):", tiles));
+  if (tiles > ahead) {
+    line(2, fmt::format("if k < {}:", tiles - ahead));
+    copy(3, fmt::format("k + {}", ahead));
+  }
+  line(2, "T.ptx_commit_group()");
+  line(2, fmt::format("T.ptx_wait_group({})", ahead));
+  line(2, "T.tvm_storage_sync(\"shared\")");
+  line(2, fmt::format("for j in range({}):", width));
+  line(3, fmt::format("C[tx * {0} + j] = C[tx * {0} + j] + S[k % {1} * {2} + ({2} - 1 - tx * {0} - j)]", width, stages, tile));
+  line(2, "T.tvm_storage_sync(\"shared\")");
+  return out;
+}
+
 }  // namespace
 
 auto random_device_program(Random& random) -> std::string {
+  if (random.chance(6)) { return kernel_of_copies(random); }
   if (random.chance(25)) {
     Generated generated = random_program(random);
     // Kernels have no results: the text of a device has no words for a return.

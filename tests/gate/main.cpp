@@ -216,7 +216,7 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
   const std::vector<std::string> of_devices = all_device_faults();
   settings.devices = std::find(of_devices.begin(), of_devices.end(), name) != of_devices.end();
   const bool needs_text = name.starts_with("text_") || name.starts_with("launch_");
-  settings.host = needs_text ? 1 : 0;
+  settings.host = needs_text ? 1 : 4;
   if (settings.devices) { settings.schedules = 3; }
   Counts counts;
   double start = spent(), first = 0;
