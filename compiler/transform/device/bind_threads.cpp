@@ -301,7 +301,9 @@ class Survey : public Visitor {
     std::vector<uint64_t> bound;         // the runs of loops around its allocation
     Name name;
     Origin origin;
-    bool is_shared = false;              // several threads access it
+    bool is_shared = false;              // several threads access it, or its scope is shared memory
+    bool is_crossed = false;             // some thread accesses what another has stored
+    int64_t bytes = 0;                   // 0: not constant
     /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
     std::vector<Use> uses;
@@ -357,7 +359,9 @@ class Survey : public Visitor {
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size()), std::vector<std::set<uint64_t>>(bound_.size()),
+    int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
+    for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(0)); }
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, false, bytes, std::vector<Memory::Use>(bound_.size()), std::vector<std::set<uint64_t>>(bound_.size()),
                             std::vector<std::set<uint64_t>>(bound_.size())};
     Visitor::on(n);
   }
@@ -399,7 +403,7 @@ class Survey : public Visitor {
       const Dimension& dimension = grid_.dimensions[d];
       if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
       const bool is_own = bound_[d] == m.bound[d];
-      if (!is_own) { m.is_shared = true; }
+      if (!is_own) { m.is_shared = m.is_crossed = true; }
       if (m.bound[d] == 0) { continue; }
       Memory::Use& use = m.uses[d];
       (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
@@ -444,6 +448,9 @@ class Survey : public Visitor {
   std::unordered_map<const VarNode*, Global> global_;
 };
 
+/// The shared memory that every kernel may have.
+constexpr int64_t most_shared_bytes = 48 << 10;
+
 /// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
 class Share : public Mutator {
  public:
@@ -453,6 +460,13 @@ class Share : public Mutator {
     for (const auto& [data, m] : survey.memory) {
       if (!m.is_shared) { continue; }
       std::vector<size_t> own = survey.own_dimensions(m);
+      int64_t bytes = m.bytes;
+      for (size_t d : own) { bytes = saturating_mul(bytes, as_int(grid.dimensions[d].extent).value_or(1)); }
+      // Shared memory that threads do not share, and that has no room for a part of each.
+      if (!m.is_crossed && bytes > most_shared_bytes) {
+        local_.insert(data);
+        own.clear();
+      }
       shared_.emplace(data, std::move(own));
     }
   }
@@ -523,13 +537,15 @@ class Share : public Mutator {
     return Array<Expr>{add(out[0], std::move(offset))};
   }
   auto renamed(const Var& v) -> Var {
-    if (v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
+    const bool is_local = local_.contains(v.get());
+    if (!is_local && v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
     Var& made = variables_[v.get()];
-    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name("shared")}); }
+    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name(is_local ? "local" : "shared")}); }
     return made;
   }
   const Grid& grid_;
   std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have parts of their own
+  std::unordered_set<const VarNode*> local_;                             // those that become memory of each thread
   std::unordered_map<const VarNode*, Expr> sizes_;                       // the elements of a part
   std::unordered_map<size_t, Var> around_;                               // the index of the loop around over each dimension
   std::unordered_map<const VarNode*, Var> variables_;
