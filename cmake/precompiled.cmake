@@ -32,8 +32,7 @@ function(loopsmith_precompile)
     target_include_directories(loopsmith_headers_${set} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/compiler)
     target_link_libraries(loopsmith_headers_${set} PRIVATE loopsmith_flags fmt::fmt nlohmann_json::nlohmann_json)
     target_precompile_headers(loopsmith_headers_${set} PRIVATE ${loopsmith_headers_${set}})
-    # Templates that the headers use are instantiated once, in the compiled header.
-    target_compile_options(loopsmith_headers_${set} PRIVATE "SHELL:-Xclang -fno-pch-timestamp" -fpch-instantiate-templates)
+    target_compile_options(loopsmith_headers_${set} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
     set_target_properties(loopsmith_headers_${set} PROPERTIES
       CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/precompile;${CMAKE_SOURCE_DIR};${CMAKE_BINARY_DIR}")
   endforeach()
