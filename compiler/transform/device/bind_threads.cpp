@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -300,10 +301,14 @@ class Survey : public Visitor {
     std::vector<uint64_t> bound;         // the runs of loops around its allocation
     Name name;
     Origin origin;
-    bool is_shared = false;              // several threads access it
-    /// By dimension: the memory is stored or loaded in the run of the loop around its allocation, or in a separate loop over the dimension.
+    bool is_shared = false;              // several threads access it, or its scope is shared memory
+    bool is_crossed = false;             // some thread accesses what another has stored
+    int64_t bytes = 0;                   // 0: not constant
+    /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
     std::vector<Use> uses;
+    /// By dimension of blocks: the runs of loops in which it is stored, and in which it is used; 0: outside of all.
+    std::vector<std::set<uint64_t>> stored_in, used_in;
   };
   std::unordered_map<const VarNode*, Memory> memory;
 
@@ -354,7 +359,10 @@ class Survey : public Visitor {
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size())};
+    int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
+    for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(0)); }
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, false, bytes, std::vector<Memory::Use>(bound_.size()), std::vector<std::set<uint64_t>>(bound_.size()),
+                            std::vector<std::set<uint64_t>>(bound_.size())};
     Visitor::on(n);
   }
   void on(const BufferStore& n) override {
@@ -390,17 +398,31 @@ class Survey : public Visitor {
     auto found = memory.find(data);
     if (found == memory.end()) { return across_blocks(data, is_store, origin); }
     Memory& m = found->second;
+    across_blocks(m, is_store, origin);
     for (size_t d = 0; d < bound_.size(); ++d) {
       const Dimension& dimension = grid_.dimensions[d];
       if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
       const bool is_own = bound_[d] == m.bound[d];
-      if (!is_own) { m.is_shared = true; }
+      if (!is_own) { m.is_shared = m.is_crossed = true; }
       if (m.bound[d] == 0) { continue; }
       Memory::Use& use = m.uses[d];
       (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
     }
   }
-  /// Blocks cannot wait for each other: all accesses of global memory that the kernel stores must belong to the same loops over blocks.
+  /// Each block has a memory of its own: one that is stored in a loop over blocks has these values in the same loop only.
+  void across_blocks(Memory& m, bool is_store, Origin origin) {
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (grid_.dimensions[d].is_thread() || !grid_.dimensions[d].is_wide()) { continue; }
+      auto& stored = m.stored_in[d];
+      auto& used = m.used_in[d];
+      if (is_store && bound_[d] != 0) { stored.insert(bound_[d]); }
+      used.insert(bound_[d]);
+      if (!stored.empty() && used.size() > 1) {
+        fail(fmt::format("the buffer `{}`", m.name.str()), "blocks of one kernel store it for other blocks, which have a memory of their own: bind the loops in kernels of their own", origin);
+      }
+    }
+  }
+  /// Blocks cannot wait for each other: all accesses of global memory that is stored must belong to the same loops over blocks.
   void across_blocks(const VarNode* data, bool is_store, Origin origin) {
     std::vector<uint64_t> blocks;
     for (size_t d = 0; d < bound_.size(); ++d) {
@@ -426,7 +448,10 @@ class Survey : public Visitor {
   std::unordered_map<const VarNode*, Global> global_;
 };
 
-/// Makes memory shared if several threads access it. If each thread of a dimension has separate memory, the shared memory gets a part for each.
+/// The shared memory that every kernel may have.
+constexpr int64_t most_shared_bytes = 48 << 10;
+
+/// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
 class Share : public Mutator {
  public:
   using Mutator::mutate;
@@ -435,6 +460,13 @@ class Share : public Mutator {
     for (const auto& [data, m] : survey.memory) {
       if (!m.is_shared) { continue; }
       std::vector<size_t> own = survey.own_dimensions(m);
+      int64_t bytes = m.bytes;
+      for (size_t d : own) { bytes = saturating_mul(bytes, as_int(grid.dimensions[d].extent).value_or(1)); }
+      // Shared memory that threads do not share, and that has no room for a part of each.
+      if (!m.is_crossed && bytes > most_shared_bytes) {
+        local_.insert(data);
+        own.clear();
+      }
       shared_.emplace(data, std::move(own));
     }
   }
@@ -505,15 +537,17 @@ class Share : public Mutator {
     return Array<Expr>{add(out[0], std::move(offset))};
   }
   auto renamed(const Var& v) -> Var {
-    if (v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
+    const bool is_local = local_.contains(v.get());
+    if (!is_local && v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
     Var& made = variables_[v.get()];
-    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name("shared")}); }
+    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name(is_local ? "local" : "shared")}); }
     return made;
   }
   const Grid& grid_;
-  std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have separate parts
-  std::unordered_map<const VarNode*, Expr> sizes_;                       // the number of elements of a part
-  std::unordered_map<size_t, Var> around_;                               // for each dimension, the index of the loop around
+  std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have parts of their own
+  std::unordered_set<const VarNode*> local_;                             // those that become memory of each thread
+  std::unordered_map<const VarNode*, Expr> sizes_;                       // the elements of a part
+  std::unordered_map<size_t, Var> around_;                               // the index of the loop around over each dimension
   std::unordered_map<const VarNode*, Var> variables_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
