@@ -142,7 +142,7 @@ auto check_map(Random& random) -> std::string {
   if (level == IterMapLevel::Bijective) {
     if (image.size() != inside) { return report("said to be a bijection, and two points have one image"); }
     if (image.size() != product) { return report("said to be a bijection, and the image has holes"); }
-    // The extents are those of the images.
+    // The extents must equal those of the images.
     std::vector<Var> outputs;
     std::vector<Expr> as_expr;
     VarMap to;
