@@ -17,13 +17,13 @@ using Json = nlohmann::json;
 // Lists of more numbers than these take a line each.
 constexpr size_t most_in_line = 10;
 
-auto quoted(const std::string& text) -> std::string { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+auto json_text(const std::string& text) -> std::string { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 auto attrs_text(std::vector<std::pair<std::string, std::string>> attrs) -> std::string {
   std::sort(attrs.begin(), attrs.end());
-  if (attrs.size() == 1) { return fmt::format("{{{}: {}}}", quoted(attrs[0].first), quoted(attrs[0].second)); }
+  if (attrs.size() == 1) { return fmt::format("{{{}: {}}}", json_text(attrs[0].first), json_text(attrs[0].second)); }
   std::string out = "{\n";
-  for (size_t i = 0; i < attrs.size(); ++i) { out += fmt::format("        {}: {}{}\n", quoted(attrs[i].first), quoted(attrs[i].second), i + 1 < attrs.size() ? ", " : ""); }
+  for (size_t i = 0; i < attrs.size(); ++i) { out += fmt::format("        {}: {}{}\n", json_text(attrs[i].first), json_text(attrs[i].second), i + 1 < attrs.size() ? ", " : ""); }
   return out + "      }";
 }
 
@@ -34,12 +34,12 @@ auto list_text(const std::vector<std::string>& items, bool has_lines) -> std::st
 }
 
 auto node_text(const GraphNode& node) -> std::string {
-  std::string out = fmt::format("    {{\n      \"type_key\": {}", quoted(node.type));
+  std::string out = fmt::format("    {{\n      \"type_key\": {}", json_text(node.type));
   if (!node.attrs.empty()) { out += ", \n      \"attrs\": " + attrs_text(node.attrs); }
-  if (node.text && !node.text->empty()) { out += ", \n      \"repr_str\": " + quoted(*node.text); }
+  if (node.text && !node.text->empty()) { out += ", \n      \"repr_str\": " + json_text(*node.text); }
   if (!node.keys.empty()) {
     std::vector<std::string> keys;
-    for (const std::string& key : node.keys) { keys.push_back(quoted(key)); }
+    for (const std::string& key : node.keys) { keys.push_back(json_text(key)); }
     out += ", \n      \"keys\": " + list_text(keys, true);
   }
   if (!node.data.empty()) {

@@ -118,7 +118,7 @@ class Hash {
   auto buffer_map(const PrimFunc& func) -> uint64_t {
     std::vector<std::pair<uint64_t, Buffer>> sorted;
     for (const auto& [param, buffer] : func->buffer_map) { sorted.emplace_back(expr(param), buffer); }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<uint64_t> children{sorted.size()};
     for (const auto& [key, b] : sorted) {
       children.push_back(key);
@@ -158,8 +158,8 @@ class Hash {
     children.push_back(type_value(b->dtype));
     children.push_back(exprs(b->shape));
     children.push_back(exprs(b->strides));
-    children.push_back(list(b->axis_separators, [&](int n) { return expr(int_imm(n)); }));
     children.push_back(b->elem_offset ? expr(b->elem_offset) : expr(zero(b->shape.empty() ? DataType::int_(32) : b->shape[0].dtype())));
+    children.push_back(list(b->axis_separators, [&](int n) { return expr(int_imm(n)); }));
     children.push_back(static_cast<uint32_t>(b->data_alignment));
     children.push_back(b->buffer_kind == BufferKind::AutoBroadcast ? 2 : 1);
     return known_[b.get()] = node("tir.Buffer", children);
@@ -237,7 +237,7 @@ class Hash {
         uint64_t vectors = exprs(e.as<Shuffle>()->vectors), indices = exprs(e.as<Shuffle>()->indices);
         return node("tir.Shuffle", {type_value(t), vectors, indices});
       }
-      case NodeKind::Reduce: return 0;   // not in functions
+      default: break;   // reductions are not in functions
 #define EXPR(Kind)
 #define BINARY(Kind) case NodeKind::Kind: return typed("tir." #Kind, t, {e.as<Kind>()->a, e.as<Kind>()->b});
 #include "ir/nodes.def"

@@ -234,7 +234,7 @@ class WriteGraph {
       case NodeKind::BufferLoad: return load(*e.as<BufferLoad>());
       case NodeKind::Call: return call(*e.as<Call>());
       case NodeKind::Shuffle: return shuffle(*e.as<Shuffle>());
-      case NodeKind::Reduce: return 0;   // not in functions
+      default: break;   // reductions are not in functions
 #define EXPR(Kind)
 #define BINARY(Kind) case NodeKind::Kind: return binary("tir." #Kind, *e.as<Kind>());
 #include "ir/nodes.def"
