@@ -39,12 +39,12 @@ function(loopsmith_precompile)
   loopsmith_precompile_folder(${CMAKE_SOURCE_DIR})
 endfunction()
 
-# The set for a target: that of the highest room that it is or lists. `eval` opens the namespace of the syntax tree, whose classes have the names
+# The set for a target: that of the highest room that it is or lists. `eval` and `analysis` open the namespace of the syntax tree, whose classes have the names
 # of those of `ir`.
 function(loopsmith_header_set TARGET RESULT)
   get_target_property(rooms ${TARGET} LINK_LIBRARIES)
   set(${RESULT} libraries PARENT_SCOPE)
-  if("${TARGET}" STREQUAL "loopsmith_eval")
+  if("${TARGET}" MATCHES "^loopsmith_(eval|analysis)$")
     return()
   endif()
   foreach(set script schedule ir)

@@ -129,7 +129,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       stack.back().before.emplace_back(trim(text.substr(stack.back().argument_begin, i - stack.back().argument_begin)));
       stack.back().argument_begin = i + 1;
     } else if (c == '\n' && !stack.empty()) {
-      // A line that starts a statement closes what a half-typed one left open.
+      // A line that starts a statement closes brackets that an unfinished statement above left open.
       std::string_view rest = trim(text.substr(i, std::min<size_t>(text.size() - i, 200)));
       if (begins_statement(rest) && text.substr(i + 1, 1) != ")") { stack.clear(); }
     }

@@ -364,7 +364,7 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
   add("readers", "read", readers);
 }
 
-// ---- what is under the cursor --------------------------------------------------------------------------------------
+// ---- the thing at the cursor ---------------------------------------------------------------------------------------
 
 /// The syntax nodes around an offset, outermost first, and the declaration that their spans are relative to.
 struct Cursor {

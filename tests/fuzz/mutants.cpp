@@ -154,7 +154,7 @@ auto mutate(const std::string& text, Random& random) -> Mutant {
   return {text.substr(0, token.begin) + changed + text.substr(token.end), fmt::format("line {}: `{}` becomes `{}`", line, old, changed)};
 }
 
-// ---- what is done with a mutant --------------------------------------------------------------------------------------
+// ---- checks of a mutant ----------------------------------------------------------------------------------------------
 
 /// Reports the present step to the parent process.
 void note(int pipe, const std::string& step) { (void)!::write(pipe, (step + "\n").data(), step.size() + 1); }

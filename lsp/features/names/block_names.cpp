@@ -169,7 +169,7 @@ auto NameFinder::may_work_on(const syn::Node& node) -> bool {
   return std::any_of(below.begin(), below.end(), [&](const syn::Node* child) { return may_work_on(*child); });
 }
 
-// ---- what variables hold ------------------------------------------------------------------------------------------------
+// ---- values of variables ------------------------------------------------------------------------------------------------
 
 void NameFinder::note_value(const syn::Expr* target, const syn::Expr* value) {
   if (target == nullptr || value == nullptr || in_tir()) { return; }

@@ -179,7 +179,7 @@ class NameFinder {
   auto helper_works_on(const syn::Expr* callee) -> bool;
   auto may_work_on(const syn::Node& node) -> bool;
 
-  // ---- what variables hold ------------------------------------------------------------------------------------------------
+  // ---- values of variables ------------------------------------------------------------------------------------------------
   void note_value(const syn::Expr* target, const syn::Expr* value);
   void note_held(const syn::Expr* target, const syn::Expr& value);
   void note_returned(const syn::Expr* value);

@@ -98,7 +98,7 @@ auto check_map(Random& random) -> std::string {
   std::vector<Column> values;
   for (const Expr& e : indices) { values.push_back(space.evaluate(e)); }
 
-  // iter_map_simplify keeps values, whether or not a map was found.
+  // iter_map_simplify keeps values, also if no map was found.
   Analyzer fresh;
   std::vector<Expr> simplified = iter_map_simplify(indices, iters, predicate, level, fresh, trivial);
   auto compare = [&](const std::vector<Expr>& others, const char* what) -> std::string {

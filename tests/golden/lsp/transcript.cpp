@@ -47,7 +47,7 @@ auto name_of(const std::string& uri) -> std::string {
 
 auto language_of(const std::string& name) -> std::string { return name.ends_with(".py") ? "python" : "tirscript"; }
 
-// ---- reading what is sent ------------------------------------------------------------------------------------------
+// ---- reading steps -------------------------------------------------------------------------------------------------
 
 /// Splits a line into words; text in braces or quotes is one word up to the end of the line.
 class Words {
@@ -181,7 +181,7 @@ auto read_step(std::string_view line, const std::vector<std::string>& below, con
   return {};
 }
 
-// ---- writing what came ---------------------------------------------------------------------------------------------
+// ---- writing received messages -------------------------------------------------------------------------------------
 
 /// A diagnostic: place, severity, code and message on a line; below it the rest of the message, related places and other members.
 auto diagnostic_text(Json diagnostic) -> std::string {
