@@ -105,6 +105,8 @@ auto tensors_of(const PrimFunc& function) -> json {
 
 }  // namespace
 
+auto tvm_target_text(const std::string& target) -> std::string { return tvm_target(target).dump(); }
+
 auto workload_text(const tune::TaskKey& key) -> std::string { return hex(key.workload); }
 
 auto record_json(const tune::Database::Workload& w, const tune::Record& r) -> json {

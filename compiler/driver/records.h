@@ -30,6 +30,9 @@ struct ReadRecord {
 /// A measured record in TVM's form, with workload 0.
 [[nodiscard]] auto tvm_record(const tune::Database::Workload& workload, const tune::Record& record, const PrimFunc& function) -> nlohmann::json;
 
+/// A target in the form of a record: a dictionary of its options.
+[[nodiscard]] auto tvm_target_text(const std::string& target) -> std::string;
+
 struct TvmRecord {
   int64_t workload = 0;      // line of `database_workload.json`, from 0
   std::string trace;
