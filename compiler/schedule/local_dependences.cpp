@@ -219,7 +219,8 @@ auto is_local_dependence(const Pair& pair, const Place& scope, bool leaves_threa
 
 auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads) -> Status {
   const Place* scope = func.scope(loop);
-  if (!scope) { return ok(); }
+  // A single iteration depends on no other.
+  if (!scope || is_one(loop.loop->extent)) { return ok(); }
   std::vector<Dependence> below;
   for (const Place* block : func.child_blocks(loop)) {
     for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) { below.push_back(d); }

@@ -20,6 +20,7 @@
 #include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/session.h"
+#include "tune/space/trace_spaces.h"
 #include "workspace/edits/certificate.h"
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
@@ -44,6 +45,7 @@ const Usage usage{
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--strategy", .value = "S", .help = "guided (the default), or random for comparison"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
@@ -154,6 +156,10 @@ auto fail(const Arguments& arguments, const std::string& why) -> int {
   return exit_input;
 }
 
+/// `post-order-apply` is TVM's name of the same space.
+auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
+
 /// The options of the search; else the exit status of a mistake in them.
 auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptions, int> {
   tune::SessionOptions options;
@@ -183,6 +189,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (*text != "guided" && *text != "random") { return usage_error("tune", "`--strategy` is guided or random, not `" + *text + "`"); }
     options.strategy = *text == "random" ? tune::Strategy::Random : tune::Strategy::Guided;
   }
+  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
@@ -327,6 +334,9 @@ auto tune(std::vector<std::string> args) -> int {
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
+  }
+  if (is_metaschedule(arguments.get("--space", "own"))) {
+    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
   }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
