@@ -1,13 +1,15 @@
-// Guards: what is changed for a while and must be undone, on whichever way a function is left.
+// Guards: temporary changes that are undone at the end of a scope, on every way out of a function.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "support/diagnostic.h"
 
 namespace loopsmith {
 
-/// Gives `variable` another value for as long as the guard lives; without a value, brings back the one that it has now.
+/// Gives `variable` another value while the guard lives; without a value, restores its current value at the end.
 template <class T>
 class [[nodiscard]] Temporarily {
  public:
@@ -24,21 +26,30 @@ class [[nodiscard]] Temporarily {
   T before_;
 };
 
-/// Drops the diagnostics that are reported to `all` while the guard lives: those of an attempt that nobody asked for.
+/// While the guard lives, records the diagnostics that are reported to `all`, and drops them at the end unless they are kept. For attempts that may fail.
 class [[nodiscard]] WithoutReports {
  public:
-  explicit WithoutReports(Diagnostics& all) : all_(all), kept_(all.size()) {}
+  explicit WithoutReports(Diagnostics& all) : all_(all), before_(all.size()) {}
   ~WithoutReports() {
-    if (all_.size() > kept_) { all_.resize(kept_); }
+    if (!is_kept_ && any()) { all_.resize(before_); }
   }
   WithoutReports(const WithoutReports&) = delete;
   auto operator=(const WithoutReports&) -> WithoutReports& = delete;
-  /// True when something was reported since the guard was made.
-  [[nodiscard]] auto any() const -> bool { return all_.size() > kept_; }
+  void keep() { is_kept_ = true; }
+  /// True when diagnostics were reported since the guard was made.
+  [[nodiscard]] auto any() const -> bool { return all_.size() > before_; }
+  /// Removes and returns the diagnostics that were reported since the guard was made.
+  [[nodiscard]] auto take() -> Diagnostics {
+    auto first = all_.begin() + static_cast<std::ptrdiff_t>(std::min(before_, all_.size()));
+    Diagnostics taken(std::make_move_iterator(first), std::make_move_iterator(all_.end()));
+    all_.erase(first, all_.end());
+    return taken;
+  }
 
  private:
   Diagnostics& all_;
-  size_t kept_;
+  size_t before_;
+  bool is_kept_ = false;
 };
 
 }  // namespace loopsmith

@@ -107,7 +107,7 @@ void check_space_replay(const Json& line, Tally& tally) {
     Parsed expected = parse_program(after);
     if (!expected.module) { return tally.fail(which, "a module", expected.problem); }
     if (auto d = first_difference(expected.module, sch.module())) { return tally.fail(which, "at " + d->path + ": " + d->left, d->right); }
-    // Written and read again, in both forms.
+    // Write the trace and read it again, in both forms.
     auto again = schedule::trace_from_json(schedule::trace_to_json(sch.trace()));
     if (!again) { return tally.fail(which, "our own trace", describe(again.diagnostics())); }
     Schedule second(before.module, 1);
