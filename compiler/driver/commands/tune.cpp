@@ -36,9 +36,10 @@ const Usage usage{
     .details = "Candidates run in processes of their own with limits, so one that crashes or never ends does not stop the search. Ctrl-C stops it,\n"
                "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
                "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
-               "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement.",
+               "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
+               "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.",
     .options = {function_option,
-                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
+                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled, or whose samples are decided"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
                 {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
@@ -327,9 +328,12 @@ auto tune(std::vector<std::string> args) -> int {
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
-  if (!selection.schedule.empty() && !selection.hole) {
-    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill: write one as a statement of its own where the search is to go on", selection.schedule));
+  const bool is_space = !selection.schedule.empty() && !selection.hole;
+  if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
+    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
+                                       selection.schedule));
   }
+  if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
   bool is_bounded = arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
@@ -338,6 +342,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (is_metaschedule(arguments.get("--space", "own"))) {
     options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
   }
+  if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };

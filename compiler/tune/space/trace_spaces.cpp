@@ -1,8 +1,8 @@
 // Spaces made of traces: see trace_spaces.h.
 #include "tune/space/trace_spaces.h"
 
+#include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -60,8 +60,16 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
   return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish);
 }
 
-auto sampled_space(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules) -> Sketches {
-  return sketches_of(context, name, schedules, {});
+auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {
+  Schedule sch(context.module, 1);
+  LOOPSMITH_CHECK(sch.work_on(context.function));
+  LOOPSMITH_CHECK(sch.replay(trace));
+  return sketches_of(context, name, {std::move(sch)}, {});
+}
+
+auto has_samples(const Trace& trace) -> bool {
+  const std::vector<const Instruction*> all = trace.instructions();
+  return std::any_of(all.begin(), all.end(), [](const Instruction* i) { return i->primitive->is_sampling; });
 }
 
 }  // namespace loopsmith::tune
