@@ -9,7 +9,6 @@
 namespace loopsmith::tune {
 namespace {
 
-constexpr size_t population = 384;
 constexpr int generations = 5;
 constexpr int tries = 200;   // the most draws for one point that is worth measuring
 // Of a batch of 16, 2 points are random and at least 4 are neighbours of the best points.
@@ -82,7 +81,7 @@ auto Search::evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double,
     place->second = score(sketch, point);
     if (std::isfinite(place->second)) { pool.emplace_back(place->second, std::move(point)); }
   };
-  size_t size = static_cast<size_t>(std::min<double>(population, sketches_[sketch]->size()));
+  size_t size = static_cast<size_t>(std::min<double>(static_cast<double>(sketches_[sketch]->population()), sketches_[sketch]->size()));
   for (size_t i = 0; i < std::min<size_t>(arm.measured.size(), 24); ++i) { add(arm.measured[i].point); }
   for (size_t i = 0; i < size * 2 && pool.size() < size; ++i) {
     if (!valid_random_point(sketch)) { break; }

@@ -415,7 +415,12 @@ auto Session::run() -> Result<SessionResult> {
 
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
-  sketches_ = design_space(context);
+  if (options_.space) {
+    LOOPSMITH_TRY(made, options_.space(context));
+    sketches_ = std::move(made);
+  } else {
+    sketches_ = design_space(context);
+  }
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
   progress_.flops = result_.flops = count_flops(module_, function_);

@@ -46,6 +46,8 @@ struct SessionOptions {
   double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
   Strategy strategy = Strategy::Guided;
+  /// Makes the space; null: the rules of space/all.cpp do.
+  std::function<Result<Sketches>(const SpaceContext&)> space;
   std::string database;          // path; ":memory:" keeps nothing
   std::vector<std::string> worker;   // program and arguments of a worker
   int workers = 2;

@@ -50,6 +50,8 @@ class Sketch {
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
   /// The input of the residual model; it has the same length for all points of the sketch.
   [[nodiscard]] virtual auto features(const Point& point) const -> std::vector<double> = 0;
+  /// The number of points that a search keeps and breeds; smaller where a draft takes long.
+  [[nodiscard]] virtual auto population() const -> size_t { return 384; }
 
  protected:
   [[nodiscard]] auto chosen(const Point& point, size_t knob) const -> const std::vector<int64_t>& {
