@@ -19,6 +19,7 @@
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/device/bind_threads.h"
+#include "transform/device/inject_virtual_thread.h"
 #include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
@@ -119,6 +120,8 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        // Barriers are inserted behind it, so that they stand once for all virtual threads.
+        out.push_back({"inject_virtual_thread", inject_virtual_thread, "virtual threads as register code, their statements beside one another"});
         out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
         continue;
       }
