@@ -20,6 +20,7 @@
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/device/bind_threads.h"
 #include "transform/device/inject_virtual_thread.h"
+#include "transform/device/plan_shared_memory.h"
 #include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
@@ -122,6 +123,8 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
         // Barriers are inserted behind it, so that they stand once for all virtual threads.
         out.push_back({"inject_virtual_thread", inject_virtual_thread, "virtual threads as register code, their statements beside one another"});
+        // Barriers then know that buffers share memory.
+        out.push_back({"plan_shared_memory", plan_shared_memory, "shared buffers that are not alive at the same time share memory"});
         out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
         continue;
       }
