@@ -62,6 +62,9 @@ struct CudaCard {
 /// The architecture of a target of the kinds `cuda` and `nvptx`: `-arch` or `-mcpu`, else the default.
 [[nodiscard]] auto cuda_arch(const Target& target) -> std::string;
 
+/// True where threads can copy from global to shared memory while they go on (`cp.async`, sm_80 and later).
+[[nodiscard]] auto has_async_copies(const Target& target) -> bool;
+
 /// Checks the architecture of a GPU target. The error lists the known ones, or names the oldest one that the toolkit compiles for.
 [[nodiscard]] auto check_gpu(const Target& target) -> Status;
 
