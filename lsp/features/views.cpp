@@ -62,6 +62,7 @@ auto title_of(Stage stage) -> std::string_view {
     case Stage::DeviceStages: return ", lowered for a GPU";
     case Stage::Cuda: return ", as CUDA C";
     case Stage::OpenCl: return ", as OpenCL C";
+    case Stage::Ptx: return ", as PTX";
   }
   return "";
 }
