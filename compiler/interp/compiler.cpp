@@ -885,6 +885,7 @@ auto Compiler::shuffle_between_threads(const Call& n) -> Code {
   if (!in_kernel_ || n.args.size() != 5) { return unsupported(n.origin, "`" + n.op.str() + "` outside of a launch"); }
   WarpShuffle shuffle;
   shuffle.kind = n.op == "tvm_warp_shuffle" ? WarpShuffle::From : n.op == "tvm_warp_shuffle_up" ? WarpShuffle::Up : WarpShuffle::Down;
+  shuffle.mask = int_expr(n.args[0]);
   shuffle.value = expr(n.args[1]);
   shuffle.lane = int_expr(n.args[2]);
   shuffle.width = int_expr(n.args[3]);

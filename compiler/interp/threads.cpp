@@ -113,6 +113,7 @@ void AllReduce::run(Frame& f) const {
 
 auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   Slot own;
+  const auto lanes = static_cast<uint64_t>(mask->eval(f));
   int64_t distance = lane->eval(f);
   int64_t part = std::clamp<int64_t>(width->eval(f), 1, warp);
   if (value.i) { own.i = value.i->eval(f); } else { own.f = value.f->eval(f); }
@@ -129,8 +130,10 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   int64_t thread = f.thread - here + from;
   const bool takes_part = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty();
   Slot out = takes_part ? kernel.posted[static_cast<size_t>(thread)][0] : own;
-  if (!takes_part && f.options->report_races && f.warned.insert(site).second) {
-    f.stats.warnings.push_back(error(loopsmith::Code::InactiveLane, origin).arg("thread", f.iteration()).arg("lane", from));
+  // The mask names both lanes; it may name lanes that the block does not have.
+  auto is_named = [&](int64_t l) { return l >= 64 || ((lanes >> l) & 1) != 0; };
+  if ((!takes_part || !is_named(here) || !is_named(from)) && f.options->report_races && f.warned.insert(site).second) {
+    f.stats.warnings.push_back(error(loopsmith::Code::InactiveLane, origin).arg("thread", f.iteration()).arg("lane", takes_part && !is_named(here) ? here : from));
   }
   kernel.wait(f, &value, warps, origin, Kernel::Wait::Exchange);
   kernel.posted[static_cast<size_t>(f.thread)].clear();

@@ -50,6 +50,7 @@ struct AllReduce final : Statement {
 
 struct WarpShuffle {
   enum Kind : uint8_t { From, Up, Down } kind = From;
+  const IntExpr* mask = nullptr;            // the lanes that take part
   Code value;
   const IntExpr* lane = nullptr;            // the lane, or a distance
   const IntExpr* width = nullptr;

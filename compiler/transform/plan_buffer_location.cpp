@@ -612,6 +612,19 @@ auto runs_at_once(const StmtNode* node) -> bool {
   return loop.for_kind == ForKind::Parallel || (loop.thread && is_block_axis(loop.thread->thread_tag.view()));
 }
 
+/// A loop over the threads of a block that do not wait for each other in it. Memory that they do not share by its scope is used by one of them only.
+auto is_without_barriers(const StmtNode* node, const Buffer& buffer) -> bool {
+  if (!node || node->kind != NodeKind::For || is_shared_memory(buffer->scope().view())) { return false; }
+  const auto& loop = *static_cast<const For*>(node);
+  if (!loop.thread || !is_thread_axis(loop.thread->thread_tag.view())) { return false; }
+  bool has_barrier = false;
+  post_order(loop.body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    has_barrier = has_barrier || (call && call->op == "tvm_storage_sync");
+  });
+  return !has_barrier;
+}
+
 auto plan(const PrimFunc& func) -> PrimFunc {
   FindLocations find;
   find.visit(func->body);
@@ -633,12 +646,13 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     }
     int from = find.declared[buffer.get()];
     int to = place->second;
+    auto is_alone = [&](int at) { return runs_at_once(find.scopes[at].node) || is_without_barriers(find.scopes[at].node, buffer); };
     auto counted = [&](int at) -> std::optional<bool> {
       if (FAULT(location_carried_ignored) || FAULT(location_holes_ignored) || FAULT(location_reduction_ignored)) { return {}; }
       if (!find.is_countable(buffer->data.get())) { return {}; }
       Carried carried(func, buffer, find.scopes[at].node);
       auto answer = carried.ask(func->body);
-      return carried.is_certain() || !runs_at_once(find.scopes[at].node) ? answer : std::nullopt;
+      return carried.is_certain() || !is_alone(at) ? answer : std::nullopt;
     };
     auto by_bounds = [&](int to) {
       return (find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||
@@ -647,8 +661,8 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     while (to != from && find.scopes[to].depth > find.scopes[from].depth) {
       // The iterations of short loops are followed.
       auto carries = counted(to);
-      // Iterations that run at the same time cannot wait for each other: each has its own copy of buffers that only they use.
-      if (!carries && runs_at_once(find.scopes[to].node)) { break; }
+      // Iterations that run at the same time and do not wait for each other: each has its own copy of buffers that only they use.
+      if (!carries && is_alone(to)) { break; }
       if (!(carries ? *carries : by_bounds(to))) { break; }
       to = find.scopes[to].parent;
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -304,6 +305,8 @@ class Survey : public Visitor {
     /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
     std::vector<Use> uses;
+    /// By dimension of blocks: the runs of loops in which it is stored, and in which it is used; 0: outside of all.
+    std::vector<std::set<uint64_t>> stored_in, used_in;
   };
   std::unordered_map<const VarNode*, Memory> memory;
 
@@ -354,7 +357,8 @@ class Survey : public Visitor {
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size())};
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size()), std::vector<std::set<uint64_t>>(bound_.size()),
+                            std::vector<std::set<uint64_t>>(bound_.size())};
     Visitor::on(n);
   }
   void on(const BufferStore& n) override {
@@ -390,6 +394,7 @@ class Survey : public Visitor {
     auto found = memory.find(data);
     if (found == memory.end()) { return across_blocks(data, is_store, origin); }
     Memory& m = found->second;
+    across_blocks(m, is_store, origin);
     for (size_t d = 0; d < bound_.size(); ++d) {
       const Dimension& dimension = grid_.dimensions[d];
       if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
@@ -398,6 +403,19 @@ class Survey : public Visitor {
       if (m.bound[d] == 0) { continue; }
       Memory::Use& use = m.uses[d];
       (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
+    }
+  }
+  /// Each block has a memory of its own: one that is stored in a loop over blocks has these values in the same loop only.
+  void across_blocks(Memory& m, bool is_store, Origin origin) {
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (grid_.dimensions[d].is_thread() || !grid_.dimensions[d].is_wide()) { continue; }
+      auto& stored = m.stored_in[d];
+      auto& used = m.used_in[d];
+      if (is_store && bound_[d] != 0) { stored.insert(bound_[d]); }
+      used.insert(bound_[d]);
+      if (!stored.empty() && used.size() > 1) {
+        fail(fmt::format("the buffer `{}`", m.name.str()), "blocks of one kernel store it for other blocks, which have a memory of their own: bind the loops in kernels of their own", origin);
+      }
     }
   }
   /// Blocks cannot wait for each other: all accesses of global memory that is stored must belong to the same loops over blocks.

@@ -253,7 +253,9 @@ class Reduce : public Mutator {
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
+      if (is_bound) { around_.push_back(as_thread_loop(stmt)->tag); }
       out = walk();
+      if (is_bound) { around_.pop_back(); }
     }
     auto loop = as_thread_loop(out);
     if (!loop || !is_thread_index(loop->tag)) { return out; }
@@ -270,6 +272,8 @@ class Reduce : public Mutator {
     FindUpdates found(loop);
     found.visit(loop.body);
     if (found.updates.empty()) { return stmt; }
+    // Each iteration of a loop over the same dimension around runs the whole reduction.
+    if (std::find(around_.begin(), around_.end(), loop.tag) != around_.end()) { return serial(stmt, loop); }
     if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
     // The loop over the other dimension comes outside, where its index may choose the element.
     if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
@@ -414,6 +418,7 @@ class Reduce : public Mutator {
   const Through through_;
   Uniformity uniformity_;          // of the kernel at hand
   bool in_kernel_ = false;
+  std::vector<Name> around_;       // the dimensions of the thread-bound loops around
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 

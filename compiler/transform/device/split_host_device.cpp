@@ -34,6 +34,8 @@ class FreeVariables : public Visitor {
   std::vector<const VarNode*> found;
   std::vector<Buffer> undeclared;      // buffers that are used without a declaration inside
 
+  [[nodiscard]] auto defines(const Var& v) const -> bool { return defined_.contains(v.get()); }
+
   void on(const VarNode& n) override { use(&n); }
   void on(const For& n) override { define(n.var); Visitor::on(n); }
   void on(const LetStmt& n) override { define(n.var); Visitor::on(n); }
@@ -161,7 +163,8 @@ class Split {
     FreeVariables used;
     used.visit(kernel);
     Stmt body = kernel;
-    for (const Buffer& view : used.undeclared) { body = make<DeclBuffer>(view, std::move(body)); }
+    // Views of memory that the kernel itself allocates are known inside of it only.
+    for (const Buffer& view : used.undeclared) { if (!used.defines(view->data)) { body = make<DeclBuffer>(view, std::move(body)); } }
     FreeVariables free;   // those of the views' shapes too
     free.visit(body);
     std::vector<const VarNode*> pointers, numbers;
