@@ -17,6 +17,8 @@
 #include "repl/effects.h"
 #include "repl/input.h"
 #include "repl/text.h"
+#include "target/choice.h"
+#include "target/gpu.h"
 #include "support/files.h"
 #include "support/text.h"
 #include "workspace/imports.h"
@@ -175,6 +177,19 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
   return true;
 }
 
+namespace {
+
+/// The target that a program or its schedule names, else this machine.
+auto target_of(const IRModule& module, const std::string& of_schedule) -> target::Target {
+  if (module->functions.empty()) { return target::host(); }
+  const Name function = module->find("main") ? Name("main") : module->functions.front().first;
+  const std::string text = target::chosen_target({}, module, function, of_schedule);
+  auto parsed = text.empty() ? Result<target::Target>(target::host()) : target::parse(text);
+  return parsed.ok() && target::check_gpu(*parsed).ok() ? *std::move(parsed) : target::host();
+}
+
+}  // namespace
+
 auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool { return begin_with(program, schedule_name, false); }
 
 auto Session::begin_at(size_t line) -> bool {
@@ -243,6 +258,7 @@ auto Session::begin_with(const std::string& program, const std::string& schedule
   original_ = chosen->module;
   program_name_ = chosen->name;
   schedule_name_ = schedule_name;
+  if (!is_target_chosen_) { target_ = target_of(original_, named ? named->target : std::string()); }
   choices_.clear();
   steps_.clear();
   position_ = 0;

@@ -169,8 +169,12 @@ class Session {
   void report_news();
   /// The progress of searches in the background, for display before the prompt: "[2: 37 trials, best 141.3 us] "; empty: none runs.
   [[nodiscard]] auto margin() const -> std::string;
-  void set_target(target::Target target) { target_ = std::move(target); }
-  /// Redirects all later answers and complaints, without recording them for the document.
+  /// Chooses the target for all programs of the session. Before that, the program or its schedule names the target.
+  void set_target(target::Target target) {
+    target_ = std::move(target);
+    is_target_chosen_ = true;
+  }
+  /// Sends answers and complaints elsewhere from now on, without keeping them for the document.
   void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err, std::function<void(std::string_view)> page) {
     host_.out = std::move(out);
     host_.err = std::move(err);
@@ -294,6 +298,7 @@ class Session {
   std::vector<SessionStep> steps_;
   size_t position_ = 0;
   target::Target target_;
+  bool is_target_chosen_ = false;      // by a command, in place of the program or its schedule
   bool quit_ = false;
   Settings settings_;
   std::string schedule_name_;          // the schedule at the start; may be empty

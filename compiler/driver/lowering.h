@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/codegen.h"
 #include "driver/render.h"
+#include "target/gpu.h"
 #include "target/hardware.h"
 #include "target/target.h"
 #include "transform/pipelines.h"
@@ -14,6 +15,7 @@ namespace loopsmith::driver {
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
+  context.options.async_copies = target::has_async_copies(target);
   if (locate) {
     context.options.check_bounds = true;
     context.where = [locate](const Origin& origin) -> std::string {

@@ -17,8 +17,10 @@
 #include "ir/dialects.h"
 #include "ir/highlight.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "target/choice.h"
 #include "target/gpu.h"
 #include "workspace/imports.h"
 
@@ -108,6 +110,11 @@ auto read_trace(const std::string& path) -> Result<schedule::Trace> {
   return schedule::trace_from_json(text);
 }
 
+auto target_text(std::string_view option, const Selection& selection) -> std::string {
+  std::string text = target::chosen_target(option, selection.module, selection.function, selection.schedule_target);
+  return text.empty() ? std::string(target_kind::llvm) : text;
+}
+
 }  // namespace
 
 auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int> {
@@ -153,7 +160,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     return fail({error(Code::NoProgram).arg("file", file.name()).remedy(fmt::format("`{}` has no function of the tensor language: add one with `@T.prim_func`", out.program.view()))});
   }
   if (request.needs_target) {
-    auto target = target::parse(arguments.get("--target", out.schedule_target.empty() ? "llvm" : out.schedule_target));
+    auto target = target::parse(target_text(arguments.get("--target", ""), out));
     if (!target) { return fail(target.diagnostics()); }
     if (auto known = target::check_gpu(*target); !known) { return fail(known.diagnostics()); }
     out.target = std::move(*target);

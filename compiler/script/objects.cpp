@@ -11,6 +11,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "target/choice.h"
 #include "target/target.h"
 
 namespace loopsmith::script {
@@ -422,25 +423,7 @@ auto target_around(const Evaluator& evaluator) -> const Attr* {
   return nullptr;
 }
 
-auto target_text(const Attr& target) -> std::string {
-  // A list contains a target and its host; the target comes first.
-  if (const auto* list = target.list()) { return list->empty() ? std::string() : target_text((*list)[0]); }
-  if (const auto* text = std::get_if<std::string>(&target.value)) { return *text; }
-  const auto* options = std::get_if<AttrMap>(&target.value);
-  if (!options) { return {}; }
-  std::string kind = "llvm", text;
-  for (const auto& [key, value] : *options) {
-    std::string joined;
-    if (const auto* one = std::get_if<std::string>(&value.value)) { joined = *one; }
-    else if (!value.list()) { joined = print_script(value); }
-    for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
-      if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
-    }
-    if (key == "kind" || key == "tag") { kind = joined; }
-    else if (key != "host" && !joined.empty()) { text += " -" + key.str() + "=" + joined; }
-  }
-  return kind + text;
-}
+auto target_text(const Attr& target) -> std::string { return target::text_of(target); }
 
 auto most_vscale(const std::string& target) -> int64_t {
   if (target.empty()) { return 0; }

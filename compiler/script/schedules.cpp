@@ -276,7 +276,9 @@ class Update {
   void find_target(const syntax::Expr& written, FileSchedule& s) {
     eval::Evaluator& evaluator = file_.evaluator();
     eval::Value value = evaluator.eval(written, evaluator.new_scope({}));
+    const auto* made = value.as<frontend::AttrObject>();
     if (const std::string* text = value.string()) { s.target = *text; }
+    else if (made && made->is_context()) { s.target = target_text(made->attr); }
     if (s.target.empty()) { return; }
     auto read = target::parse(s.target);
     if (read.ok()) { return; }

@@ -126,6 +126,8 @@ auto cuda_arch(const Target& target) -> std::string {
   return std::string(arch.empty() ? default_cuda_arch : arch);
 }
 
+auto has_async_copies(const Target& target) -> bool { return is_nvidia(target) && digits_of(cuda_arch(target)) >= 80; }
+
 auto check_gpu(const Target& target) -> Status {
   if (!is_nvidia(target)) { return ok(); }
   const std::string arch = cuda_arch(target);

@@ -62,7 +62,10 @@ struct CudaCard {
 /// The architecture of a target of the kinds `cuda` and `nvptx`: `-arch` or `-mcpu`, else the default.
 [[nodiscard]] auto cuda_arch(const Target& target) -> std::string;
 
-/// Checks the architecture of a GPU target. The error lists the known ones, or names the oldest one for which the toolkit compiles.
+/// True where threads can copy from global to shared memory while they go on (`cp.async`, sm_80 and later).
+[[nodiscard]] auto has_async_copies(const Target& target) -> bool;
+
+/// Checks the architecture of a GPU target. The error lists the known ones, or names the oldest one that the toolkit compiles for.
 [[nodiscard]] auto check_gpu(const Target& target) -> Status;
 
 /// The limits of a target from the table, lowered by its options `-max_threads_per_block` and `-max_num_threads`. None: they depend on the device.

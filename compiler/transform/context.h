@@ -34,6 +34,8 @@ struct LowerOptions {
   bool share_subexpressions = false;
   /// Loops down to this depth call the profiler; 0: no loops.
   int profile_depth = 0;
+  /// The device copies from global to shared memory while its threads go on (`cp.async`); only where the target has such copies at all.
+  bool async_copies = true;
   /// Tests every access against the buffer's extents.
   bool check_bounds = false;
 };

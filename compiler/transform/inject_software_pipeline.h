@@ -17,8 +17,10 @@
 // Needs   opaque blocks; annotations with an entry per statement. If a statement writes a buffer from outside of the loop and
 //         another statement accesses it, both are in the same stage, in the order of the text; a buffer of the body may
 //         only pass data to later stages. Otherwise a diagnostic names the buffer and both statements.
-// Gives   no loop has `software_pipeline_*`; a prologue fills the pipeline, an epilogue empties it. Copies of
-//         `software_pipeline_async_stages` run synchronously.
+// Gives   no loop has `software_pipeline_*`; a prologue fills the pipeline, an epilogue empties it. Statements of
+//         `software_pipeline_async_stages` that fill shared memory stand in an `async_scope`. Each makes a group of copies in each time step
+//         (`ptx_commit_group`), and a step waits by number for the groups that it reads (`ptx_wait_group`). Where the target has no asynchronous
+//         copies, they run synchronously.
 // Keeps   values.
 // Place   after compact_buffer_allocation and lower_match_buffer, so that buffers have the size of an iteration and no views;
 //         before lower_opaque_block, which separates allocations from blocks.

@@ -19,6 +19,9 @@
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/device/bind_threads.h"
+#include "transform/device/inject_async_copy.h"
+#include "transform/device/inject_virtual_thread.h"
+#include "transform/device/plan_shared_memory.h"
 #include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
@@ -119,7 +122,13 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        // Barriers are inserted behind it, so that they stand once for all virtual threads.
+        out.push_back({"inject_virtual_thread", inject_virtual_thread, "virtual threads as register code, their statements beside one another"});
+        // Barriers then know that buffers share memory.
+        out.push_back({"plan_shared_memory", plan_shared_memory, "shared buffers that are not alive at the same time share memory"});
         out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
+        // Vectorized loops are still loops, which move several elements at once.
+        if (has_warps) { out.push_back({"inject_async_copy", inject_async_copy, "copies to shared memory that a thread starts and waits for later"}); }
         continue;
       }
       out.push_back(stage);
@@ -136,7 +145,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
   // OpenCL 1.2 has no exchange between the threads of a warp.
   static const std::vector<Stage> opencl_stages = source_stages(false);
   if (target_kind == target_kind::rocm) { return rocm_stages; }
-  if (target_kind == target_kind::cuda) { return cuda_stages; }
+  if (target_kind == target_kind::cuda || target_kind == target_kind::nvptx) { return cuda_stages; }
   if (is_gpu_target(target_kind)) { return opencl_stages; }
   return llvm_stages;
 }
@@ -206,6 +215,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
   // Compilers of devices unroll loops themselves; long unrolled loops take them minutes.
   LowerContext local = context;
   if (is_gpu_target(request.target_kind)) { local.options.unroll_limit = std::min<int64_t>(local.options.unroll_limit, 1024); }
+  local.options.async_copies = local.options.async_copies && (request.target_kind == target_kind::cuda || request.target_kind == target_kind::nvptx);
   IRModule current = module;
   if (any_loose) {
     LOOPSMITH_TRY(realized, map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, RealizeLoose().mutate(func->body)); }));

@@ -21,6 +21,7 @@
 #include "script/refusals.h"
 #include "support/process.h"
 #include "support/text.h"
+#include "target/gpu.h"
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
@@ -48,7 +49,9 @@ auto open_device(const Session& session) -> Result<std::shared_ptr<runtime::Devi
 
 auto compile_for_device(const Session& session, const IRModule& module, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
   IRModule alone = with_callees(module, session.function());
-  LOOPSMITH_TRY(lowered, transform::lower(alone, {}, {.target_kind = session.target().kind, .until = {}, .on_stage = {}}));
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  LOOPSMITH_TRY(lowered, transform::lower(alone, context, {.target_kind = session.target().kind, .until = {}, .on_stage = {}}));
   return runtime::DeviceProgram::compile(lowered, std::move(device), alone);
 }
 

@@ -13,6 +13,7 @@
 #include "support/files.h"
 #include "syntax/document.h"
 #include "syntax/python_schedule.h"
+#include "target/gpu.h"
 #include "transform/pipelines.h"
 #include "workspace/edits/placing.h"
 
@@ -177,7 +178,9 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
 auto lower(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   std::string stage = arguments.empty() ? std::string() : arguments[0];
-  auto lowered = transform::lower(session.module(), {}, {.target_kind = session.target().kind, .until = stage, .on_stage = {}});
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  auto lowered = transform::lower(session.module(), context, {.target_kind = session.target().kind, .until = stage, .on_stage = {}});
   if (!lowered.ok()) {
     session.report(lowered.diagnostics());
     return false;
@@ -188,7 +191,9 @@ auto lower(Session& session, const std::vector<std::string>& arguments) -> bool 
 
 auto emit(Session& session, codegen::EmitKind kind) -> bool {
   if (!needs_program(session)) { return false; }
-  auto lowered = transform::lower(session.module());
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  auto lowered = transform::lower(session.module(), context, {.target_kind = session.target().kind, .until = {}, .on_stage = {}});
   if (!lowered.ok()) {
     session.report(lowered.diagnostics());
     return false;

@@ -157,12 +157,22 @@ class ModuleBuilder {
   void release_workspaces(size_t keep);
   void bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min);
 
-  // -- kernels of AMD's GPUs (amdgcn.cpp)
-  [[nodiscard]] auto is_gpu() const -> bool { return machine_.getTargetTriple().isAMDGCN(); }
+  // -- kernels (gpu.cpp), of AMD's GPUs (amdgcn.cpp) and NVIDIA's (nvptx.cpp)
+  [[nodiscard]] auto is_gpu() const -> bool { return machine_.getTargetTriple().isAMDGCN() || is_nvidia(); }
+  [[nodiscard]] auto is_nvidia() const -> bool { return machine_.getTargetTriple().isNVPTX(); }
   void add_kernel(const PrimFunc& func, llvm::Function& body, const std::string& symbol);
   auto bind_thread(const Var& var, std::string_view tag, const Expr& extent, Origin origin) -> bool;
   auto allocate_on_gpu(const Allocate& node, uint64_t count) -> llvm::Value*;
-  void emit_barrier();
+  /// Waits for the threads of the block, or of the warp.
+  void emit_barrier(bool of_warp);
+  void make_amd_kernel(llvm::Function& kernel, int64_t threads);
+  void make_nvidia_kernel(llvm::Function& kernel);
+  void emit_amd_barrier();
+  /// An operation of NVIDIA's GPUs by the name of its intrinsic: exchanges within a warp, asynchronous copies, dot products of bytes. Null: it is none of
+  /// them.
+  auto nvidia_call(const Call& node, std::string_view op) -> llvm::Value*;
+  auto warp_exchange(const Call& node, std::string_view op) -> llvm::Value*;
+  auto asynchronous_copy(const Call& node) -> llvm::Value*;
 
   // -- memory (memory.cpp)
   auto pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value*;
@@ -235,6 +245,23 @@ class ModuleBuilder {
   auto sigmoid_f32(llvm::Value* x) -> llvm::Value*;
   auto erf_f32(llvm::Value* x) -> llvm::Value*;
 
+  // -- the same for GPUs, which have no C library (gpu_maths.cpp), on float and vectors of float
+  /// A function of libm; null: there is no code for it.
+  auto gpu_function(std::string_view name, const std::vector<llvm::Value*>& args) -> llvm::Value*;
+  auto to_int(llvm::Value* x) -> llvm::Value*;
+  auto nearest(llvm::Value* x) -> llvm::Value*;
+  auto bounded(llvm::Value* x, double low, double high) -> llvm::Value*;
+  auto is_infinite(llvm::Value* x) -> llvm::Value*;
+  auto times_power(llvm::Value* y, llvm::Value* n) -> llvm::Value*;
+  auto gpu_exp2(llvm::Value* x) -> llvm::Value*;
+  auto gpu_exp10(llvm::Value* x) -> llvm::Value*;
+  auto gpu_log1p(llvm::Value* x) -> llvm::Value*;
+  auto gpu_expm1(llvm::Value* x) -> llvm::Value*;
+  auto gpu_sinh(llvm::Value* x) -> llvm::Value*;
+  auto gpu_cosh(llvm::Value* x) -> llvm::Value*;
+  auto gpu_sine(llvm::Value* given, int shift) -> llvm::Value*;
+  auto gpu_pow(llvm::Value* base, llvm::Value* exponent) -> llvm::Value*;
+
   llvm::LLVMContext& context_;
   llvm::Module& module_;
   const llvm::TargetMachine& machine_;
@@ -248,8 +275,9 @@ class ModuleBuilder {
   std::string function_name_;
   bool noalias_ = true;
   struct Extents { std::vector<Expr> dims; uint64_t element; };
-  std::unordered_map<const VarNode*, Extents> sizes_;   // of the memory of this function's parameters and allocations
-  std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction
+  std::unordered_map<const VarNode*, Extents> sizes_;   // of the memory that parameters and allocations of this function have
+  std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction; 0: known at the launch
+  int64_t shared_offset_ = -1;             // of the next array in the shared memory that a launch requests; -1: the kernel declares its arrays
   int depth_ = 0;
   int bodies_ = 0;                         // the number of parallel bodies so far, for their names
   llvm::Value* mask_ = nullptr;            // the active lanes within a vector `if_then_else`; null: all

@@ -43,6 +43,10 @@ class CallBuilder {
       return wrong("this call of a function of the module cannot be compiled in place: the function calls itself, which `loopsmith interpret` executes, returns in a "
                    "loop whose iterations have no order, is for another target, or does not fit its arguments");
     }
+    if (b_.is_nvidia()) {
+      Value made = b_.nvidia_call(node_, op_);
+      if (made != nullptr || has_failed()) { return made; }
+    }
     if (const Row* row = find(forms)) { return apply(*row); }
     if (!evaluate_arguments()) { return nullptr; }
     if (op_ == "reinterpret") { return apply({"reinterpret", 1, 1, &CallBuilder::reinterpret}); }
@@ -175,11 +179,11 @@ class CallBuilder {
   auto machine_instruction() -> Value { return b_.machine_instruction(node_); }
   auto ignored() -> Value { return nothing(); }
 
-  /// A barrier between the threads of a block. Threads of a warp run in step and need none.
+  /// A barrier between the threads of a block or of a warp.
   auto barrier() -> Value {
     if (!b_.is_gpu()) { return evaluate_arguments() ? no_code_for_type() : nullptr; }
     const auto* scope = node_.args.empty() ? nullptr : node_.args[0].as<StringImm>();
-    if (scope == nullptr || scope->value != "warp") { b_.emit_barrier(); }
+    b_.emit_barrier(scope != nullptr && scope->value == "warp");
     return nothing();
   }
 
@@ -437,7 +441,10 @@ const CallBuilder::Row CallBuilder::library_functions[] = {
 auto ModuleBuilder::call(const Call& node) -> llvm::Value* { return CallBuilder(*this, node).emit(); }
 
 auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value* {
-  if (is_gpu()) { return fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {}); }
+  if (is_gpu() || options_.without_c_library) {
+    llvm::Value* made = dtype.bits == 32 ? gpu_function(name, args) : nullptr;
+    return made != nullptr ? made : fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {});
+  }
   const bool is_double = dtype.bits == 64;
   llvm::Type* type = is_double ? ir_.getDoubleTy() : ir_.getFloatTy();
   std::vector<llvm::Type*> types(args.size(), type);

@@ -43,7 +43,9 @@ struct CodegenOptions {
   bool hidden = false;
   /// Buffers that the program allocates start with all bits set (NaN, -1), as in the interpreter: reads of unwritten elements show in results.
   bool fills_allocations = false;
-  /// The source places of nodes: if set, code has line tables (DWARF) and assembly has line numbers. Empty: no debug information.
+  /// Functions of float32 use the code for GPUs, not the C library; for tests.
+  bool without_c_library = false;
+  /// The source places of nodes: with them, code has line tables (DWARF) and assembly has line numbers. Empty: no debug information.
   std::function<std::optional<SourcePlace>(const Origin&)> locate = {};
   /// Replaces the pass list of the level, in the syntax of `opt -passes=`; for experiments.
   std::string passes = {};

@@ -22,6 +22,8 @@
 #include "codegen/llvm/builder.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/passes.h"
+#include "codegen/source/source.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 namespace loopsmith::codegen {
@@ -75,6 +77,8 @@ auto emit_unguarded(const IRModule& module, const target::Target& target, EmitKi
   ModuleBuilder builder(context, made, *machine, target, options);
   std::unordered_set<std::string> symbols;
   for (const auto& [function, func] : module->functions) {
+    // The host's functions, which launch the kernels, are no code of NVIDIA's GPUs.
+    if (target.kind == target_kind::nvptx && !is_kernel(func)) { continue; }
     std::string symbol = symbol_of(function, func);
     if (!symbols.insert(entry_symbol(symbol, options)).second) { return error(Code::KernelTwice, func->origin).arg("name", symbol); }
     builder.add_function(func, symbol);

@@ -40,15 +40,15 @@ auto similar(std::string_view wanted, const std::vector<std::string_view>& names
 auto triple_of(const target::Target& target) -> std::string { return target.triple.empty() ? target::host_triple() : target.triple; }
 
 auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
-  if (target.kind != target_kind::llvm && target.kind != target_kind::rocm) {
-    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm` and `rocm` only");
+  if (target.kind != target_kind::llvm && target.kind != target_kind::rocm && target.kind != target_kind::nvptx) {
+    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm`, `rocm` and `nvptx` only");
   }
   initialize_llvm();
   std::string why;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
+        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32, amdgcn and nvptx64", triple_of(target)));
   }
   return found;
 }
@@ -107,6 +107,10 @@ void initialize_llvm() {
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     LLVMInitializeWebAssemblyTargetInfo();
     LLVMInitializeWebAssemblyTarget();
     LLVMInitializeWebAssemblyTargetMC();

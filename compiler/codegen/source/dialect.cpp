@@ -34,7 +34,7 @@ constexpr Dialect opencl{
     .kernel = "__kernel void",
     .global_memory = "__global ",
     .restrict_word = "restrict ",
-    .shared_memory = "__local ",
+    .shared_memory = "__local __attribute__((aligned(16))) ",
     .constant_memory = "__constant ",
     .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     .warp_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",

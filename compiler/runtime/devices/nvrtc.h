@@ -15,6 +15,7 @@ struct CudaOptions {
   std::string arch = "sm_80";          // the GPU's architecture; sm_90a and others with a letter are for exactly that architecture
   CudaForm form = CudaForm::Cubin;
   bool line_info = false;              // line numbers for profilers, those of `#line`
+  bool by_nvcc = false;                // the program nvcc compiles in place of NVRTC
 };
 
 /// The compiler's library: the first one below CUDA_PATH, CUDA_HOME, the folders of LD_LIBRARY_PATH, /usr/local/cuda and the system's folders. Checks

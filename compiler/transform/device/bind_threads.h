@@ -7,10 +7,10 @@
 //                 S[ax] = A[bx * 8 + ax]                                       T.tvm_storage_sync("shared")
 //             B[bx * 8 + tx] = S[7 - tx]                                       B[bx * 8 + tx] = S[7 - tx]
 //
-// All loops over a dimension become one index: its extent is the largest of the loops' extents, and statements of shorter loops get a condition. A
-// statement outside of the loops over a dimension of threads is executed by the first thread, unless it fills the thread's own memory.
-// Memory that is allocated outside of thread loops and is not global belongs to the block: it becomes shared. Virtual threads become
-// unrolled loops around the statements between barriers.
+// All loops over a dimension become one index: its extent is the largest of theirs, and statements of shorter loops get a condition. A
+// statement outside of the loops over a dimension of threads is done by the first thread, unless it fills the thread's own memory.
+// Memory that is allocated outside of thread loops and not global belongs to the block: it becomes shared. Virtual threads that
+// inject_virtual_thread left as loops become plain loops.
 //
 // Needs   flat accesses; reductions across threads are lowered.
 // Gives   nests of `launch_thread`, blocks outermost, around code without other thread-bound loops, for a device with real threads.

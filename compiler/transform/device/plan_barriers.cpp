@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "arith/analyzer.h"
 #include "arith/iter_map.h"
 #include "ir/equal.h"
 #include "ir/ops.h"
@@ -53,7 +55,8 @@ auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) ->
 struct Access {
   const VarNode* data = nullptr;
   bool is_write = false;
-  Expr index;                      // in the canonical thread indices; null: any element
+  Expr index;                      // in the canonical thread indices; none: any element
+  int64_t element_bytes = 0;       // the unit of the index; 0: the index has another one, that of vectors
   std::vector<Run> runs;           // one for every dimension of the block
   std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since then
 };
@@ -91,7 +94,10 @@ class Planner {
         if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
         return walk(n.body);
       }
-      case NodeKind::AttrStmt: return walk(stmt.as<AttrStmt>()->body);
+      case NodeKind::AttrStmt: {
+        ScopedValue inside(is_async_, is_async_ || stmt.as<AttrStmt>()->key == "async_scope");
+        return walk(stmt.as<AttrStmt>()->body);
+      }
       case NodeKind::AssertStmt: return walk(stmt.as<AssertStmt>()->body);
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
@@ -102,7 +108,9 @@ class Planner {
       case NodeKind::DeclBuffer: return walk(stmt.as<DeclBuffer>()->body);
       case NodeKind::Evaluate:
         if (is_barrier(stmt)) { pending_.clear(); return; }
-        return unit(stmt);
+        unit(stmt);
+        if (is_wait_for_copies(stmt)) { copies_land(); }
+        return;
       default: return unit(stmt);
     }
   }
@@ -303,7 +311,11 @@ class Planner {
       }
       return;
     }
-    // The accesses under `if tx == 0:` count like those of statements outside of the loops over the dimension.
+    if (const auto* n = stmt.as<AttrStmt>(); n && n->key == "async_scope") {
+      ScopedValue inside(is_async_, true);
+      return gather(n->body);
+    }
+    // `if tx == 0:` makes its accesses as statements outside of the loops over the dimension do.
     if (const auto* n = stmt.as<IfThenElse>(); n && !n->else_case) {
       if (auto dimension = first_thread_of(n->condition)) {
         reads(n->condition);
@@ -339,28 +351,45 @@ class Planner {
   }
   void add(const Buffer& buffer, const Array<Expr>& indices, bool is_write) {
     Expr index = indices.size() == 1 ? indices[0] : Expr();
+    int64_t element_bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
     if (index && (index.dtype().lanes != 1 || index.dtype().scalable)) {
       const auto* ramp = index.as<Ramp>();
       index = ramp && is_one(ramp->stride) ? ramp->base : Expr();
       // Vectors of different length may begin at the same element and end at different ones.
       if (index) { index = mul(index, int_imm(ramp->dtype.lanes, index.dtype())); }
+      element_bytes = 0;
     }
-    add(buffer->data.get(), index ? substitute(index, canonical_) : Expr(), is_write);
+    add(buffer->data.get(), index ? substitute(index, canonical_) : Expr(), is_write, element_bytes);
   }
-  void add(const VarNode* data, Expr index, bool is_write) {
+  void add(const VarNode* data, Expr index, bool is_write, int64_t element_bytes = 0) {
     if (own_.contains(data)) { return; }
-    Access access{data, is_write, std::move(index), runs_, {}};
-    // Outside of the loops over a dimension, any thread may load; the first thread stores to memory of several threads.
+    Access access{data, is_write, std::move(index), element_bytes, runs_, {}};
+    // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
     for (size_t d = 0; d < runs_.size(); ++d) {
       if (!is_write && !is_alone_ && !is_first_[d] && access.runs[d] == unbound_first) { access.runs[d] = unbound_all; }
     }
+    if (is_write && is_async_) { in_flight_.push_back(access); }
     remember(std::move(access));
+  }
+  static auto is_wait_for_copies(const Stmt& stmt) -> bool {
+    const auto* call = stmt.as<Evaluate>()->value.as<Call>();
+    return call && call->op == "ptx_wait_group";
+  }
+  /// Asynchronous copies write when their thread waits for them, whatever barriers stood between: other threads may read behind a further barrier.
+  void copies_land() {
+    for (Access access : in_flight_) {
+      access.index = {};
+      for (size_t d = 0; d < runs_.size(); ++d) {
+        if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
+      }
+      remember(std::move(access));
+    }
   }
 
   void remember(Access access) {
     for (const Access& other : pending_) {
       const bool same_index = other.index ? access.index && structural_equal(other.index, access.index) : !access.index;
-      if (other.data == access.data && other.is_write == access.is_write && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
+      if (other.data == access.data && other.is_write == access.is_write && other.element_bytes == access.element_bytes && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
     }
     pending_.push_back(std::move(access));
   }
@@ -382,7 +411,61 @@ class Planner {
       meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
     }
     if (!meets) { return false; }
-    return !(a.index && b.index && structural_equal(a.index, b.index) && is_own(a, b));
+    if (!a.index || !b.index || a.element_bytes != b.element_bytes) { return true; }
+    if (structural_equal(a.index, b.index) && is_own(a, b)) { return false; }
+    return !never_meet(a, b);
+  }
+  /// True for two accesses to different elements, whatever the threads and iterations are: their indices lie in ranges apart, or in different copies of a
+  /// buffer in a pipeline, as `k % 3 * 64 + ...` and `(k + 1) % 3 * 64 + ...` do in one iteration.
+  auto never_meet(const Access& a, const Access& b) -> bool {
+    if (a.element_bytes == 0) { return false; }
+    arith::Analyzer analyzer;
+    std::unordered_set<const VarNode*> bound;
+    for (const Expr& index : {a.index, b.index}) {
+      post_order(index, [&](const Expr& e) {
+        const auto* v = e.as<VarNode>();
+        if (!v || !bound.insert(v).second) { return; }
+        for (size_t d = 0; d < indices_.size(); ++d) {
+          if (indices_[d].get() == v) { analyzer.bind(indices_[d], from_zero(cast(v->dtype, block_.dimensions[d].extent))); }
+        }
+        if (auto domain = domains_.find(v); domain != domains_.end()) { analyzer.bind(Var(Ref<VarNode>(v)), domain->second); }
+      });
+    }
+    const arith::ConstIntBound of_a = analyzer.const_int_bound(a.index), of_b = analyzer.const_int_bound(b.index);
+    if (of_a.max < of_b.min || of_b.max < of_a.min) { return true; }
+    auto is_same = [&](const VarNode& v) {
+      auto has = [&](const std::vector<const VarNode*>& moved) { return std::find(moved.begin(), moved.end(), &v) != moved.end(); };
+      return open_.contains(&v) && !has(a.moved) && !has(b.moved);
+    };
+    auto place_a = place_of(a.index, is_same), place_b = place_of(b.index, is_same);
+    if (!place_a || !place_b || place_a->count != place_b->count || place_a->size != place_b->size) { return false; }
+    Affine between = affine_of(place_a->number);
+    between.add(affine_of(place_b->number), -1);
+    if (!between.is_constant() || between.has_wrapped || between.constant % place_a->count == 0) { return false; }
+    auto is_inside = [&](const Expr& rest) {
+      const arith::ConstIntBound bounds = analyzer.const_int_bound(rest);
+      return bounds.min >= 0 && bounds.max < place_a->size;
+    };
+    return is_inside(place_a->rest) && is_inside(place_b->rest);
+  }
+  /// An index as `number % count * size + rest`, the number in variables of loops around both accesses.
+  struct Place { Expr number; int64_t count, size; Expr rest; };
+  static auto place_of(const Expr& index, const std::function<bool(const VarNode&)>& is_same) -> std::optional<Place> {
+    Affine sum = affine_of(index);
+    std::optional<Place> out;
+    for (size_t i = 0; i < sum.terms.size(); ++i) {
+      const auto* mod = sum.terms[i].atom.as<FloorMod>();
+      auto count = mod ? as_int(mod->b) : std::nullopt;
+      if (!count || *count < 2 || sum.terms[i].coefficient < 1) { continue; }
+      bool is_known = true;
+      post_order(mod->a, [&](const Expr& e) { is_known = is_known && !e.as<BufferLoad>() && !e.as<Call>() && !(e.as<VarNode>() && !is_same(*e.as<VarNode>())); });
+      if (!is_known) { continue; }
+      if (out) { return {}; }
+      Affine rest = sum;
+      rest.terms.erase(rest.terms.begin() + static_cast<std::ptrdiff_t>(i));
+      out = Place{mod->a, *count, sum.terms[i].coefficient, rest.expr(index.dtype())};
+    }
+    return sum.has_wrapped ? std::nullopt : out;
   }
   /// True if only one thread can reach the same element by both accesses with the same index: the index differs between threads and iterations.
   auto is_own(const Access& a, const Access& b) -> bool {
@@ -428,6 +511,8 @@ class Planner {
   Run next_run_ = past + 1;
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
   std::vector<Access> pending_;                              // accesses since the last barrier
+  bool is_async_ = false;                                    // stores of the statement at hand happen when the thread waits for them
+  std::vector<Access> in_flight_;                            // such stores so far
   VarMap canonical_;
   std::unordered_map<const VarNode*, Range> domains_;        // of loop variables
   std::unordered_set<const VarNode*> open_;                  // the variables of the loops around

@@ -8,8 +8,11 @@
 //             S[ax] = A[ax]
 //         B[tx] = S[0] + S[15]
 //
-// and if a serial loop repeats such loops. Accesses of a buffer conflict unless both are loads, the same run of the same loop binds every
-// dimension, or both have the same index, which differs from thread to thread.
+// and where a serial loop repeats such loops. Accesses of a buffer conflict unless both are loads, every dimension is bound by the same run of
+// the same loop, both have the same index, which differs from thread to thread, or their indices never meet: they lie in ranges apart, or in
+// different copies of a buffer in a pipeline.
+//
+// Stores in an `async_scope` happen when the thread waits for them (`ptx_wait_group`): a barrier between the two lets no other thread read.
 //
 // All threads must reach a barrier. If a conflict lies inside a branch that only some threads take, the branch is distributed over
 // its statements. If this is impossible, the plan contains a problem.
