@@ -105,7 +105,7 @@ void AllReduce::run(Frame& f) const {
       if (result[i].i) { sum[i].i = result[i].i->eval(f); } else { sum[i].f = result[i].f->eval(f); }
     }
   }
-  // No thread posts its next value before all have read this one.
+  // No thread may post its next value before all have read this one.
   f.kernel->wait(f, &condition, group, origin, Kernel::Wait::Exchange);
   mine.clear();
   for (size_t i = 0; i < results.size() && !f.failed; ++i) { put(f, results[i], result[i].i != nullptr, 0, sum[i]); }
@@ -142,7 +142,7 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
 
 void CallStatement::run(Frame& f) const {
   f.lane = 0;
-  // All arguments are evaluated before any parameter is set: an argument may call the same function.
+  // Evaluates all arguments before it sets any parameter: an argument may call the same function.
   std::vector<Pointer> at;
   std::vector<Slot> given(values.size());
   for (const auto& [slot, pointer] : pointers) { at.push_back(pointer->eval(f)); }

@@ -318,7 +318,7 @@ auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatc
   return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
 }
 
-/// True where a place, or a place below it, is nested in too many loops and blocks.
+/// True if a place, or a place below it, is nested in too many loops and blocks.
 auto is_nested_too_deep(const State& state, NodeId id) -> bool {
   auto found = state.find(id);
   if (!found) { return false; }

@@ -1,4 +1,4 @@
-// Values bound once: see common_subexpressions.h.
+// Binds repeated values once: see common_subexpressions.h.
 #include "transform/common_subexpressions.h"
 
 #include <unordered_set>

@@ -116,7 +116,7 @@ class InPlaces : public Mutator {
   const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places_;
 };
 
-// Gives a copy of a statement its own buffers and let variables.
+// Gives a copy of a statement separate buffers and let variables.
 auto with_own_buffers(const Stmt& stmt) -> Stmt {
   BufferMap map;
   std::vector<Buffer> kept;
@@ -456,7 +456,7 @@ class Inject : public Mutator {
     return make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), loop.origin), loop.origin);
   }
 
-  // The number of copies of a buffer, one for each iteration whose contents are alive at the same time.
+  // The number of copies of a buffer: one for each iteration whose contents are needed at the same time.
   auto places(const Buffer& buffer, const std::vector<Part>& parts) const -> int64_t {
     const VarNode* data = buffer->data.get();
     int64_t first = INT64_MAX, last = -1;

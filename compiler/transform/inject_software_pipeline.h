@@ -8,8 +8,8 @@
 //         C[i] = use(B[:])                                 C[15] = use(B[1, :])
 //
 // A statement of stage s works on iteration i - s while the newest iteration is i; `order` is the order of the statements
-// that run together. If the body is a single block, its statements count; a block without a predicate among the statements
-// also counts as its statements (all of this as in TVM). A buffer that passes data between stages needs a copy for each
+// that run together. If the body is a single block, the statements in it count; a block without a predicate among the statements
+// is also replaced by its statements (all of this as in TVM). A buffer that passes data between stages needs a copy for each
 // overlapping iteration: it gets another leading dimension, with as many copies as there are stages between its first and
 // last use, and one more if it is written before its last reader has finished. A block in the body with
 // `double_buffer_scope` = w requests at least two copies of its w-th written buffer.

@@ -1,4 +1,4 @@
-// The tables of stages, and the walk: see pipelines.h.
+// The tables of stages, and running them: see pipelines.h.
 #include "transform/pipelines.h"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
     std::vector<Stage> out;
     for (const Stage& stage : llvm_stages) {
       std::string_view name = stage.name;
-      // A GPU has real threads. No stage behind may move a barrier into a branch that depends on a thread, or let memory of the block
-      // be used again before all threads are done with it.
+      // A GPU has real threads. No later stage may move a barrier into a branch that depends on a thread, or let memory of the block
+      // be reused before all threads have finished with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
@@ -152,7 +152,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
 
 namespace {
 
-// Finds blocks without a realize (`no_realize=True`): these are parts of programs, and cannot run. A block without iter vars can: it
+// Finds blocks without a realize (`no_realize=True`): these are parts of programs, and cannot run. A block without iter vars can run: it
 // has a single instance.
 class FindLoose : public Visitor {
  public:
@@ -212,7 +212,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     }
     if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
-  // Compilers of devices unroll loops themselves; written out, long ones take them minutes.
+  // Compilers of devices unroll loops themselves; long unrolled loops take them minutes.
   LowerContext local = context;
   if (is_gpu_target(request.target_kind)) { local.options.unroll_limit = std::min<int64_t>(local.options.unroll_limit, 1024); }
   local.options.async_copies = local.options.async_copies && (request.target_kind == target_kind::cuda || request.target_kind == target_kind::nvptx);

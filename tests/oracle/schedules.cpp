@@ -258,37 +258,6 @@ void check_differences(const Json& line, Tally& tally) {
   tally.fail(id, "a result that is wrong, by the interpreter", "no difference;" + *reason);
 }
 
-void check_design_space(const Json& line, Tally& tally) {
-  std::string id = line.at("id").get<std::string>() + " (" + line.at("workload").get<std::string>() + ")";
-  Parsed before = parse_program(line.at("before"));
-  if (!before.module) { return tally.fail(id, "a module", before.problem); }
-  const Json& traces = line.at("traces");
-  if (traces.empty()) { return tally.leave_out("no trace"); }
-  for (size_t i = 0; i < traces.size(); ++i) {
-    std::string which = id + " trace " + std::to_string(i);
-    auto trace = schedule::trace_from_json(traces[i].dump());
-    if (!trace) { return tally.fail(which, "a trace", describe(trace.diagnostics())); }
-    Schedule sch(before.module, 1);
-    if (auto replayed = sch.replay(*trace); !replayed.ok()) { return tally.fail(which, "accepted", describe(replayed.diagnostics())); }
-    const auto& after = line.at("after").at(i).get_ref<const std::string&>();
-    if (std::string printed = print_script(sch.module()); printed != after) {
-      LineDifference d = first_line_difference(after, printed);
-      return tally.fail(which, d.expected, d.got);
-    }
-    Parsed expected = parse_program(after);
-    if (!expected.module) { return tally.fail(which, "a module", expected.problem); }
-    if (auto d = first_difference(expected.module, sch.module())) { return tally.fail(which, "at " + d->path + ": " + d->left, d->right); }
-    // Write the trace and read it again, in both forms.
-    auto again = schedule::trace_from_json(schedule::trace_to_json(sch.trace()));
-    if (!again) { return tally.fail(which, "our own trace", describe(again.diagnostics())); }
-    Schedule second(before.module, 1);
-    if (auto replayed = second.replay(*again); !replayed.ok() || !structural_equal(second.module(), sch.module())) {
-      return tally.fail(which, "the same from our own trace", describe(replayed.diagnostics()));
-    }
-  }
-  tally.pass();
-}
-
 void check_sampling(const Json& line, Tally& tally) {
   std::string id = line.at("id");
   int64_t extent = line.at("extent");

@@ -100,7 +100,7 @@ void ModuleBuilder::set_attributes(llvm::Function& function) {
   if (has.vector_bits >= 256) { function.addFnAttr("prefer-vector-width", std::to_string(has.vector_bits)); }
   function.addFnAttr("target-cpu", machine_.getTargetCPU());
   if (!machine_.getTargetFeatureString().empty()) { function.addFnAttr("target-features", machine_.getTargetFeatureString()); }
-  // Stack memory beyond a page is touched page by page, so that an overflow hits the guard page and not other memory.
+  // Accesses new stack memory beyond a page page by page, so that an overflow hits the guard page and not other memory.
   if (target_.architecture() == target::Architecture::X86_64) { function.addFnAttr("probe-stack", "inline-asm"); }
 }
 

@@ -2,7 +2,7 @@
 //
 // A ModuleBuilder fills one llvm::Module. A Frame describes the function under construction: its variables, the
 // block that declares its stack memory, the workspaces to release at its end. The body of a `parallel` loop
-// becomes a function of its own, with its own Frame, which the thread pool calls.
+// becomes a separate function with its own Frame, which the thread pool calls.
 //
 // Indices of memory are computed in 64 bits from the leaves on (in TIR index arithmetic does not wrap), so that
 // LLVM sees plain induction variables and no sign extensions.
@@ -29,7 +29,7 @@
 
 namespace loopsmith::codegen {
 
-// The deepest nesting of statements and expressions that is compiled: the frontend limits programs as users write them, this
+// The deepest nesting of statements and expressions that is compiled. The frontend limits the programs of users; this
 // limits the results of passes. With AddressSanitizer stack frames are larger, so the limit is lower.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -56,16 +56,16 @@ class ModuleBuilder {
   friend class CallBuilder;   // calls.cpp: one call of an intrinsic
 
   struct Binding {
-    llvm::Value* value = nullptr;    // in the variable's own type; null: made from `wide` on demand
+    llvm::Value* value = nullptr;    // in the variable's own type; null: computed from `wide` on demand
     llvm::Value* wide = nullptr;     // integers: in 64 bits; may be null
   };
   struct Workspace { llvm::Value* memory; };
   struct Loop { llvm::BasicBlock* next; llvm::BasicBlock* after; size_t workspaces; };
   struct Frame {
     llvm::Function* function = nullptr;
-    llvm::BasicBlock* entry = nullptr;       // holds allocas only, until it is closed
+    llvm::BasicBlock* entry = nullptr;       // contains only allocas, until it is closed
     std::unordered_map<const VarNode*, Binding> vars;
-    std::unordered_set<const VarNode*> disjoint;   // pointers to memory that no other pointer here reaches
+    std::unordered_set<const VarNode*> disjoint;   // pointers to memory that no other pointer here can reach
     std::unordered_set<const VarNode*> nonnegative;
     std::unordered_set<const VarNode*> own;        // memory that this function allocated
     std::vector<Workspace> workspaces;
@@ -73,7 +73,7 @@ class ModuleBuilder {
     uint64_t stack_bytes = 0;
     bool uses_tiles = false;
     std::unordered_map<const VarNode*, int> tile_buffers;   // buffers in tile registers (AMX): the number of their first tile
-    int tiles_held = 0;                            // the number of tiles that these buffers hold, from tile 0 on
+    int tiles_held = 0;                            // the number of tiles that these buffers use, from tile 0 on
     bool streams = false;                          // some stores bypass the caches
   };
 
@@ -84,8 +84,8 @@ class ModuleBuilder {
     std::vector<llvm::Type*> types;
   };
 
-  /// While it lives, code goes into another function, with a new Frame and no mask. Its end restores the frame, the mask, the place to
-  /// insert and the source place.
+  /// While it lives, code is emitted into another function, with a new Frame and no mask. At its end it restores the frame, the mask, the insertion
+  /// point and the source place.
   class OtherFunction {
    public:
     explicit OtherFunction(ModuleBuilder& builder)

@@ -1,5 +1,5 @@
-// TargetMachines, and the processors and features that LLVM knows: see machine.h. For a wrong name LLVM prints a
-// message and goes on (or exits); so names are looked up here first.
+// TargetMachines, and LLVM's names of processors and features: see machine.h. For a wrong name LLVM prints a
+// message and continues (or exits); so names are checked here first.
 #include "codegen/llvm/machine.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -53,7 +53,7 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   return found;
 }
 
-/// A processor of 32 bits for a machine of 64, at which LLVM aborts; empty: it fits.
+/// A 32-bit processor for a 64-bit machine, for which LLVM aborts; empty: it fits.
 auto wrong_width(const target::Target& target, const llvm::Target& found) -> std::string {
   auto architecture = target.architecture();
   if (architecture != target::Architecture::X86_64 && architecture != target::Architecture::RiscV64) { return {}; }

@@ -55,7 +55,7 @@ constexpr Dialect opencl{
   "  return " FROM "(before);\n"                                                                                                     \
   "}\n"
 
-// `INLINE` becomes the dialect's words for a function of the device. Rounding to a shorter real is to the nearest, ties to even.
+// `INLINE` is replaced by the dialect's words for a function of the device. Rounding to a shorter real is to nearest, ties to even.
 constexpr PreludeFunction prelude[] = {
     {"ls_floordiv_i32", DIVIDE("int", "i32"), DIVIDE("int", "i32")},
     {"ls_floordiv_i64", DIVIDE("long long", "i64"), DIVIDE("long", "i64")},

@@ -1,4 +1,4 @@
-// `loopsmith emit FILE`: generated code.
+// `loopsmith emit FILE`: prints generated code.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ auto emit(std::vector<std::string> args) -> int {
   if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin`"); }
   codegen::EmitKind wanted{};
   std::optional<codegen::SourceDialect> device;
-  std::optional<runtime::CudaForm> form;       // of compiled CUDA
+  std::optional<runtime::CudaForm> form;       // the form of compiled CUDA
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }

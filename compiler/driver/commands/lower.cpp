@@ -1,4 +1,4 @@
-// `loopsmith lower FILE`: the program on its way to machine code, stage by stage.
+// `loopsmith lower FILE`: prints the program on its way to machine code, stage by stage.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ auto lower(std::vector<std::string> args) -> int {
   context.options.share_subexpressions = arguments.has("--cse");
   auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
-    // Messages name the function as the file does.
+    // Messages use the function's name in the file.
     request.on_stage = {};
     auto again = transform::lower(named_module(selection), context, request);
     reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());

@@ -1,6 +1,6 @@
-// The compiler's worker and its answers: see cuda_compiler.h.
+// The compiler's worker and its replies: see cuda_compiler.h.
 //
-// A request is a line `ARCH FORM LINES BYTES` and that many bytes of text; the answer is a line `done CODE_BYTES LOG_BYTES` or `failed 0 LOG_BYTES`, and
+// A request is a line `ARCH FORM LINES BYTES` and that many bytes of text; the reply is a line `done CODE_BYTES LOG_BYTES` or `failed 0 LOG_BYTES`, and
 // the bytes.
 #include "runtime/devices/cuda_compiler.h"
 
@@ -53,7 +53,7 @@ struct Worker {
     process.emplace(std::move(started));
     return ok();
   }
-  /// The answer; none where the worker ended or did not answer in time, with the reason.
+  /// The reply; none if the worker ended or did not reply in time, with the reason.
   auto ask(const std::string& request, double seconds, std::string& why) -> std::optional<CompiledText> {
     const Deadline deadline = seconds_from_now(seconds);
     auto lost = [&](IoStatus status) -> std::optional<CompiledText> {
@@ -120,7 +120,7 @@ auto compile_cuda_apart(const std::string& source, const CudaOptions& options, c
   const CubinCache cache = limits.use_cache ? user_cubin_cache() : CubinCache();
   const std::vector<std::string> key = {source, options.arch, form, lines, options.by_nvcc ? "nvcc " + cuda_tool_identity("nvcc") : nvrtc_identity()};
   if (auto kept = cache.find(key)) {
-    // The code's size stands before the code, the report behind it.
+    // The size of the code is stored in front of the code, the report behind it.
     const size_t line = kept->find('\n');
     const size_t bytes = line == std::string::npos ? 0 : static_cast<size_t>(std::strtoull(kept->c_str(), nullptr, 10));
     if (bytes > 0 && line + 1 + bytes <= kept->size()) { return CudaCode{kept->substr(line + 1, bytes), read_figures(kept->substr(line + 1 + bytes)), true}; }

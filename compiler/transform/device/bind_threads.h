@@ -1,4 +1,4 @@
-// bind_threads: makes kernels of loop nests that are bound to a grid: one index per dimension, and barriers.
+// bind_threads: makes kernels from loop nests that are bound to a grid: one index per dimension, and barriers.
 //
 //     for bx in T.thread_binding(2, "blockIdx.x"):                     with T.launch_thread("blockIdx.x", 2) as bx:
 //         S = T.allocate([8], scope="shared")                              with T.launch_thread("threadIdx.x", 8) as tx:
@@ -14,7 +14,7 @@
 //
 // Needs   flat accesses; reductions across threads are lowered.
 // Gives   nests of `launch_thread`, blocks outermost, around code without other thread-bound loops, for a device with real threads.
-// Keeps   values. plan_barriers.h says where barriers are needed.
+// Keeps   values. plan_barriers.h defines the places of barriers.
 // Place   after flatten_buffer; no later stage may move statements into branches that depend on a thread.
 #pragma once
 

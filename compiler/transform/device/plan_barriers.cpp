@@ -23,12 +23,12 @@ namespace {
 
 /// The run of a loop that binds a dimension.
 using Run = uint64_t;
-constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread does it
-constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads do it
+constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread executes the statement
+constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads execute the statement
 constexpr Run past = 2;            // a run of an earlier iteration of a loop around
 
-/// True for a sum that has another value for each choice of the variables: each coefficient is larger than all that the smaller ones add up to.
-/// This holds for padded rows and for tiles of larger arrays, which are no bijections.
+/// True for a sum that has a different value for each choice of the variables: each coefficient is larger than the largest sum of the terms with smaller ones.
+/// This also holds for padded rows and for tiles of larger arrays, which are no bijections.
 auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) -> bool {
   if (sum.has_wrapped) { return false; }
   struct Digit { uint64_t scale, extent; };
@@ -58,7 +58,7 @@ struct Access {
   Expr index;                      // in the canonical thread indices; none: any element
   int64_t element_bytes = 0;       // the unit of the index; 0: the index has another one, that of vectors
   std::vector<Run> runs;           // one for every dimension of the block
-  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since
+  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since then
 };
 
 class Planner {
@@ -74,7 +74,7 @@ class Planner {
       enter(stmt, *loop, [&] { walk(loop->body); });
       return;
     }
-    // Blocks have a memory of their own each; they do not repeat one another.
+    // Each block has separate memory; blocks do not repeat one another.
     if (auto blocks = as_thread_loop(stmt); blocks && is_block_axis(blocks->tag.view())) { return walk(blocks->body); }
     switch (stmt.kind()) {
       case NodeKind::SeqStmt:
@@ -89,7 +89,7 @@ class Planner {
       case NodeKind::IfThenElse: return branch(stmt, *stmt.as<IfThenElse>());
       case NodeKind::LetStmt: {
         const auto& n = *stmt.as<LetStmt>();
-        // The barrier would stand before the whole scope of the variable.
+        // A barrier would stand before the whole scope of the variable.
         take(stmt, [&] { reads(n.value); });
         if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
         return walk(n.body);
@@ -147,7 +147,7 @@ class Planner {
     post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()); }, [](const Expr&) {});
     return found;
   }
-  /// A body that runs several times: what its end leaves open meets its beginning.
+  /// A body that runs several times: accesses after its last barrier may conflict with those before its first barrier.
   template <class F>
   void repeat(F&& body, const Var& counter) {
     // An earlier loop may have had the same variable, with other values.
@@ -167,7 +167,7 @@ class Planner {
     const bool uses = counter && access.index && uses_var(access.index, [&](const VarNode& v) { return &v == counter.get(); });
     if (uses && std::find(access.moved.begin(), access.moved.end(), counter.get()) == access.moved.end()) { access.moved.push_back(counter.get()); }
   }
-  /// An access of an earlier iteration: loops inside of the repeated body have begun anew since, and their variables have other values.
+  /// An access of an earlier iteration: loops inside of the repeated body have started again since then, and their variables have other values.
   void in_the_past(Access& access, const Var& counter) {
     for (size_t d = 0; d < runs_.size(); ++d) {
       if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
@@ -182,7 +182,7 @@ class Planner {
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
     if (is_uniform(n.condition)) {
-      // A barrier before the branch serves its statements too. Inside the branch, some devices run code of the first thread in all of them.
+      // A barrier before the branch also serves the statements inside. Inside the branch, some devices run code of the first thread in all threads.
       wait_before(stmt);
       take(stmt, [&] { reads(n.condition); });
       std::vector<Access> before = pending_;
@@ -208,7 +208,7 @@ class Planner {
     }
     walk(Stmt(known->second));
   }
-  /// The condition around each statement of a body in place of the whole body; none where a statement may change the condition.
+  /// Puts the condition around each statement of a body instead of around the whole body; null if a statement may change the condition.
   auto distribute(const Expr& condition, const Stmt& body) -> Stmt {
     bool loads = false;
     post_order(condition, [&](const Expr& e) { loads = loads || e.as<BufferLoad>() || (e.as<Call>() && !e.as<Call>()->args.empty() && e.as<Call>()->op != "likely"); });
@@ -252,7 +252,7 @@ class Planner {
     }
     take(stmt, [&] { gather(stmt); });
   }
-  /// Puts a barrier before a statement where anything in it conflicts with the accesses before.
+  /// Puts a barrier before a statement if any part of it conflicts with the accesses before.
   void wait_before(const Stmt& stmt) {
     std::vector<Access> before = std::exchange(pending_, {});
     gather(stmt);
@@ -278,7 +278,7 @@ class Planner {
     pending_ = std::move(before);
     for (Access& access : here) { remember(std::move(access)); }
   }
-  /// True where the first thread of unbound dimensions does all of a statement: it concerns no loop over threads and no thread's own memory.
+  /// True if the first thread of unbound dimensions executes the whole statement: it contains no loop over threads, and accesses no thread's own memory.
   auto is_done_by_one(const Stmt& stmt) const -> bool {
     bool out = true;
     post_order(
@@ -309,7 +309,7 @@ class Planner {
       reads(n->min);
       reads(n->extent);
       gather(n->body);
-      // Accesses of earlier iterations meet those of later ones.
+      // Accesses of earlier iterations may conflict with those of later ones.
       std::vector<Access> earlier = pending_;
       for (Access& access : earlier) {
         in_the_past(access, n->var);
@@ -332,7 +332,7 @@ class Planner {
     }
     visit_children(stmt, [&](const Expr& e) { reads(e); }, [&](const Stmt& s) { gather(s); });
   }
-  /// The dimension of which the condition chooses the first thread.
+  /// The dimension whose first thread the condition selects.
   auto first_thread_of(const Expr& condition) const -> std::optional<size_t> {
     const auto* n = condition.as<EQ>();
     const auto* v = n && is_zero(n->b) ? n->a.as<VarNode>() : nullptr;
@@ -361,7 +361,7 @@ class Planner {
     if (index && (index.dtype().lanes != 1 || index.dtype().scalable)) {
       const auto* ramp = index.as<Ramp>();
       index = ramp && is_one(ramp->stride) ? ramp->base : Expr();
-      // Vectors of different length begin at the same place and end elsewhere.
+      // Vectors of different length may begin at the same element and end at different ones.
       if (index) { index = mul(index, int_imm(ramp->dtype.lanes, index.dtype())); }
       element_bytes = 0;
     }
@@ -473,7 +473,7 @@ class Planner {
     }
     return sum.has_wrapped ? std::nullopt : out;
   }
-  /// True where two accesses by one index meet in an element only if the same thread makes both: the index tells threads and iterations apart.
+  /// True if only one thread can reach the same element by both accesses with the same index: the index differs between threads and iterations.
   auto is_own(const Access& a, const Access& b) -> bool {
     const Expr& index = a.index;
     arith::IterDomains domains;
@@ -510,10 +510,10 @@ class Planner {
   }
 
   const ThreadBlock& block_;
-  std::vector<Var> indices_;                                 // a canonical index for every dimension
-  std::vector<Run> runs_;                                    // of the statement at hand
-  std::vector<uint8_t> is_first_;                            // by dimension: a condition leaves only its first thread
-  bool is_alone_ = false;                                    // one thread of the unbound dimensions does the statement at hand
+  std::vector<Var> indices_;                                 // one canonical index for every dimension
+  std::vector<Run> runs_;                                    // of the current statement
+  std::vector<uint8_t> is_first_;                            // by dimension: a condition selects only its first thread
+  bool is_alone_ = false;                                    // one thread of the unbound dimensions executes the current statement
   Run next_run_ = past + 1;
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
   std::vector<Access> pending_;                              // accesses since the last barrier
