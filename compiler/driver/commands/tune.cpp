@@ -66,13 +66,13 @@ void on_stop(int) { ++stops_asked; }
 std::atomic<bool> is_paused{false};
 void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 
-/// A dash for a time that is not known.
+/// A dash for an unknown time.
 auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
 
 /// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
 class ProgressLine {
  public:
-  /// `floor`: the least seconds that a call takes on this machine; 0: not known.
+  /// `floor`: a lower bound for the seconds of a call on this machine; 0: unknown.
   ProgressLine(bool json, double floor) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)), floor_(floor) {}
   void show(const tune::Progress& p) {
     double gap = json_ || terminal_ ? 0.1 : 5;
@@ -113,7 +113,7 @@ class ProgressLine {
     fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
   }
-  /// "7 s of 16 s" while it searches; afterwards, of the whole budget, and by how much a comparison passes that.
+  /// "7 s of 16 s" during the search; afterwards, of the whole budget, and the time of a comparison beyond it.
   static auto time_text(const tune::Progress& p) -> std::string {
     std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
     if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
@@ -144,13 +144,13 @@ class ProgressLine {
   std::string phase_;
 };
 
-/// `tune::least_seconds` with the peaks measured earlier; 0: none were.
+/// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
 auto floor_seconds(const Selection& selection) -> double {
   auto peaks = target::cached_peaks();
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
-/// Reports a failure in the form that is asked for.
+/// Reports a failure in the requested form.
 auto fail(const Arguments& arguments, const std::string& why) -> int {
   if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
   else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
@@ -214,7 +214,7 @@ void listen_to_signals() {
 /// The program that the search begins with: in front of the hole, else as written.
 auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
 
-/// A found schedule as text: a function with a name that the file does not use yet, or the statements that fill the hole.
+/// A found schedule as text: a function with an unused name, or the statements that fill the hole.
 struct FoundText {
   std::string name;
   Result<std::string> text;
@@ -272,7 +272,7 @@ void report_done(const tune::SessionResult& result) {
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
 
-/// True where the text still has the program that was searched, and in front of the hole the same steps.
+/// True if the text still contains the searched program, and in front of the hole the same steps.
 auto is_same_program(const Arguments& arguments, const std::string& text, const Selection& selection) -> bool {
   auto file = SourceFile::from_text(arguments.positional()[0], text);
   workspace::SelectionOutput unused;
@@ -283,7 +283,7 @@ auto is_same_program(const Arguments& arguments, const std::string& text, const 
   return !selection.hole || (found->hole && found->hole->state == selection.hole->state);
 }
 
-/// Writes a found schedule into the file, as the file is now.
+/// Writes a found schedule into the present text of the file.
 auto insert(const Arguments& arguments, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
   auto report = [&](const Diagnostics& diagnostics) {
@@ -293,7 +293,7 @@ auto insert(const Arguments& arguments, const Selection& selection, const std::s
   auto content = read_file(path);
   if (!content.ok()) { return report(content.diagnostics()); }
   if (!is_same_program(arguments, *content, selection)) {
-    // The schedule was found for, and verified on, another program: it is not lost, but it does not go into the file.
+    // The schedule was found for, and verified on, another program: the database keeps it, but it is not written into the file.
     if (!arguments.json()) { fmt::print("{}", text); }
     return fail(arguments, fmt::format("`{}` in {} was changed meanwhile: the schedule belongs to the program as it was, so nothing was written to the file", selection.program.str(), path));
   }
