@@ -332,7 +332,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
 ///                                                for j in range(64):
 ///                                                    B[i, j] = A_shared[i, j]
 ///
-/// Needs  blocks below the loop read the buffer, and none writes it after these reads; a tile within the buffer, whose bounds depend on loops
+/// Needs  blocks below the loop read the buffer, and none writes it after; a tile within the buffer, whose bounds depend on loops
 ///        and parameters alone.
 /// Keeps  results bit for bit.
 struct ReadAt {
