@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ir/equal.h"
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -64,7 +65,9 @@ class FindUpdates : public Visitor {
     derive(n.var, n.min);
     derive(n.var, n.extent);
     inside_.insert(n.var.get());
+    loops_.push_back(&n);
     Visitor::on(n);
+    loops_.pop_back();
   }
   void on(const LetStmt& n) override {
     derive(n.var, n.value);
@@ -90,7 +93,7 @@ class FindUpdates : public Visitor {
   void on(const BufferStore& n) override {
     Visitor::on(n);
     if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !depends_on(n.value, n.buffer->data.get())) { return; }
-    if (uses(n.indices[0], depends_) && !n.predicate) { return; }
+    if (uses(n.indices[0], depends_) && !n.predicate && !shares_element(n.indices[0])) { return; }
     Update update{&n, NodeKind::Add, {}, {}};
     const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
     is_taken_apart = is_taken_apart && matches;
@@ -112,6 +115,43 @@ class FindUpdates : public Visitor {
     const auto* call = condition.as<Call>();
     if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
     conditions_.push_back(condition);
+  }
+  /// True where two threads of the loop update the same element, as for a loop that drives the element and the terms of its sum. Tries iterations of the
+  /// loops inside, a spread of them if there are many; variables from outside count as 0. False where the index has no value that is known here.
+  auto shares_element(const Expr& index) const -> bool {
+    constexpr int64_t most_points = 4096;
+    std::vector<std::pair<const VarNode*, Range>> axes{{loop_.var.get(), Range{zero(loop_.var->dtype), loop_.extent}}};
+    for (const For* loop : loops_) { axes.emplace_back(loop->var.get(), Range{loop->min, loop->extent}); }
+    int64_t points = 1;
+    Valuation values;
+    for (const auto& [variable, range] : axes) {
+      const auto extent = as_int(range.extent);
+      if (!extent || *extent < 1 || !as_int(range.min)) { return false; }
+      points = std::min(points * std::min(*extent, int64_t{1} << 20), int64_t{1} << 40);
+      values.emplace_back(variable, 0);
+    }
+    VarMap known = lets_;
+    if (loop_.alias) { known[loop_.alias.get()] = loop_.var; }
+    const Expr place = substitute(index, known);
+    post_order(place, [&](const Expr& e) {
+      const auto* v = e.as<VarNode>();
+      if (v && !depends_.contains(v) && !inside_.contains(v)) { values.emplace_back(v, 0); }
+    });
+    const int64_t step = points <= most_points ? 1 : points / most_points | 1;
+    std::unordered_map<int64_t, int64_t> thread_of;
+    for (int64_t point = 0; point < points; point += step) {
+      int64_t rest = point;
+      for (size_t i = axes.size(); i-- > 0;) {
+        const int64_t extent = *as_int(axes[i].second.extent);
+        values[i].second = *as_int(axes[i].second.min) + rest % extent;
+        rest /= extent;
+      }
+      const bool runs = std::none_of(conditions_.begin(), conditions_.end(), [&](const Expr& c) { return evaluate_integer(substitute(c, known), values) == 0; });
+      const auto element = runs ? evaluate_integer(place, values) : std::nullopt;
+      if (!element) { continue; }
+      if (thread_of.try_emplace(*element, values[0].second).first->second != values[0].second) { return true; }
+    }
+    return false;
   }
   /// Keeps conditions that are the same for all threads around the combined update. False if another condition determines the elements.
   auto take_conditions(const BufferStore& n, Update& update) const -> bool {
@@ -163,6 +203,7 @@ class FindUpdates : public Visitor {
   Variables depends_, inside_, own_;
   VarMap lets_;
   std::vector<Expr> conditions_;   // around the current statement
+  std::vector<const For*> loops_;  // inside of the thread loop, around the current statement
 };
 
 /// Adds calls that combine the values of lanes at half the distance, then at a quarter, and so on: lane 0 of each `width` lanes gets the result.
