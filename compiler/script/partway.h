@@ -39,7 +39,8 @@ struct PartwayRequest {
 /// Enters the contexts of the surrounding `with` statements (`syntax::contexts_of`).
 void enter_contexts(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope);
 
-/// The variable of a schedule that a value is, or the list of variables (`loops = sch.get_loops(c)`). None: another value.
-[[nodiscard]] auto variable_of(const eval::Value& value) -> std::optional<schedule::Value>;
+/// The variable of a schedule that a value is, or the list of variables (`loops = sch.get_loops(c)`). None: another value. `schedule`: the schedule whose
+/// axes count as their loops, where it is one of tensor expressions; null: none.
+[[nodiscard]] auto variable_of(const eval::Value& value, const ScheduleObject* schedule = nullptr) -> std::optional<schedule::Value>;
 
 }  // namespace loopsmith::script
