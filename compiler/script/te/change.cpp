@@ -45,8 +45,12 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
     for (Diagnostic& d : refused.why) {
       bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
       d.where = call;
-      d = std::move(d).note(is_earlier ? refused.call : call, fmt::format(is_earlier ? "after this change, `{}` of this step is refused" : "the step becomes `{}`", refused.primitive));
-      evaluator.report(std::move(d));
+      if (is_earlier) {
+        (void)std::move(d).note(refused.call, fmt::format("this earlier step becomes `{}`, which the new step makes impossible", refused.primitive));
+      } else {
+        (void)std::move(d).note(call, fmt::format("the step becomes `{}`", refused.primitive));
+      }
+      evaluator.report(d);
     }
     return false;
   }

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "ir/printer.h"
 
 namespace loopsmith::script::te {
 namespace {
