@@ -1,4 +1,4 @@
-// Printing states of schedules: see views.h.
+// Prints states of schedules: see views.h.
 #include "lsp/features/views.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "lsp/features/steps.h"
 #include "support/text_diff.h"
+#include "target/choice.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -32,8 +33,8 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
   return line.substr(0, line.find('\n'));
 }
 
-/// Fills in the text of a stage and the origins of its lines; where the stage fails, a text with the reason.
-/// `run`: of the schedule that made the module; null: none did.
+/// Adds the text of a stage and the origins of its lines, or, if the stage fails, a text with the reason.
+/// `run`: the run of the schedule that made the module; null: none.
 void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target, const script::ScheduleRun* run) {
   StageText made = stage_text(module, stage, symbol, target);
   view.text = std::move(made.text);
@@ -61,16 +62,23 @@ auto title_of(Stage stage) -> std::string_view {
     case Stage::DeviceStages: return ", lowered for a GPU";
     case Stage::Cuda: return ", as CUDA C";
     case Stage::OpenCl: return ", as OpenCL C";
+    case Stage::Ptx: return ", as PTX";
   }
   return "";
 }
 
 auto suffix_of(Stage stage) -> std::string { return stage == Stage::State ? std::string() : fmt::format(":{}", stage_name(stage)); }
 
-/// The external name of the function of a program: of a function of the file its name there; empty for functions of a class, which keep their own.
+/// The external name of a program's function: its name in the file; empty for functions of a class, which keep their own names.
 auto symbol_of(const Snapshot& snapshot, DeclId decl, Name name) -> std::string_view {
   auto item = snapshot.syntax().declaration(decl);
   return item != nullptr && item->kind == syntax::ItemKind::Class ? std::string_view() : name.view();
+}
+
+/// The target of the views of a program. A schedule works on the function `main`, or the only one.
+auto target_of(const IRModule& module, const std::string& of_schedule) -> std::string {
+  const bool is_empty = !module || module->functions.empty();
+  return is_empty ? of_schedule : target::chosen_target({}, module, module->find("main") ? Name("main") : module->functions.front().first, of_schedule);
 }
 
 auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t steps, Stage stage) -> std::optional<View> {
@@ -83,7 +91,7 @@ auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   size_t reached = steps;
   while (reached > 0 && run->steps[reached - 1].after == nullptr) { --reached; }
   auto module_after = [&](size_t count) { return count == 0 ? program : run->steps[count - 1].after->module(); };
-  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), schedule.target, run);
+  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), target_of(program, schedule.target), run);
   view.schedule = run != nullptr ? &schedule : nullptr;
   view.reached = reached;
   view.is_behind = reached < steps;
@@ -132,7 +140,7 @@ auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
 auto view_of_program(const Snapshot& snapshot, const workspace::Program& program, Stage stage) -> std::optional<View> {
   if (!program.module) { return std::nullopt; }
   View view;
-  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), {}, nullptr);
+  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), target_of(program.module, {}), nullptr);
   view.address = fmt::format("{}#{}{}", view_address(snapshot.name()), program.name.view(), suffix_of(stage));
   view.title = fmt::format("{} as written{}", program.name.view(), title_of(stage));
   return view;
@@ -147,7 +155,7 @@ auto view_address(std::string_view uri) -> std::string {
 }
 
 auto view_at(const Snapshot& snapshot, uint32_t cursor, Stage stage) -> std::optional<View> {
-  // A view that is open as a text is no program of the user, and has no views of its own.
+  // A view that the user opens as a text is not a program of the user, and has no views.
   if (snapshot.name().starts_with(view_scheme)) { return std::nullopt; }
   uint32_t at = on_statement(snapshot, cursor);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);

@@ -20,6 +20,7 @@
 #include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/session.h"
+#include "tune/space/trace_spaces.h"
 #include "workspace/edits/certificate.h"
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
@@ -35,15 +36,17 @@ const Usage usage{
     .details = "Candidates run in processes of their own with limits, so one that crashes or never ends does not stop the search. Ctrl-C stops it,\n"
                "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
                "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
-               "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement.",
+               "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
+               "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.",
     .options = {function_option,
-                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
+                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled, or whose samples are decided"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
                 {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--strategy", .value = "S", .help = "guided (the default), or random for comparison"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
@@ -63,13 +66,13 @@ void on_stop(int) { ++stops_asked; }
 std::atomic<bool> is_paused{false};
 void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 
-/// A dash for a time that is not known.
+/// A dash for an unknown time.
 auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
 
 /// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
 class ProgressLine {
  public:
-  /// `floor`: the least seconds that a call takes on this machine; 0: not known.
+  /// `floor`: a lower bound for the seconds of a call on this machine; 0: unknown.
   ProgressLine(bool json, double floor) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)), floor_(floor) {}
   void show(const tune::Progress& p) {
     double gap = json_ || terminal_ ? 0.1 : 5;
@@ -110,7 +113,7 @@ class ProgressLine {
     fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
   }
-  /// "7 s of 16 s" while it searches; afterwards, of the whole budget, and by how much a comparison passes that.
+  /// "7 s of 16 s" during the search; afterwards, of the whole budget, and the time of a comparison beyond it.
   static auto time_text(const tune::Progress& p) -> std::string {
     std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
     if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
@@ -141,18 +144,22 @@ class ProgressLine {
   std::string phase_;
 };
 
-/// `tune::least_seconds` with the peaks measured earlier; 0: none were.
+/// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
 auto floor_seconds(const Selection& selection) -> double {
   auto peaks = target::cached_peaks();
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
-/// Reports a failure in the form that is asked for.
+/// Reports a failure in the requested form.
 auto fail(const Arguments& arguments, const std::string& why) -> int {
   if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
   else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
   return exit_input;
 }
+
+/// `post-order-apply` is TVM's name of the same space.
+auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
 auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptions, int> {
@@ -183,6 +190,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (*text != "guided" && *text != "random") { return usage_error("tune", "`--strategy` is guided or random, not `" + *text + "`"); }
     options.strategy = *text == "random" ? tune::Strategy::Random : tune::Strategy::Guided;
   }
+  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
@@ -206,7 +214,7 @@ void listen_to_signals() {
 /// The program that the search begins with: in front of the hole, else as written.
 auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
 
-/// A found schedule as text: a function with a name that the file does not use yet, or the statements that fill the hole.
+/// A found schedule as text: a function with an unused name, or the statements that fill the hole.
 struct FoundText {
   std::string name;
   Result<std::string> text;
@@ -264,7 +272,7 @@ void report_done(const tune::SessionResult& result) {
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
 
-/// True where the text still has the program that was searched, and in front of the hole the same steps.
+/// True if the text still contains the searched program, and in front of the hole the same steps.
 auto is_same_program(const Arguments& arguments, const std::string& text, const Selection& selection) -> bool {
   auto file = SourceFile::from_text(arguments.positional()[0], text);
   workspace::SelectionOutput unused;
@@ -275,7 +283,7 @@ auto is_same_program(const Arguments& arguments, const std::string& text, const 
   return !selection.hole || (found->hole && found->hole->state == selection.hole->state);
 }
 
-/// Writes a found schedule into the file, as the file is now.
+/// Writes a found schedule into the present text of the file.
 auto insert(const Arguments& arguments, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
   auto report = [&](const Diagnostics& diagnostics) {
@@ -285,7 +293,7 @@ auto insert(const Arguments& arguments, const Selection& selection, const std::s
   auto content = read_file(path);
   if (!content.ok()) { return report(content.diagnostics()); }
   if (!is_same_program(arguments, *content, selection)) {
-    // The schedule was found for, and verified on, another program: it is not lost, but it does not go into the file.
+    // The schedule was found for, and verified on, another program: the database keeps it, but it is not written into the file.
     if (!arguments.json()) { fmt::print("{}", text); }
     return fail(arguments, fmt::format("`{}` in {} was changed meanwhile: the schedule belongs to the program as it was, so nothing was written to the file", selection.program.str(), path));
   }
@@ -320,14 +328,21 @@ auto tune(std::vector<std::string> args) -> int {
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
-  if (!selection.schedule.empty() && !selection.hole) {
-    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill: write one as a statement of its own where the search is to go on", selection.schedule));
+  const bool is_space = !selection.schedule.empty() && !selection.hole;
+  if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
+    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
+                                       selection.schedule));
   }
+  if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
   bool is_bounded = arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
   }
+  if (is_metaschedule(arguments.get("--space", "own"))) {
+    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
+  }
+  if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };

@@ -1,5 +1,5 @@
 // Primitives that merge a block into another one: compute_inline, reverse_compute_inline. The buffer between the two
-// goes away; its elements are computed where they were read (or stored on at once).
+// is removed; its elements are computed where they were read (or stored on at once).
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -41,8 +41,8 @@ auto require_no_init(const Context& cx, const Place& block) -> Status {
       .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
-// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may hide the
-// read: those of a block with an init do.
+// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may omit this
+// read, as those of a block with an init do.
 auto reads_stored(const BufferStore& store) -> bool {
   bool found = false;
   post_order(store.value, [&](const Expr& e) {
@@ -59,7 +59,7 @@ struct Uses {
 };
 class UseCounter : public Visitor {
  public:
-  /// `mentioning`: the statements directly below the scope that mention the buffer. The others are not visited.
+  /// `mentioning`: the statements directly below the scope that mention the buffer. Others are not visited.
   UseCounter(const Buffer& buffer, const std::vector<const Place*>& mentioning) : buffer_(buffer), mentioning_(mentioning) {}
   using Visitor::visit;
   Uses all, outside;
@@ -80,7 +80,7 @@ class UseCounter : public Visitor {
     ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
   }
-  // Its predicate belongs to a block.
+  // Visits the predicate as a part of its block.
   void on(const BlockRealize& n) override {
     if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
@@ -156,7 +156,7 @@ class Inliner : public Mutator {
     if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
     auto fields = stmt.as<Block>()->fields();
     AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
-    // Allocations of the block itself do not count.
+    // Ignores buffers that the block itself allocates.
     auto is_own = [&](const BufferRegion& r) { return std::find(n.alloc_buffers.begin(), n.alloc_buffers.end(), r.buffer) != n.alloc_buffers.end(); };
     std::erase_if(regions.reads, is_own);
     std::erase_if(regions.writes, is_own);
@@ -170,13 +170,13 @@ class Inliner : public Mutator {
   std::vector<Buffer> known_;
 };
 
-/// Computes what a block stores wherever it is read, and takes the block away.
+/// Computes the value that a block stores wherever it is read, and removes the block.
 ///
 ///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
 ///     C[vi] = B[vi] + 1.0          ==>
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
-///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
+///        are distinct iter vars (all that the value uses) or a bijective affine map of them; no use of the buffer as a pointer or in a
 ///        match_buffer; a value that does not read the stored buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {
@@ -217,7 +217,7 @@ struct ComputeInline {
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
     if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
-    // A read that replaces a hidden read is hidden as well; on a buffer with other declared reads of the reader it would go unnoticed.
+    // A read that replaces a hidden read is hidden as well. If the reader declares other reads of that buffer, it would go unnoticed.
     for (const Place* user : func.mentioning(*scope, store->buffer)) {
       for (int i = user->index; i < user->end; ++i) {
         const Place& place = func.places()[static_cast<size_t>(i)];
@@ -242,13 +242,13 @@ struct ComputeInline {
 
   struct Beyond { const Place* reader; Buffer buffer; };
 
-  /// A reader may read elements that the block does not write, and ignore them. Inlined, their values would be computed, from elements that
-  /// may not exist.
+  /// A reader may read elements that the block does not write, and ignore them. After inlining, the values of these elements would be computed, from
+  /// operands that may not exist.
   static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
-    // Elements that its loops leave out are not written either.
+    // Elements that the block's loops leave out are not written either.
     const bool may_skip = !keeps_domains(func, block);
-    arith::Analyzer any;       // of the buffer's elements
-    std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
+    arith::Analyzer any;       // for any element of the buffer
+    std::vector<std::pair<size_t, int64_t>> written;   // dimensions with more elements than are written, and the number of written ones
     for (size_t i = 0; i < plan.indices.size(); ++i) {
       auto size = as_int(plan.store->buffer->shape[i]);
       std::optional<int64_t> count;
@@ -290,7 +290,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The same for unknown sizes: each element that the value would be computed from is proved to exist, in the loops of the reader.
+  // The same for unknown sizes: proves that each operand of the value exists, in the loops of the reader.
   static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
     std::vector<const BufferLoad*> needed;
     post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
@@ -323,7 +323,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The value of an element in terms of its indices, or the reason why there is none.
+  // The value of an element in terms of its indices, or the reason why there is no such value.
   static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
     const VarNode* twice = nullptr;
     bool is_plain = true;
@@ -387,7 +387,7 @@ struct ComputeInline {
     add_signature_buffers(args.block.block(), known);
     for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
-    // Blocks may have hidden reads of it.
+    // Blocks may have hidden reads of the buffer.
     std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
     // These blocks touch few of the buffers in the scope.
     Touching touching;
@@ -414,13 +414,13 @@ struct ComputeInline {
   }
 };
 
-/// Lets the producer of a block store on at once what the block makes of it, and takes the block away.
+/// Lets the producer of a block apply the computation of the block and store its result, and removes the block.
 ///
 ///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
 ///     C[vj, vi] = B[vi, vj] + 1.0  ==>
 ///
 /// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
-///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once a
+///        with the same indices, an injective affine map of its iter vars; one producer, which is complete, stores once a
 ///        value that does not read the stored buffer, and has no other consumer.
 /// Keeps  results bit for bit.
 struct ReverseComputeInline {
@@ -429,11 +429,11 @@ struct ReverseComputeInline {
     const Place* scope;
     const Place* producer;
     const BufferStore* consumer_store;
-    const BufferStore* producer_store;       // below the loops of its body, if it has any
+    const BufferStore* producer_store;       // may be below loops of the producer's body
     std::vector<const For*> producer_loops;
     VarMap substitution;                     // the consumer's iter vars in terms of the producer's
-    Expr predicate;                          // the producer's new one
-    Expr condition;                          // of the store, where it uses loops of the producer's body; none: always
+    Expr predicate;                          // the new predicate of the producer
+    Expr condition;                          // the condition of the store, if it uses loops of the producer's body; none: always true
     Rewrite::Change removal;
   };
 
@@ -443,7 +443,30 @@ struct ReverseComputeInline {
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_no_init(cx, block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    const Scope info = func.scope_info(*scope);
+    LOOPSMITH_TRY(buffer, only_produced_buffer(cx, block, func.scope_info(*scope)));
+    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    LOOPSMITH_TRY(producer, only_producer(cx, func, *scope, block));
+    // The buffer between the two goes away, so no other code may use it.
+    if (!func.allocates(*scope, buffer)) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
+    }
+    LOOPSMITH_TRY(store, only_store(cx, func, block));
+    LOOPSMITH_TRY(indices, indices_of_reads(cx, block, *store, buffer));
+    Plan plan{scope, producer, store, nullptr, {}, {}, {}, {}, {}};
+    find_producer_store(*producer->block(), plan);
+    arith::Analyzer analyzer;
+    LOOPSMITH_CHECK(solve_indices(cx, block, buffer, indices, plan, analyzer));
+    LOOPSMITH_CHECK(require_made(cx, block, plan, analyzer));
+    LOOPSMITH_CHECK(require_known_variables(cx, func, block, plan));
+    LOOPSMITH_CHECK(plan_predicate(cx, block, indices, plan, analyzer));
+    LOOPSMITH_CHECK(check_uses(cx, func, *scope, buffer, block));
+    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
+    plan.removal = std::move(removal);
+    return plan;
+  }
+
+  // The buffer that the block reads and a block of the scope writes.
+  static auto only_produced_buffer(const Context& cx, const Place& block, const Scope& info) -> Result<Buffer> {
     Buffer buffer;
     int produced = 0;
     for (const BufferRegion& read : block.block()->reads) {
@@ -451,28 +474,27 @@ struct ReverseComputeInline {
       ++produced;
       buffer = read.buffer;
     }
-    if (produced != 1) {
-      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "reads").arg("count", produced), block);
-    }
-    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    if (produced == 1) { return buffer; }
+    return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "reads").arg("count", produced), block);
+  }
+
+  static auto only_producer(const Context& cx, const FuncState& func, const Place& scope, const Place& block) -> Result<const Place*> {
+    const Scope info = func.scope_info(scope);
     auto dependences = info.of_dst(block.id);
-    const Place* producer = nullptr;
     if (dependences.size() == 1 && dependences[0].kind == DependenceKind::Raw) {
       const Place* candidate = func.find(dependences[0].src);
-      if (is_complete(func, *candidate) && info.of_src(candidate->id).size() == 1) { producer = candidate; }
+      if (is_complete(func, *candidate) && info.of_src(candidate->id).size() == 1) { return candidate; }
     }
-    if (!producer) {
-      Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
-      for (const Dependence& d : dependences) {
-        const Place* p = func.find(d.src);
-        out.notes.push_back({p->block()->origin, why_not_single(func, *scope, block, d, dependences.size() > 1), d.src});
-      }
-      return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
+    Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
+    for (const Dependence& d : dependences) {
+      const Place* p = func.find(d.src);
+      out.notes.push_back({p->block()->origin, why_not_single(func, scope, block, d, dependences.size() > 1), d.src});
     }
-    // The buffer between the two goes away, so no other code may use it.
-    if (!func.allocates(*scope, buffer)) {
-      return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
-    }
+    return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
+  }
+
+  // The store that is the body of a block, all of whose instances run.
+  static auto only_store(const Context& cx, const FuncState& func, const Place& block) -> Result<const BufferStore*> {
     if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
     LOOPSMITH_CHECK(require_independent_loops(cx, func, block));
     std::vector<const VarNode*> iters;
@@ -480,37 +502,44 @@ struct ReverseComputeInline {
     if (!runs_all_instances(func, block, iters)) { return body_error(cx, block, "its loops leave out some of its instances"); }
     const BufferStore* store = block.block()->body.as<BufferStore>();
     if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
+    return store;
+  }
+
+  // The indices with which the store reads the buffer, the same in all of its loads.
+  static auto indices_of_reads(const Context& cx, const Place& block, const BufferStore& store, const Buffer& buffer) -> Result<std::vector<Expr>> {
     std::vector<const BufferLoad*> loads;
     auto collect = [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
       if (load && load->buffer == buffer) { loads.push_back(load); }
     };
-    for (const Expr& index : store->indices) { post_order(index, collect); }
-    post_order(store->value, collect);
+    for (const Expr& index : store.indices) { post_order(index, collect); }
+    post_order(store.value, collect);
     if (loads.empty()) { return body_error(cx, block, fmt::format("it does not load `{}`", buffer->name.view())); }
-    arith::Analyzer analyzer;
-    Plan plan{scope, producer, store, nullptr, {}, {}, {}, {}, {}};
-    find_producer_store(*producer->block(), plan);
-    Domains domains;
-    for (const IterVar& iter : block.block()->iter_vars) {
-      domains.emplace_back(iter.var, iter.dom);
-      if (is_one(iter.dom.extent) && as_int(iter.dom.min)) { plan.substitution[iter.var.get()] = iter.dom.min; }
-    }
     const auto& indices = loads.front()->indices;
     for (const BufferLoad* load : loads) {
       bool same = load->indices.size() == indices.size();
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
+    return indices.to_vector();
+  }
+
+  // Expresses the block's iter vars by those of its producer.
+  static auto solve_indices(const Context& cx, const Place& block, const Buffer& buffer, const std::vector<Expr>& indices, Plan& plan, arith::Analyzer& analyzer) -> Status {
+    Domains domains;
+    for (const IterVar& iter : block.block()->iter_vars) {
+      domains.emplace_back(iter.var, iter.dom);
+      if (is_one(iter.dom.extent) && as_int(iter.dom.min)) { plan.substitution[iter.var.get()] = iter.dom.min; }
+    }
     // The buffer may be larger than the part that the block reads. It is enough that different instances have different indices.
-    auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+    auto map = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
-    if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
+    if (!is_bijective) { map = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
     bool tells_apart = is_bijective || (!map.indices.empty() && is_invertible(map.indices));
     if (tells_apart && !is_bijective) {
       arith::Analyzer inside;
       VarMap back = plan.substitution;
-      for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, indices.to_vector())) { back[var] = value; }
+      for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, indices)) { back[var] = value; }
       for (const IterVar& iter : block.block()->iter_vars) { inside.bind(iter.var, iter.dom); }
       for (const IterVar& iter : block.block()->iter_vars) {
         auto found = back.find(iter.var.get());
@@ -518,14 +547,18 @@ struct ReverseComputeInline {
       }
     }
     if (!tells_apart) { return body_error(cx, block, fmt::format("the indices of `{}` are no injective affine map of its iter vars", buffer->name.view())); }
-    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
-    for (const auto& [place, written] : {std::pair(producer, plan.producer_store), std::pair(&block, store)}) {
+    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *plan.producer, "its body is not a single store"); }
+    for (const auto& [place, written] : {std::pair(plan.producer, plan.producer_store), std::pair(&block, plan.consumer_store)}) {
       if (reads_stored(*written)) { return body_error(cx, *place, fmt::format("it reads `{}`, which it stores to", written->buffer->name.view())); }
     }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
-    // Every instance of the block has an instance of its producer.
+    return ok();
+  }
+
+  // Every instance of the block has an instance of its producer.
+  static auto require_made(const Context& cx, const Place& block, const Plan& plan, arith::Analyzer& analyzer) -> Status {
     arith::DomMap producer_domains;
-    for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
+    for (const IterVar& iter : plan.producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
     for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
@@ -535,16 +568,23 @@ struct ReverseComputeInline {
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
       if (is_short) { return body_error(cx, block, fmt::format("`{}` runs over more than its producer makes", iter.var->name.view())); }
     }
+    return ok();
+  }
+
+  // All variables of the store have a value in the producer.
+  static auto require_known_variables(const Context& cx, const FuncState& func, const Place& block, const Plan& plan) -> Status {
     const VarNode* other = nullptr;
     auto is_other = [&](const VarNode& v) {
-      return !plan.substitution.count(&v) && !v.dtype.is_handle() && !is_known_at(func, scope, v) && (other = &v, true);
+      return !plan.substitution.count(&v) && !v.dtype.is_handle() && !is_known_at(func, plan.scope, v) && (other = &v, true);
     };
-    bool uses_other = uses_var(store->value, is_other);
-    for (const Expr& index : store->indices) { uses_other = uses_other || uses_var(index, is_other); }
-    if (uses_other) {
-      return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
-    }
-    // The instances of the producer that the block reads.
+    bool uses_other = uses_var(plan.consumer_store->value, is_other);
+    for (const Expr& index : plan.consumer_store->indices) { uses_other = uses_other || uses_var(index, is_other); }
+    return uses_other ? Status(body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()))) : ok();
+  }
+
+  // Limits the producer to the instances that the block reads: by its predicate, or by a condition of its store.
+  static auto plan_predicate(const Context& cx, const Place& block, const std::vector<Expr>& indices, Plan& plan, arith::Analyzer& analyzer) -> Status {
+    const Place* producer = plan.producer;
     Expr in_bound = bool_imm(true);
     for (const IterVar& iter : block.block()->iter_vars) {
       in_bound = logical_and(in_bound, logical_and(greater_equal(iter.var, iter.dom.min), less(iter.var, iter.dom.min + iter.dom.extent)));
@@ -587,13 +627,10 @@ struct ReverseComputeInline {
       is_implied = analyzer.can_prove(producer->realize->predicate);
     }
     if (!is_implied && !FAULT(reverse_inline_predicate_lost)) { plan.predicate = logical_and(producer->realize->predicate, plan.predicate); }
-    LOOPSMITH_CHECK(check_uses(cx, func, *scope, buffer, block));
-    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
-    plan.removal = std::move(removal);
-    return plan;
+    return ok();
   }
 
-  // The condition that a block fails which comes before the one to be inlined.
+  // The reason why a block in front of the one to be inlined does not allow it; none: it does.
   static auto why_not_single(const FuncState& func, const Place& scope, const Place& block, const Dependence& d, bool has_others) -> std::string {
     const Place& before = *func.find(d.src);
     std::string_view name = before.name().view(), buffer = d.buffer ? d.buffer->name.view() : "";
@@ -607,7 +644,7 @@ struct ReverseComputeInline {
     return has_others ? fmt::format("`{}` is one of several blocks that come before it", name) : fmt::format("`{}` comes before it", name);
   }
 
-  // The only store of a producer: all of its body, or below loops of the body, as in a block that copies a tile.
+  // Finds the only store of a producer: the whole body, or below loops of the body, as in a block that copies a tile.
   static void find_producer_store(const Block& producer, Plan& plan) {
     Stmt at = producer.body;
     while (const auto* loop = at.as<For>()) {

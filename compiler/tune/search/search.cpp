@@ -1,4 +1,4 @@
-// Evolution on points, with quotas: see search.h.
+// Evolution of points, with quotas: see search.h.
 #include "tune/search/search.h"
 
 #include <algorithm>
@@ -9,14 +9,13 @@
 namespace loopsmith::tune {
 namespace {
 
-constexpr size_t population = 384;
 constexpr int generations = 5;
-constexpr int tries = 200;   // draws for one point that is worth measuring
-// Of a batch of 16, 2 points are random and at least 4 are neighbours of the best.
+constexpr int tries = 200;   // the most draws for one point that is worth measuring
+// Of a batch of 16, 2 points are random and at least 4 are neighbours of the best points.
 constexpr size_t chance_share = 8;
 constexpr size_t neighbour_share = 4;
 
-// Points with the same innermost tiles take similar times; a batch should hold several kinds.
+// Points with the same innermost tiles take similar times, so a batch should contain several kinds.
 auto bucket_of(const Sketch& sketch, const Point& point) -> std::string {
   std::string key;
   for (size_t k = 0; k < point.size(); ++k) {
@@ -54,7 +53,7 @@ auto Search::mutate(size_t sketch, Point point) -> Point {
     size_t n = knobs[k].choices.size();
     if (n < 2) { continue; }
     if (n > 8 && draw(2) == 0) {
-      // Choices are in order of size, so a neighbour in the list is a small change.
+      // Choices are sorted by size, so a neighbour in the list is a small change.
       auto step = static_cast<int64_t>(1 + draw(3)) * (draw(2) ? 1 : -1);
       point[k] = static_cast<uint16_t>((static_cast<int64_t>(point[k]) + step + static_cast<int64_t>(n)) % static_cast<int64_t>(n));
     } else {
@@ -82,7 +81,7 @@ auto Search::evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double,
     place->second = score(sketch, point);
     if (std::isfinite(place->second)) { pool.emplace_back(place->second, std::move(point)); }
   };
-  size_t size = static_cast<size_t>(std::min<double>(population, sketches_[sketch]->size()));
+  size_t size = static_cast<size_t>(std::min<double>(static_cast<double>(sketches_[sketch]->population()), sketches_[sketch]->size()));
   for (size_t i = 0; i < std::min<size_t>(arm.measured.size(), 24); ++i) { add(arm.measured[i].point); }
   for (size_t i = 0; i < size * 2 && pool.size() < size; ++i) {
     if (!valid_random_point(sketch)) { break; }
@@ -117,7 +116,7 @@ auto Search::take(size_t sketch, const Point& point, double expected, std::vecto
 
 void Search::propose_at_random(size_t wanted, std::vector<Proposal>& out) {
   for (int i = 0; i < tries * 4 && wanted > 0; ++i) {
-    // Larger sketches are drawn from more often, but each is drawn from.
+    // Larger sketches are drawn more often, but every sketch is drawn.
     double total = 0;
     for (const auto& s : sketches_) { total += 1 + std::log2(s->size() + 1); }
     double at = total * static_cast<double>(draw(1U << 20)) / (1U << 20);
@@ -134,7 +133,7 @@ auto Search::evolve_all(size_t keep) -> std::vector<Expected> {
   std::vector<Expected> pool;
   for (size_t s = 0; s < sketches_.size(); ++s) {
     Arm& arm = arms_[s];
-    // A sketch that is far behind after some trials, or whose points all failed, is left out.
+    // Skips a sketch that is far behind after some trials, or whose points all failed.
     if (arm.measured.empty() ? arm.rejected >= 24 : arm.measured.size() >= 6 && arm.measured.front().seconds > 1.5 * best_) { continue; }
     arm.residual.fit();
     for (auto& [expected, point] : evolve(s, keep)) { pool.push_back({expected, {s, std::move(point)}}); }
@@ -189,7 +188,7 @@ auto Search::propose(size_t count) -> std::vector<Proposal> {
     return out;
   }
   std::vector<Expected> pool = evolve_all(count * 6);
-  // The two best points of every sketch are measured before a sketch is preferred.
+  // Measures the two best points of every sketch before it prefers a sketch.
   for (size_t s = 0; s < sketches_.size(); ++s) {
     int wanted = 2 - arms_[s].proposed;
     for (auto& [expected, at] : pool) {

@@ -1,7 +1,7 @@
-// Chooses the points to measure next. Draft and residual model score thousands of points per second; evolution inside a sketch finds good ones, one quota
-// goes to neighbours of the best measured points, another to random points.
+// Chooses the points to measure next. Draft and residual model score thousands of points per second; evolution inside a sketch finds good points. One quota
+// is reserved for neighbours of the best measured points, another for random points.
 //
-// Deterministic: the same sketches, seed and measurements give the same proposals. Sessions resume by this.
+// Deterministic: the same sketches, seed and measurements give the same proposals. This allows sessions to resume.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ class Search {
   /// Up to `count` points that were never proposed before; fewer when the space is exhausted.
   [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal>;
 
-  /// The measurement of a proposal. `exact` false: the true time is at least `seconds`.
+  /// Adds the measurement of a proposal. `exact` false: the true time is at least `seconds`.
   void learn(const Proposal& proposal, double seconds, bool exact);
-  /// The point is not a candidate: it is not legal, or did not build, run or give the right result.
+  /// Excludes a point: it is not legal, or did not build, run or give the right result.
   void reject(const Proposal& proposal);
 
  private:
@@ -50,7 +50,7 @@ class Search {
   void propose_at_random(size_t wanted, std::vector<Proposal>& out);
   /// Proposes neighbours of the best measured points of the best sketch.
   void propose_neighbours(size_t count, std::vector<Proposal>& out);
-  /// The points that differ from one in a single knob and were not proposed yet.
+  /// The points that differ from the given one in a single knob and were not proposed yet.
   [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
   /// The best points of all sketches that are worth it, `keep` of each; the fastest first.
   auto evolve_all(size_t keep) -> std::vector<Expected>;

@@ -10,11 +10,11 @@ local defaults = {
   filetypes = { 'tirscript' },       -- add 'python' for Python files that contain TVMScript
   root_markers = { '.git', 'loopsmith.json' },
   tune = { seconds = 60, target = 'llvm' },
-  inlay_hints = true,                -- what every statement of a schedule did, behind it
-  loop_hints = false,                -- why loops are not vectorized; :LoopsmithHints turns them on and off
-  pull_diagnostics = false,          -- diagnostics are asked for when they are wanted, instead of being sent when they change
+  inlay_hints = true,                -- the effect of every statement of a schedule, behind the statement
+  loop_hints = false,                -- the reason why loops are not vectorized; :LoopsmithHints turns these hints on and off
+  pull_diagnostics = false,          -- the editor requests diagnostics, instead of receiving them after changes
   caches = nil,                      -- bytes of the caches, the nearest first: { 32768, 1048576 }; nil: this machine's
-  peaks = nil,                       -- of one core: { gflops = 150, gbytes = 20 }; nil: what was measured here
+  peaks = nil,                       -- of one core: { gflops = 150, gbytes = 20 }; nil: as measured on this machine
   code_lens = true,                  -- tune, steps that ran; vim.lsp.codelens.run() runs the one at the cursor
   -- The compiled parser (tirscript.so); nil: parser/tirscript.so on 'runtimepath', if there is one.
   parser = nil,
@@ -46,7 +46,7 @@ local function highlight(options)
   })
 end
 
---- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl'.
+--- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl', 'ptx'.
 function M.show_ir(stage) require('loopsmith.ir').show(stage) end
 
 -- Shows states, given by their addresses, side by side in a new tab.
@@ -106,6 +106,7 @@ local function read_content(buffer, address)
       if address:find(':asm$') then vim.bo[buffer].syntax = 'asm'
       elseif address:find(':llvm$') then vim.bo[buffer].syntax = 'llvm'
       elseif address:find(':cuda$') then vim.bo[buffer].syntax = 'cuda'
+      elseif address:find(':ptx$') then vim.bo[buffer].syntax = 'asm'
       elseif address:find(':opencl$') then vim.bo[buffer].syntax = 'c'
       elseif not pcall(vim.treesitter.start, buffer, 'tirscript') then vim.bo[buffer].syntax = 'python' end
       return
@@ -172,7 +173,7 @@ function M.rename_file(to)
   end, buffer)
 end
 
--- Has the server carry out a command for the place of the cursor, or for the subject of a lens; `then_` receives the answer.
+-- Sends a command to the server for the place of the cursor, or for the subject of a lens; `then_` receives the answer.
 local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -254,7 +255,7 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
--- Carries out a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
+-- Runs a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
 local function with_answers(client, buffer, asked)
   local resolve
   local function ask(form, i, answers)
@@ -354,7 +355,7 @@ function M.setup(user)
   vim.lsp.commands['loopsmith.split'] = function(action, context) with_answers(vim.lsp.get_client_by_id(context.client_id), context.bufnr, action) end
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
-    complete = function() return { 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl' } end,
+    complete = function() return { 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl', 'ptx' } end,
     desc = 'Show the IR at the cursor beside, and follow the cursor; also lowered, as LLVM IR, as assembly or as kernels',
   })
   vim.api.nvim_create_user_command('LoopsmithDiff', function(call) M.compare_steps(call.args ~= '' and call.args or nil) end, {

@@ -1,0 +1,88 @@
+// Post-order apply: see post_order_apply.h.
+#include "tune/metaschedule/rules/post_order_apply.h"
+
+#include <set>
+
+#include "ir/visitor.h"
+#include "support/codes.h"
+#include "tune/metaschedule/rules/block_facts.h"
+#include "tune/metaschedule/rules/calls.h"
+
+namespace loopsmith::tune::rules {
+namespace {
+
+// A space of more schedules than this is refused: a rule of the user may return several for each block.
+constexpr size_t most_schedules = 4096;
+
+/// A schedule and the blocks that the current rule has not visited yet; the last one is next.
+struct Pending {
+  Schedule sch;
+  std::vector<BlockRV> blocks;
+};
+
+/// The names of all blocks, those inside a block before it.
+auto block_names(const PrimFunc& func) -> std::vector<Name> {
+  std::vector<Name> names;
+  post_order(func->body, [&](const Stmt& s) { if (const auto* realize = s.as<BlockRealize>()) { names.push_back(realize->block->name); } }, [](const Expr&) {});
+  return names;
+}
+
+/// The schedules that a rule makes of one schedule, in TVM's order: the last result of the rule is followed first.
+auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics& refusals) -> Result<Schedules> {
+  Schedules out;
+  std::set<std::string> reported;
+  while (!stack.empty()) {
+    Pending now = std::move(stack.back());
+    stack.pop_back();
+    if (now.blocks.empty()) {
+      out.push_back(std::move(now.sch));
+      continue;
+    }
+    const BlockRV block = now.blocks.back();
+    now.blocks.pop_back();
+    auto place = now.sch.get(block);
+    // The block may be gone, or belong to a rule of the user.
+    const bool is_custom = place.ok() && rule.name() != "ApplyCustomRule" && text_annotation(*(*place)->block(), "schedule_rule");
+    if (!place.ok() || is_custom) {
+      stack.push_back(std::move(now));
+      continue;
+    }
+    auto made = rule.apply(now.sch, block);
+    if (!made.ok()) {
+      // The rule leaves the block alone. Several schedules may have the same reason.
+      for (Diagnostic& d : std::move(made).diagnostics()) { if (reported.insert(d.message()).second) { refusals.push_back(std::move(d)); } }
+      stack.push_back(std::move(now));
+      continue;
+    }
+    for (Schedule& sch : *made) { stack.push_back({std::move(sch), now.blocks}); }
+    if (stack.size() + out.size() > most_schedules) {
+      return error(Code::CannotTune).arg("function", rule.name()).arg("why", "the rules make more than " + std::to_string(most_schedules) + " schedules");
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state) -> Result<RuleSpace> {
+  // TVM derives the seed of the generator of spaces from that of the tuning context, and the seed of the schedule from that.
+  schedule::RandomEngine context(rand_state);
+  schedule::RandomEngine generator(context.fork_seed());
+  Schedule sch(module, generator.fork_seed());
+  LOOPSMITH_CHECK(sch.work_on(function));
+  std::vector<BlockRV> blocks;
+  for (Name name : block_names(sch.state().func(function)->func())) {
+    LOOPSMITH_TRY(block, block_from(sch, "get_block", {name.str(), function.str()}));
+    blocks.push_back(block);
+  }
+  RuleSpace space{.schedules = {std::move(sch)}};
+  for (const RulePtr& rule : rules) {
+    std::vector<Pending> stack;
+    for (Schedule& one : space.schedules) { stack.push_back({std::move(one), blocks}); }
+    LOOPSMITH_TRY(next, apply_everywhere(*rule, std::move(stack), space.refusals));
+    space.schedules = std::move(next);
+  }
+  return space;
+}
+
+}  // namespace loopsmith::tune::rules

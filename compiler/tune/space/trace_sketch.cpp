@@ -1,0 +1,196 @@
+// A trace with sampling instructions as a sketch: see trace_sketch.h.
+#include "tune/space/trace_sketch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "cost/estimate.h"
+#include "schedule/block_classes.h"
+#include "tune/metaschedule/rules/calls.h"
+#include "tune/space/steps.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::Instruction;
+using schedule::Schedule;
+using schedule::Trace;
+using schedule::Value;
+
+// A knob has at most this many choices; of longer lists every n-th one is kept.
+constexpr size_t most_choices = 4096;
+// More factorizations than this are not listed: some divisors are left out.
+constexpr size_t most_factorizations = 100'000;
+// The draft of a state that the model does not cover: all such points are drafted alike.
+constexpr double unknown_seconds = 1e-3;
+
+/// Adds the factorizations, from every `step`-th divisor of what is left. False: there are too many.
+auto add_factors(int64_t left, int64_t n, size_t step, std::vector<int64_t>& behind, std::vector<std::vector<int64_t>>& out) -> bool {
+  if (n == 1) {
+    out.emplace_back(behind.rbegin(), behind.rend());
+    out.back().insert(out.back().begin(), left);
+    return out.size() <= most_factorizations;
+  }
+  const std::vector<int64_t> all = divisors(left);
+  for (size_t i = 0; i < all.size(); i += step) {
+    behind.push_back(all[i]);
+    const bool fits = add_factors(left / all[i], n - 1, step, behind, out);
+    behind.pop_back();
+    if (!fits) { return false; }
+  }
+  return true;
+}
+
+/// The choices of a sampled location: inlined, at the root, or under one of the loops around the first consumer. The replay judges which of them are legal.
+auto locations(const Schedule& sch, const Value& block) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> out{{-2}, {-1}};
+  const auto* rv = block.as<schedule::BlockRV>();
+  if (!rv) { return out; }
+  auto found = rules::find_block(sch, *rv);
+  if (!found.ok() || !found->place) { return out; }
+  const std::vector<NodeId> consumers = schedule::consumers_of(*found->func, *found->place);
+  if (consumers.empty()) { return out; }
+  const size_t loops = found->func->loops(*found->func->find(consumers.front())).size();
+  for (size_t i = 0; i < loops; ++i) { out.push_back({static_cast<int64_t>(i)}); }
+  return out;
+}
+
+/// The decision of an instruction as a choice: the factors, an index, or a candidate.
+auto choice_of(const Instruction& sampled) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  if (const int64_t* index = sampled.decision.integer()) { out.push_back(*index); }
+  if (const auto* list = sampled.decision.as<Value::List>()) {
+    for (const Value& item : *list) { if (const int64_t* n = item.integer()) { out.push_back(*n); } }
+  }
+  return out;
+}
+
+auto is_categorical(const Instruction& sampled) -> bool { return sampled.primitive->kind == "SampleCategorical"; }
+
+auto number(const Value& value, int64_t otherwise) -> int64_t {
+  const int64_t* n = value.integer();
+  return n ? *n : otherwise;
+}
+
+}  // namespace
+
+auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t partition, int64_t multiple) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> all, out;
+  if (extent < 1 || n < 1) { return out; }
+  for (size_t step = 1;; ++step) {
+    std::vector<int64_t> behind;
+    all.clear();
+    if (add_factors(extent, n, step, behind, all)) { break; }
+  }
+  for (std::vector<int64_t>& factors : all) {
+    int64_t inner = 1;
+    for (size_t i = static_cast<size_t>(partition); i < factors.size(); ++i) { inner *= factors[i]; }
+    const bool fits = (most_innermost < 1 || factors.back() <= most_innermost) && inner % multiple == 0;
+    if (fits) { out.push_back(std::move(factors)); }
+  }
+  // Innermost factors first, so that neighbours in the list are similar.
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend()); });
+  return out;
+}
+
+TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish)
+    : module_(context.module), function_(context.function), core_(context.core), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), intrinsics_(sch.intrinsics()) {
+  name_ = std::move(name);
+  Schedule replayed(module_, 1);
+  replayed.use_intrinsics(intrinsics_);
+  if (!replayed.work_on(function_).ok()) { return; }
+  size_t index = 0;
+  Status done = replayed.replay(trace_, false, [&](const Instruction& instruction, const IRModule&) {
+    if (instruction.primitive->is_sampling) { add_knob(index, instruction, replayed); }
+    ++index;
+  });
+  if (!done.ok()) { own_.reset(); }
+}
+
+void TraceSketch::add_knob(size_t instruction, const Instruction& sampled, const Schedule& before) {
+  const std::string_view kind = sampled.primitive->kind;
+  auto extent = [&]() -> int64_t {
+    const auto* loop = sampled.values[0].as<schedule::LoopRV>();
+    return loop ? extent_of(before, *loop) : 0;
+  };
+  std::vector<std::vector<int64_t>> choices;
+  std::string what;
+  if (kind == "SamplePerfectTile") {
+    choices = factorizations(extent(), number(sampled.values[1], 1), number(sampled.values[2], -1));
+    what = "tiles";
+  } else if (kind == "SamplePartitionedTile") {
+    choices = factorizations(extent(), number(sampled.values[1], 1), -1, number(sampled.values[2], 0), std::max<int64_t>(1, number(sampled.values[3], 1)));
+    what = "tiles";
+  } else if (is_categorical(sampled)) {
+    const auto* candidates = sampled.values[0].as<Value::List>();
+    for (int64_t i = 0; candidates && i < std::ssize(*candidates); ++i) { choices.push_back({i}); }
+    what = "candidates";
+  } else if (kind == "SampleComputeLocation") {
+    choices = locations(before, sampled.values[0]);
+    what = "location";
+  }
+  if (choices.size() > most_choices) {
+    const size_t step = (choices.size() + most_choices - 1) / most_choices;
+    std::vector<std::vector<int64_t>> kept;
+    for (size_t i = 0; i < choices.size(); i += step) { kept.push_back(std::move(choices[i])); }
+    choices = std::move(kept);
+  }
+  if (choices.empty()) { return; }
+  // A trace of a loop of unknown extent has no list of tiles and keeps its own.
+  auto own = std::find(choices.begin(), choices.end(), choice_of(sampled));
+  if (own == choices.end()) { own_.reset(); }
+  else if (own_) { own_->push_back(static_cast<uint16_t>(own - choices.begin())); }
+  std::string subject;
+  if (!sampled.outputs.empty()) { subject = Schedule::name_of(sampled.outputs.front()); }
+  knobs_.push_back({fmt::format("{} {}", what, subject), std::move(choices)});
+  instructions_.push_back(instruction);
+}
+
+auto TraceSketch::trace_at(const Point& point) const -> Trace {
+  Trace out;
+  size_t index = 0, knob = 0;
+  for (const Instruction* instruction : trace_.instructions()) {
+    Instruction copy = *instruction;
+    if (knob < instructions_.size() && instructions_[knob] == index) {
+      const std::vector<int64_t>& choice = chosen(point, knob);
+      const bool is_tile = copy.decision.as<Value::List>() != nullptr;
+      copy.decision = is_tile ? Value(choice) : Value(choice[0]);
+      ++knob;
+    }
+    out.append(std::move(copy));
+    ++index;
+  }
+  return out;
+}
+
+auto TraceSketch::apply(Schedule& sch, const Point& point) const -> Status {
+  if (intrinsics_) { sch.use_intrinsics(intrinsics_); }
+  LOOPSMITH_CHECK(sch.replay(trace_at(point)));
+  return finish_ ? finish_(sch) : ok();
+}
+
+auto TraceSketch::draft(const Point& point) const -> double {
+  auto [place, is_new] = drafts_.try_emplace(point, std::numeric_limits<double>::infinity());
+  if (!is_new) { return place->second; }
+  Schedule sch(module_, 1);
+  if (!sch.work_on(function_).ok() || !apply(sch, point).ok()) { return place->second; }
+  const schedule::FuncState* func = sch.state().func(function_);
+  auto estimate = func ? cost::estimate(*func, core_) : std::nullopt;
+  place->second = estimate && estimate->seconds > 0 ? estimate->seconds : unknown_seconds;
+  return place->second;
+}
+
+auto TraceSketch::features(const Point& point) const -> std::vector<double> {
+  std::vector<double> out;
+  for (size_t i = 0; i < knobs_.size(); ++i) {
+    for (int64_t n : chosen(point, i)) { out.push_back(n > 0 ? std::log2(static_cast<double>(n)) : static_cast<double>(n)); }
+  }
+  const double seconds = draft(point);
+  out.push_back(std::isfinite(seconds) ? std::log(seconds) : 0);
+  return out;
+}
+
+}  // namespace loopsmith::tune

@@ -1,0 +1,57 @@
+// A trace with sampling instructions as a sketch: each `sample_*` call is a knob with its choices written out, and a point is a replay with these decisions.
+// Any maker of traces makes sketches this way: MetaSchedule's rules, and schedule functions that sample.
+//
+// No closed form predicts the time of a trace, so the draft replays it and estimates the resulting state (cost/estimate.h). A point that the replay refuses
+// has an infinite draft, and is remembered.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "schedule/schedule.h"
+#include "tune/space/sketch.h"
+
+namespace loopsmith::tune {
+
+/// Steps behind a replay, such as post-processors. An error means that the point is not legal.
+using FinishTrace = std::function<Status(schedule::Schedule&)>;
+
+class TraceSketch : public Sketch {
+ public:
+  /// `sch` is the result of the trace from `context.module`.
+  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {});
+
+  [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
+  [[nodiscard]] auto draft(const Point& point) const -> double override;
+  [[nodiscard]] auto features(const Point& point) const -> std::vector<double> override;
+  /// A draft takes a millisecond.
+  [[nodiscard]] auto population() const -> size_t override { return 32; }
+
+  [[nodiscard]] auto trace() const -> const schedule::Trace& { return trace_; }
+  /// The trace with the decisions of a point.
+  [[nodiscard]] auto trace_at(const Point& point) const -> schedule::Trace;
+  /// The point whose decisions the trace itself has; none: one of them is not among the choices.
+  [[nodiscard]] auto own_point() const -> const std::optional<Point>& { return own_; }
+
+ private:
+  /// Adds a knob for a sampling instruction.
+  void add_knob(size_t instruction, const schedule::Instruction& sampled, const schedule::Schedule& before);
+
+  IRModule module_;
+  Name function_;
+  CoreModel core_;
+  schedule::Trace trace_;
+  FinishTrace finish_;
+  std::vector<size_t> instructions_;   // of the knobs, by number in the trace
+  std::optional<Point> own_;
+  // Of the schedule's file.
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
+  mutable std::map<Point, double> drafts_;
+};
+
+/// The ways to write `extent` as a product of `n` factors, in order; the last one is at most `most_innermost` where that is positive. With a partition the
+/// product of the factors from `partition` on is a multiple of `multiple`.
+[[nodiscard]] auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t partition = 0, int64_t multiple = 1) -> std::vector<std::vector<int64_t>>;
+
+}  // namespace loopsmith::tune

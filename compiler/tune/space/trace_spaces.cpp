@@ -1,0 +1,75 @@
+// Spaces made of traces: see trace_spaces.h.
+#include "tune/space/trace_spaces.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "schedule/trace_json.h"
+#include "support/codes.h"
+#include "tune/metaschedule/postprocs/postprocs.h"
+#include "tune/metaschedule/rules/post_order_apply.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::Instruction;
+using schedule::Schedule;
+using schedule::Trace;
+
+/// The text of a trace without its decisions.
+auto form_of(const Trace& trace) -> std::string {
+  Trace open;
+  for (const Instruction* instruction : trace.instructions()) {
+    Instruction copy = *instruction;
+    copy.decision = {};
+    open.append(std::move(copy));
+  }
+  return schedule::trace_to_json(open);
+}
+
+auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish) -> Sketches {
+  Sketches out;
+  for (const Schedule& sch : schedules) {
+    std::string number = schedules.size() > 1 ? fmt::format(" {}", out.size() + 1) : std::string();
+    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish));
+  }
+  return out;
+}
+
+}  // namespace
+
+auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> {
+  std::vector<Schedule> out;
+  std::set<std::string> seen;
+  for (Schedule& sch : schedules) {
+    if (seen.insert(form_of(sch.trace())).second) { out.push_back(std::move(sch)); }
+  }
+  return out;
+}
+
+auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches> {
+  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules::default_rules(target), static_cast<int64_t>(seed % 2147483646) + 1));
+  const Name function = context.function;
+  FinishTrace finish = [postprocs = metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
+    LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
+    if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
+    return ok();
+  };
+  return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish);
+}
+
+auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {
+  Schedule sch(context.module, 1);
+  LOOPSMITH_CHECK(sch.work_on(context.function));
+  LOOPSMITH_CHECK(sch.replay(trace));
+  return sketches_of(context, name, {std::move(sch)}, {});
+}
+
+auto has_samples(const Trace& trace) -> bool {
+  const std::vector<const Instruction*> all = trace.instructions();
+  return std::any_of(all.begin(), all.end(), [](const Instruction* i) { return i->primitive->is_sampling; });
+}
+
+}  // namespace loopsmith::tune
