@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/lowerer.h"
 #include "frontend/objects.h"
 #include "ir/ops.h"
 #include "script/te/change.h"
@@ -83,7 +84,7 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
 auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, Origin call) -> std::pair<size_t, size_t> {
   const Axis parent = stages.axes[axis];
   Expr extent = parent.iter.dom.extent;
-  Expr given = int_imm(factor, extent.dtype()), rest = simplified(floordiv(extent + int_imm(factor - 1, extent.dtype()), given));
+  Expr given = int_imm(factor, extent.dtype()), rest = frontend::simplified(floordiv(extent + int_imm(factor - 1, extent.dtype()), given));
   std::string name = parent.iter.var->name.str();
   size_t outer = stages.add_axis(make_axis(name + ".outer", is_by_parts ? given : rest, parent.iter.kind, call), parent.stage, parent.is_reduction);
   size_t inner = stages.add_axis(make_axis(name + ".inner", is_by_parts ? rest : given, parent.iter.kind, call), parent.stage, parent.is_reduction);
@@ -199,7 +200,7 @@ auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
     std::string name;
     for (size_t axis : *axes) {
       Expr more = s.axes[axis].iter.dom.extent;
-      extent = match_types(extent, more) ? simplified(extent * more) : more;
+      extent = match_types(extent, more) ? frontend::simplified(extent * more) : more;
       is_reduction |= s.axes[axis].is_reduction;
       name += axis_name(s, axis) + ".";
     }

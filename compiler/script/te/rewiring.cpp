@@ -1,5 +1,6 @@
 // `s.cache_read`, `s.cache_write`, `s.rfactor`: steps that add a stage.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

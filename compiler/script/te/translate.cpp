@@ -35,8 +35,9 @@ struct Work {
     return found ? std::optional(schedule::loops_of(*found)) : std::nullopt;
   }
   [[nodiscard]] auto block_of(size_t stage) const -> const Block* {
-    auto place = blocks[stage] ? schedule.get(*blocks[stage]) : Result<const schedule::Place*>(nullptr);
-    return place.ok() && *place ? (*place)->block() : nullptr;
+    if (!blocks[stage]) { return nullptr; }
+    auto place = schedule.get(*blocks[stage]);
+    return place.ok() ? (*place)->block() : nullptr;
   }
 };
 
