@@ -80,7 +80,7 @@ auto to_axis(eval::Evaluator& evaluator, const ScheduleObject& schedule, std::st
     return std::nullopt;
   }
   std::string name = object->iter.var->name.str();
-  auto axis = stages.axis_of(object->iter.var.get());
+  auto axis = stages.axis_of(object->iter);
   const auto& leaves = stages.stages[stage].leaves;
   std::string remedy = leaves.empty() ? std::string("the stage has no loops") : "use one of its axes: " + names_of(stages, leaves);
   if (!axis || stages.axes[*axis].stage != stage) {
@@ -108,7 +108,7 @@ auto to_stages(eval::Evaluator& evaluator, const ScheduleObject& schedule, const
       evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "a tensor or an operation").arg("what", eval::describe(one)));
       return std::nullopt;
     }
-    auto stage = schedule.stages->stage_of(tensor ? tensor->buffer().get() : op->outputs[0].get());
+    auto stage = schedule.stages->stage_of(*op);
     if (!stage) {
       schedule.record.is_stage_refused = true;
       evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("the schedule has no stage for `{}`: no output of the schedule reads it", op->name.view()))

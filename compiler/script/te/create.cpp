@@ -47,7 +47,7 @@ void add_stages(const ScheduleObject& schedule, const Made& made) {
 
 auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<schedule::LoopRV> {
   const auto* object = value.as<frontend::IterVarObject>();
-  auto axis = object ? stages.axis_of(object->iter.var.get()) : std::nullopt;
+  auto axis = object ? stages.axis_of(object->iter) : std::nullopt;
   return axis ? loop_of(stages, *axis) : std::nullopt;
 }
 
@@ -60,7 +60,7 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
   for (const eval::Value& item : *items) {
     const auto* tensor = item.as<expressions::TensorObject>();
     if (!tensor) { continue; }
-    auto stage = schedule.stages->stage_of(tensor->buffer().get());
+    auto stage = schedule.stages->stage_of(*tensor->op);
     bool is_parameter = stage && (schedule.stages->stages[*stage].is_placeholder || schedule.stages->stages[*stage].is_output);
     if (is_parameter) { continue; }
     schedule.record.is_stage_refused = true;

@@ -369,7 +369,7 @@ auto storage_align(Evaluator& e, const eval::Value& self, const Arguments& a) ->
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"axis"}, {"factor"}, {"offset"}})) { return call.bound.unknown; }
   const auto* axis = call.bound.values[0].value.as<frontend::IterVarObject>();
-  auto found = axis ? call.stages().axis_of(axis->iter.var.get()) : std::nullopt;
+  auto found = axis ? call.stages().axis_of(axis->iter) : std::nullopt;
   const auto& axes = call.stage().axes;
   auto at = found ? std::find(axes.begin(), axes.end(), *found) : axes.end();
   if (at == axes.end()) { return call.refuse("it takes an axis of the operation", fmt::format("give one of `s[{}].op.axis`", call.stage().name.view())); }

@@ -38,11 +38,26 @@ auto Stages::stage_of(const BufferNode* tensor) const -> std::optional<size_t> {
   return std::nullopt;
 }
 
-auto Stages::axis_of(const VarNode* variable) const -> std::optional<size_t> {
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].iter.var.get() == variable) { return i; }
-  }
-  return std::nullopt;
+namespace {
+
+// The only item of a list that fits; none: no item fits, or several do.
+template <class T, class F>
+auto only_one(const std::vector<T>& items, F&& fits) -> std::optional<size_t> {
+  auto found = std::find_if(items.begin(), items.end(), fits);
+  if (found == items.end() || std::find_if(found + 1, items.end(), fits) != items.end()) { return std::nullopt; }
+  return static_cast<size_t>(found - items.begin());
+}
+
+}  // namespace
+
+auto Stages::stage_of(const expressions::Operation& op) const -> std::optional<size_t> {
+  if (auto found = stage_of(op.outputs[0].get())) { return found; }
+  return only_one(stages, [&](const Stage& s) { return s.op->name == op.name && s.op->where == op.where && op.where.is_known(); });
+}
+
+auto Stages::axis_of(const IterVar& iter) const -> std::optional<size_t> {
+  if (auto found = only_one(axes, [&](const Axis& a) { return a.iter.var == iter.var; })) { return found; }
+  return only_one(axes, [&](const Axis& a) { return a.iter.var->name == iter.var->name && a.iter.origin == iter.origin && iter.origin.is_known(); });
 }
 
 auto Stages::is_leaf(size_t axis) const -> bool {

@@ -98,10 +98,12 @@ struct Stages {
   /// The stages, each before the stages that it reads.
   [[nodiscard]] auto consumers_first() const -> std::vector<size_t>;
   [[nodiscard]] auto consumers_of(size_t stage) const -> std::vector<size_t>;
-  /// The stage of a tensor of the file, or of a stage that a step made; none: the schedule has no such stage.
+  /// The stage of a tensor; none: the schedule has no such stage.
   [[nodiscard]] auto stage_of(const BufferNode* tensor) const -> std::optional<size_t>;
-  /// The axis of a variable; none: it is of another schedule.
-  [[nodiscard]] auto axis_of(const VarNode* variable) const -> std::optional<size_t>;
+  /// The stage of an operation. After an edit the file may evaluate the statement of an operation again, so an operation that the same text made counts.
+  [[nodiscard]] auto stage_of(const expressions::Operation& op) const -> std::optional<size_t>;
+  /// The axis of an iter var, found in the same way; none: it is of another schedule.
+  [[nodiscard]] auto axis_of(const IterVar& iter) const -> std::optional<size_t>;
   [[nodiscard]] auto is_leaf(size_t axis) const -> bool;
 };
 
