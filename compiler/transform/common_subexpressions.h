@@ -10,7 +10,7 @@
 // Needs   `share_subexpressions`, else it does nothing; lowered form.
 // Gives   lets, named `cse`.
 // Keeps   values.
-// Place   last: earlier passes compute ranges from whole expressions.
+// Place   near the end: earlier passes compute ranges from whole expressions.
 #pragma once
 
 #include "transform/context.h"

@@ -65,7 +65,7 @@ struct Touched : Visitor {
   [[nodiscard]] auto touches(const VarNode* v) const -> bool { return read.contains(v) || written.contains(v); }
 };
 
-// Redirects the accesses to buffers of the body to the copy of their iteration: B[...] becomes B[copy, ...].
+// A buffer of the body has a copy for each iteration in flight. An access goes to the copy of its iteration: B[...] becomes B[copy, ...].
 class InPlaces : public Mutator {
  public:
   InPlaces(const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places) : places_(places) {}

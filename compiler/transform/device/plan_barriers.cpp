@@ -89,7 +89,7 @@ class Planner {
       case NodeKind::IfThenElse: return branch(stmt, *stmt.as<IfThenElse>());
       case NodeKind::LetStmt: {
         const auto& n = *stmt.as<LetStmt>();
-        // A barrier would stand before the whole scope of the variable.
+        // A barrier for reads in the value stands in front of the whole statement, because the value has no statement before it.
         take(stmt, [&] { reads(n.value); });
         if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
         return walk(n.body);

@@ -149,7 +149,7 @@ auto product_on(const Unit& unit, const schedule::FuncState& func, const schedul
   const auto* before = sum ? sum->a.as<BufferLoad>() : nullptr;
   const auto* factors = sum ? sum->b.as<Mul>() : nullptr;
   if (!init || !before || !factors || !before->buffer.same_as(store->buffer) || !(store->buffer->dtype == unit.c)) { return {}; }
-  // Tiles are initialised with zeros.
+  // The code clears a tile register before it adds, so the init of the block stores +0.
   const auto* real = init->value.as<FloatImm>();
   if (unit.is_tile() && !is_zero(init->value) && !(real && real->value == 0 && !std::signbit(real->value))) { return {}; }
   const BufferLoad* a = widened(factors->a, unit.c);

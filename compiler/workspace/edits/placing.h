@@ -1,5 +1,5 @@
 // Inserts schedule functions into a text: behind a program or at the end of the file, in the form that the file requires, with the imports that the form
-// needs. The editor, `tune --insert` and the REPL's `:save` all insert schedules through this file.
+// needs. The editor inserts behind the program, `tune --insert` and `:save` at the end; holes are filled by holes.h.
 #pragma once
 
 #include <optional>
