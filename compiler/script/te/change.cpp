@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "frontend/objects.h"
+#include "ir/ops.h"
 #include "script/te/translate.h"
 #include "support/codes.h"
 
@@ -62,7 +63,7 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
 
 auto make_axis(std::string name, Expr extent, IterKind kind, Origin where) -> IterVar {
   IterVar iter;
-  iter.dom = {int_imm(0, extent.dtype()), extent};
+  iter.dom = from_zero(extent);
   iter.kind = kind;
   iter.var = make<VarNode>(Name(name), extent.dtype(), where);
   iter.origin = where;
