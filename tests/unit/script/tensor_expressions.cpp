@@ -45,7 +45,9 @@ void require_right(Session& session, const std::string& name) {
   INFO(print_script(run.result->module()));
   REQUIRE(run.all_diagnostics().empty());
   for (const script::Step& step : run.steps) { REQUIRE(step.state == script::StepState::Done); }
-  auto same = interp::compare_modules(run.program, run.result->module(), Name("main"), {.size = 37});
+  interp::GateOptions options;
+  options.size = 37;
+  auto same = interp::compare_modules(run.program, run.result->module(), Name("main"), options);
   REQUIRE(same.ok());
   INFO(same->difference);
   REQUIRE(same->equal);
