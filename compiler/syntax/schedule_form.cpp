@@ -134,15 +134,15 @@ auto next_made_schedule(std::string_view text, size_t from) -> size_t {
 }
 
 auto makes_stages(const CallExpr& call) -> bool {
-  static const Name create("create_schedule"), te("te"), tvm("tvm"), schedule("schedule");
+  // A file may have a function of that name, so the namespace must show.
+  static const Name create("create_schedule"), te("te"), tvm("tvm");
   if (!scheduled_program(call)) { return false; }
-  if (const auto* plain = call.callee->as<NameExpr>()) { return plain->name == create; }
   const auto* attribute = call.callee->as<AttributeExpr>();
   if (!attribute || !(attribute->attr.name == create)) { return false; }
   const auto* inner = attribute->object->as<AttributeExpr>();
   const auto* name = attribute->object->as<NameExpr>();
   Name space = inner ? inner->attr.name : name ? name->name : Name();
-  return space == te || space == tvm || space == schedule;
+  return space == te || space == tvm;
 }
 
 auto is_schedule_made(const CallExpr& call) -> bool { return makes_schedule(static_cast<const Expr&>(call)) != nullptr; }

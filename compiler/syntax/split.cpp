@@ -47,7 +47,7 @@ auto schedule_made(std::string_view code) -> std::string_view {
     if (at >= code.size()) { return {}; }
     if (code[at] == '.') { continue; }
     bool is_ours = space.empty() || space == "tir" || space == "s_tir" || space == "schedule";
-    bool is_stages = word == "create_schedule" && (space.empty() || space == "te" || space == "tvm" || space == "schedule");
+    bool is_stages = word == "create_schedule" && (space == "te" || space == "tvm");
     return ((word == "Schedule" && is_ours) || is_stages) && code[at] == '(' ? variable : std::string_view{};
   }
 }
