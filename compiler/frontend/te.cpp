@@ -25,6 +25,7 @@ auto te_namespace(const Value& tir) -> Value {
   add("placeholder", te::placeholder);
   add("compute", te::compute);
   add("reduce_axis", te::reduce_axis);
+  add("thread_axis", te::thread_axis);
   add("comm_reducer", te::comm_reducer);
   add("extern", te::extern_op);
   add("scan", te::scan);

@@ -7,6 +7,7 @@
 #include "frontend/objects.h"
 #include "ir/equal.h"
 #include "script/objects.h"
+#include "script/te/create.h"
 #include "support/codes.h"
 #include "support/guards.h"
 #include "syntax/schedule_form.h"
@@ -73,12 +74,13 @@ class ProgramSearch {
   void run_to_call(eval::Frame& frame, const Ref<eval::Function>& called) {
     bool is_inner = form_.is_nested && function_.def->body[static_cast<uint32_t>(form_.made_at)]->kind == syntax::Kind::FunctionDef;
     evaluator_.not_called = [&](const eval::Value& opaque, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value> {
-      static const Name mod("mod");
+      static const Name mod("mod"), ops("ops");
       if (!opaque.is_opaque() || !syntax::is_schedule_made(written)) { return std::nullopt; }
       if (form_.is_call ? frame.next != form_.made_at : written.origin() != form_.made->origin()) { return std::nullopt; }
-      const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(mod);
-      if (!given || !given->value.as<frontend::ProgramObject>()) { return std::nullopt; }
-      found_.program = given->value;
+      const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(syntax::makes_stages(written) ? ops : mod);
+      eval::Value program = given ? program_of(given->value, written) : eval::Value();
+      if (!program.as<frontend::ProgramObject>()) { return std::nullopt; }
+      found_.program = std::move(program);
       note_target();
       return std::nullopt;
     };
@@ -91,7 +93,7 @@ class ProgramSearch {
   void run_to_statement(eval::Frame& frame, const Ref<eval::Function>& called) {
     StopBefore stop(form_.made_at);
     if (form_.made_at > 0) { evaluator_.resume_from(0, frame, called, &stop); }
-    found_.program = evaluator_.eval(*function_.program, frame.scope);
+    found_.program = program_of(evaluator_.eval(*function_.program, frame.scope), *form_.made);
     // After Python that cannot be followed, only names of the file are known.
     const auto* name = function_.program->as<syntax::NameExpr>();
     if (frame.flow != eval::Flow::Next && (!name || frame.scope->find_here(name->name))) { found_.program = {}; }
@@ -104,6 +106,14 @@ class ProgramSearch {
     }
     note_target();
     evaluator_.contexts.clear();
+  }
+
+  // The program of tensor expressions, where the argument is their operations.
+  auto program_of(const eval::Value& value, const syntax::CallExpr& call) -> eval::Value {
+    if (!syntax::makes_stages(call)) { return value; }
+    Made made = made_of(evaluator_, value, call);
+    if (!made.module) { return {}; }
+    return eval::Value(eval::make_object<frontend::ProgramObject>(made.module, Name("main"), true, call.origin()));
   }
 
   void note_target() {
@@ -220,7 +230,8 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
     out.program = program->module;
     out.program_name = program->name;
     out.program_decl = program->where.decl;
-    if (has_programs && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
+    bool is_made_anew = has_programs || syntax::makes_stages(*function.form.made);
+    if (is_made_anew && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
     return true;
   }
   if (const syntax::ScheduleForm* other = goes_on_from(function)) { return find_program_of_other(file, function, *other, before, out); }

@@ -234,7 +234,7 @@ class Reader {
   // `tir.Schedule(program)`, of TVM's namespaces.
   auto makes_schedule(const Expr& value) const -> bool {
     const auto* call = value.as<CallExpr>();
-    return call && is_schedule_made(*call) && is_tvms(*call->callee);
+    return call && is_schedule_made(*call) && !makes_stages(*call) && is_tvms(*call->callee);
   }
   // `tir.Schedule` where `tir` is TVM's.
   auto is_tvms(const Expr& named) const -> bool {

@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "ir/ops.h"
 #include "schedule/trace_json.h"
+#include "script/te/objects.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "target/choice.h"
@@ -474,6 +475,8 @@ auto VariableObject::repr() const -> std::string { return schedule::Schedule::na
 
 auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> {
   auto self = Ref<ScheduleObject>(this);
+  static const Name trace("trace"), mod("mod");
+  if (stages && !(name == trace) && !(name == mod)) { return te::attribute_of_schedule(*this, name); }
   if (const schedule::Primitive* primitive = schedule::find_primitive(name.view())) {
     return eval::Value(Ref<eval::Object>(eval::make_object<PrimitiveMethod>(self, primitive).get()));
   }
@@ -489,7 +492,15 @@ auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where
   return {};
 }
 
-void ScheduleObject::attribute_names(std::vector<Name>& out) const { schedule_attributes(out); }
+void ScheduleObject::attribute_names(std::vector<Name>& out) const {
+  if (stages) { return te::attributes_of_schedule(out); }
+  schedule_attributes(out);
+}
+
+auto ScheduleObject::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<eval::Value> {
+  if (!stages || indices.size() != 1) { return {}; }
+  return te::stage_of(evaluator, *this, indices[0], where);
+}
 
 void schedule_attributes(std::vector<Name>& out) {
   for (const schedule::Primitive* primitive : schedule::all_primitives()) { out.push_back(Name(primitive->name)); }
@@ -500,6 +511,7 @@ void schedule_attributes(std::vector<Name>& out) {
 auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Value> {
   if (const eval::Object* copy = cloner.find(this)) { return eval::Value(Ref<eval::Object>(copy)); }
   auto copy = eval::make_object<ScheduleObject>(schedule);
+  copy->stages = stages;
   copy->record.begin_statement(record.step);
   copy->record.executed = record.executed;
   copy->record.part = record.part;

@@ -2,12 +2,15 @@
 // primitive by its name and passes the arguments on. This file names no primitive.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "eval/evaluator.h"
 #include "schedule/schedule.h"
 
 namespace loopsmith::script {
+
+namespace te { struct Stages; }
 
 /// A block, loop or number of a schedule. The number is its index in the table of the schedule that made it.
 class VariableObject final : public eval::Object {
@@ -56,17 +59,22 @@ class ScheduleObject final : public eval::Object {
     /// A primitive would have been called with an unknown argument, or an unknown function with the schedule: from then on the schedule is
     /// unknown too.
     bool is_unknown = false;
+    /// A step of a stage was refused, which was reported.
+    bool is_stage_refused = false;
 
     void begin_statement(uint32_t number) { *this = {.part = part, .step = number, .executed = executed}; }
   };
   // Scripts hold objects as constants.
   mutable schedule::Schedule schedule;
   mutable Record record;
+  /// Of a schedule of tensor expressions (`te.create_schedule`): its stages, of which `schedule` is the translation. Null: it is a schedule of blocks.
+  mutable std::shared_ptr<const te::Stages> stages;
 
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
+  auto get_item(eval::Evaluator& evaluator, const std::vector<eval::Argument>& indices, bool is_tuple, Origin where) const -> std::optional<eval::Value> override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;
-  auto repr() const -> std::string override { return "<tir.Schedule>"; }
+  auto repr() const -> std::string override { return stages ? "<te.Schedule>" : "<tir.Schedule>"; }
 };
 
 /// The largest value of `T.vscale()` on a target, given as text; 0: it has no scalable vectors, or cannot be parsed.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/objects.h"
+#include "script/te/create.h"
 #include "support/guards.h"
 
 namespace loopsmith::script {
@@ -236,17 +237,21 @@ void enter_contexts(eval::Evaluator& evaluator, const std::vector<const syntax::
   }
 }
 
-auto variable_of(const eval::Value& value) -> std::optional<schedule::Value> {
+auto variable_of(const eval::Value& value, const ScheduleObject* schedule) -> std::optional<schedule::Value> {
   if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
+  if (schedule != nullptr && schedule->stages) {
+    if (auto loop = te::loop_of(*schedule->stages, value)) { return schedule::Value(*loop); }
+  }
   const std::vector<eval::Value>* items = nullptr;
   if (const auto* list = value.as<eval::List>()) { items = &list->items; }
   if (const auto* tuple = value.as<eval::Tuple>()) { items = &tuple->items; }
   if (items == nullptr || items->empty()) { return std::nullopt; }
   schedule::Value::List variables;
   for (const eval::Value& item : *items) {
-    const auto* variable = item.as<VariableObject>();
-    if (variable == nullptr) { return std::nullopt; }
-    variables.push_back(variable->variable);
+    if (item.items() != nullptr) { return std::nullopt; }
+    auto variable = variable_of(item, schedule);
+    if (!variable) { return std::nullopt; }
+    variables.push_back(std::move(*variable));
   }
   return schedule::Value(std::move(variables));
 }

@@ -6,6 +6,7 @@
 #include "frontend/objects.h"
 #include "script/partway.h"
 #include "script/refusals.h"
+#include "script/te/create.h"
 
 namespace loopsmith::script {
 namespace {
@@ -19,26 +20,26 @@ auto seed_of(const eval::Arguments& arguments) -> std::optional<int64_t> {
   return given && given->value.is_int() ? std::optional<int64_t>(given->value.int_value()) : std::nullopt;
 }
 
-void collect_names(const syntax::Expr& target, const eval::Frame& frame, Step& step) {
+void collect_names(const syntax::Expr& target, const eval::Frame& frame, const ScheduleObject* schedule, Step& step) {
   if (const auto* name = target.as<syntax::NameExpr>()) {
     const eval::Value* value = frame.scope->find_here(name->name);
-    if (auto variable = value != nullptr ? variable_of(*value) : std::nullopt) { step.named.push_back({name->name, std::move(*variable)}); }
+    if (auto variable = value != nullptr ? variable_of(*value, schedule) : std::nullopt) { step.named.push_back({name->name, std::move(*variable)}); }
     return;
   }
-  if (const auto* starred = target.as<syntax::StarredExpr>()) { return collect_names(*starred->value, frame, step); }
+  if (const auto* starred = target.as<syntax::StarredExpr>()) { return collect_names(*starred->value, frame, schedule, step); }
   const syntax::List<syntax::ExprPtr>* elements = nullptr;
   if (const auto* tuple = target.as<syntax::TupleExpr>()) { elements = &tuple->elements; }
   if (const auto* list = target.as<syntax::ListExpr>()) { elements = &list->elements; }
-  if (elements) { for (const syntax::Expr* element : *elements) { collect_names(*element, frame, step); } }
+  if (elements) { for (const syntax::Expr* element : *elements) { collect_names(*element, frame, schedule, step); } }
 }
 
 // For a compound statement, collects the names at its end: those of the last iteration.
-void collect_names(const syntax::Stmt& stmt, const eval::Frame& frame, Step& step) {
-  auto below = [&](const syntax::Block& body) { for (const syntax::Stmt* one : body) { collect_names(*one, frame, step); } };
+void collect_names(const syntax::Stmt& stmt, const eval::Frame& frame, const ScheduleObject* schedule, Step& step) {
+  auto below = [&](const syntax::Block& body) { for (const syntax::Stmt* one : body) { collect_names(*one, frame, schedule, step); } };
   if (const auto* assign = stmt.as<syntax::AssignStmt>()) {
-    for (const syntax::Expr* target : assign->targets) { collect_names(*target, frame, step); }
+    for (const syntax::Expr* target : assign->targets) { collect_names(*target, frame, schedule, step); }
   } else if (const auto* loop = stmt.as<syntax::ForStmt>()) {
-    collect_names(*loop->target, frame, step);
+    collect_names(*loop->target, frame, schedule, step);
     below(loop->body);
     below(loop->otherwise);
   } else if (const auto* branch = stmt.as<syntax::IfStmt>()) {
@@ -84,9 +85,10 @@ void Recorder::before(eval::Evaluator& evaluator, eval::Frame& frame, size_t ind
     if (request_.output) { request_.output(text); }
     if (step.printed.size() < most_printed) { step.printed += text; }
   };
-  evaluator.not_called = [this](const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) {
+  evaluator.not_called = [this, &evaluator](const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) {
+    if (auto known = te::function_of_schedules(evaluator, callee, written, arguments)) { return known; }
     leave_out_call(callee, *written.callee, arguments);
-    return made_by(callee, written, arguments);
+    return made_by(evaluator, callee, written, arguments);
   };
   evaluator.opaque_at = {};
   start_ = std::chrono::steady_clock::now();
@@ -111,7 +113,7 @@ auto Recorder::after(eval::Evaluator& evaluator, eval::Frame& frame, size_t inde
   run_.result = step.after;
   // Loops and blocks of other schedules do not belong to this one.
   bool is_of_others = step.primitives == 0 && executed_of_others(frame) > executed_of_others_;
-  if (!is_of_others) { collect_names(stmt, frame, step); }
+  if (!is_of_others) { collect_names(stmt, frame, schedule_, step); }
   find_hole(stmt, step);
   // The evaluator checks cancellation only once in many evaluations; a statement with few evaluations may have taken long.
   return index + 1 < limit && !evaluator.cancel.is_cancelled();
@@ -122,7 +124,8 @@ void Recorder::set_state(const eval::Evaluator& evaluator, const eval::Frame& fr
   if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
   if (step.state == StepState::Done && schedule_ && schedule_->record.is_unknown) { step.state = StepState::Unknown; }
   // In functions that make their own schedule, only refusals of primitives are reported.
-  if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !find_refused(frame, step))) {
+  bool is_refused = (schedule_ && schedule_->record.is_stage_refused) || find_refused(frame, step);
+  if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !is_refused)) {
     step.state = StepState::Unknown;
     if (!step.diagnostics.empty()) { step.unknown_because = std::move(step.diagnostics.front()); }
     step.diagnostics.clear();
@@ -174,17 +177,18 @@ void Recorder::enter_contexts(eval::Evaluator& evaluator, const eval::Frame& fra
   if (index < contexts.size()) { script::enter_contexts(evaluator, contexts[index], frame.scope); }
 }
 
-auto Recorder::made_by(const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value> {
+auto Recorder::made_by(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value> {
   if (!callee.is_opaque() || !syntax::is_schedule_made(written)) { return std::nullopt; }
-  static const Name mod("mod");
-  const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(mod);
-  const auto* program = given ? given->value.as<frontend::ProgramObject>() : nullptr;
+  static const Name mod("mod"), ops("ops");
+  const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(syntax::makes_stages(written) ? ops : mod);
+  Made made = given ? made_of(evaluator, given->value, written) : Made{};
   auto is_it = [&](const syntax::ScheduleForm& form) { return form.made && (form.is_call ? form.made_at == index_ : form.made->origin() == written.origin()); };
   auto part = is_it(form_) ? Part::Own : Part::Beside;
   if (part == Part::Beside && std::any_of(request_.function.others.begin(), request_.function.others.end(), is_it)) { part = Part::Other; }
-  IRModule module = program ? program->module : part == Part::Own && !form_.is_call ? request_.program : IRModule();
+  IRModule module = made.module ? made.module : part == Part::Own && !form_.is_call && !syntax::makes_stages(written) ? request_.program : IRModule();
   if (!module) { return std::nullopt; }
   made_here_.push_back(make_schedule(request_, std::move(module), seed_of(arguments), part));
+  te::add_stages(*made_here_.back(), made);
   made_here_.back()->record.step = request_.number.value_or(static_cast<uint32_t>(index_) + 1);
   return eval::Value(Ref<eval::Object>(made_here_.back().get()));
 }

@@ -34,7 +34,7 @@ class Recorder final : public eval::Observer {
   void set_state(const eval::Evaluator& evaluator, const eval::Frame& frame, Step& step, eval::Flow flow);
   void find_hole(const syntax::Stmt& stmt, Step& step) const;
   /// Handles `tir.Schedule(PROGRAM)` in a helper, a loop or a branch. None: the call is another one, or its program is unknown.
-  auto made_by(const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value>;
+  auto made_by(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value>;
   [[nodiscard]] auto is_made_here(const ScheduleObject* object) const -> bool;
   /// The schedule that refused a call of this statement: the followed one, or another one. Null: there is none.
   [[nodiscard]] auto find_refused(const eval::Frame& frame, const Step& step) const -> const ScheduleObject*;

@@ -7,6 +7,7 @@
 #include "frontend/objects.h"
 #include "ir/equal.h"
 #include "script/recorder.h"
+#include "script/te/create.h"
 #include "support/codes.h"
 #include "support/guards.h"
 
@@ -28,21 +29,19 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
 
 // The scheduled program that the statements before made. Each run makes a program in its body anew, with new variables: expressions that
 // the statements take from it (`n = before.buffer_map[...].shape[1]`, for a map) refer to these variables.
-auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
+auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> Made {
   WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
-  const auto* here = value.as<frontend::ProgramObject>();
-  if (request.goes_on_from_other) { return here ? here->module : IRModule(); }
-  bool is_anew = here && !here->module.same_as(request.program) && structural_equal(here->module, request.program);
-  return is_anew ? here->module : request.program;
+  Made here = request.function.form.made ? made_of(evaluator, value, *request.function.form.made) : Made{};
+  if (request.goes_on_from_other) { return here; }
+  bool is_anew = here.module && !here.module.same_as(request.program) && structural_equal(here.module, request.program);
+  return is_anew ? here : Made{request.program, nullptr};
 }
 
 // The program of another schedule of the function; null: it is unknown.
-auto program_of(const syntax::ScheduleForm& form, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
+auto program_of(const syntax::ScheduleForm& form, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> Made {
   WithoutReports quiet(evaluator.diagnostics);
-  eval::Value value = evaluator.eval(*syntax::scheduled_program(*form.made), scope);
-  const auto* here = value.as<frontend::ProgramObject>();
-  return here ? here->module : IRModule();
+  return made_of(evaluator, evaluator.eval(*syntax::scheduled_program(*form.made), scope), *form.made);
 }
 
 auto common_prefix(std::string_view a, std::string_view b) -> size_t {
@@ -344,11 +343,12 @@ class BodyRun {
     eval::Value made = eval::Value::opaque();
     Step& step = run_.steps[form.made_at];
     step.after = run_.result;
-    IRModule program = is_own ? program_here(request_, evaluator_, frame_.scope) : program_of(form, evaluator_, frame_.scope);
+    Made program = is_own ? program_here(request_, evaluator_, frame_.scope) : program_of(form, evaluator_, frame_.scope);
     // If the program equals that of the last run, keeps the old one, and with it all results computed for it.
-    if (is_own && request_.goes_on_from_other && before && program && structural_equal(before->program, program)) { program = before->program; }
-    if (program) {
-      auto object = make_schedule(request_, std::move(program), seed_of(*form.made, evaluator_, frame_.scope), is_own ? ScheduleObject::Part::Own : ScheduleObject::Part::Other);
+    if (is_own && request_.goes_on_from_other && before && program.module && structural_equal(before->program, program.module)) { program.module = before->program; }
+    if (program.module) {
+      auto object = make_schedule(request_, program.module, seed_of(*form.made, evaluator_, frame_.scope), is_own ? ScheduleObject::Part::Own : ScheduleObject::Part::Other);
+      te::add_stages(*object, program);
       recorder_.is_made = recorder_.is_made || is_own;
       if (is_own) { step.after = std::make_shared<const schedule::Schedule>(object->schedule); }
       if (is_own && request_.goes_on_from_other) {

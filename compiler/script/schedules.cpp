@@ -100,7 +100,7 @@ auto givers_of(const std::vector<FunctionOfFile>& functions) -> std::unordered_m
   std::unordered_map<Name, const FunctionOfFile*> out;
   for (const FunctionOfFile& function : functions) {
     std::string_view text = function.item->text;
-    bool may_give = function.place == SIZE_MAX && text.find("Schedule(") != std::string_view::npos && text.find("return") != std::string_view::npos;
+    bool may_give = function.place == SIZE_MAX && syntax::may_make_schedule(text) && text.find("return") != std::string_view::npos;
     if (!may_give || function.name.view().starts_with("test_") || function.name.view().find('.') != std::string_view::npos) { continue; }
     auto def = syntax::function_of(function.item);
     if (frontend::is_program(*def) || made_schedules(*def).empty()) { continue; }
@@ -185,9 +185,8 @@ class Update {
   [[nodiscard]] auto forms_of(const FunctionOfFile& function, const syntax::FunctionDef& def) const -> std::vector<syntax::ScheduleForm> {
     std::vector<syntax::ScheduleForm> forms;
     if (auto first = syntax::schedule_form(def)) { forms.push_back(*first); }
-    constexpr std::string_view call = "Schedule(";
     const std::string& text = function.item->text;
-    size_t made_first = text.find(call);
+    size_t made_first = syntax::next_made_schedule(text, 0);
     bool makes_some = made_first != std::string::npos;
     bool calls_some = false;
     if (!givers_.empty()) {
@@ -195,7 +194,7 @@ class Update {
       calls_some = std::any_of(givers_.begin(), givers_.end(), [&](const auto& giver) { return !(giver.first == def.name.name) && words.contains(giver.first.view()); });
     }
     // Most functions make one schedule, in a separate statement, which their text shows.
-    bool is_only = !forms.empty() && (!forms[0].made || (!calls_some && text.find(call, made_first + 1) == std::string::npos));
+    bool is_only = !forms.empty() && (!forms[0].made || (!calls_some && syntax::next_made_schedule(text, made_first + 1) == std::string::npos));
     if (is_only || (!makes_some && !calls_some)) { return forms; }
     return syntax::made_schedules(def, [&](Name called) { return !(called == def.name.name) && gives(called); });
   }
@@ -292,7 +291,7 @@ class Update {
   void find_unfollowed_at_the_top() {
     for (size_t i = 0; i < file_.size(); ++i) {
       const syntax::ItemPtr& item = file_.item(i);
-      if (item->statements.empty() || item->text.find("Schedule(") == std::string::npos || syntax::function_of(item) || item->statements[0]->as<syntax::ClassDef>()) { continue; }
+      if (item->statements.empty() || !syntax::may_make_schedule(item->text) || syntax::function_of(item) || item->statements[0]->as<syntax::ClassDef>()) { continue; }
       syntax::FunctionDef top;
       top.body = item->statements;
       for (const syntax::ScheduleForm& form : syntax::made_schedules(top)) {

@@ -35,6 +35,7 @@ auto needs_more_arguments(const FunctionDef& def) -> bool {
 // `Schedule(...)` of TVM's namespaces: `tir.Schedule`, `tvm.tir.Schedule`, `tvm.s_tir.Schedule`.
 auto makes_schedule(const Expr& e) -> const CallExpr* {
   const auto* call = e.as<CallExpr>();
+  if (call && makes_stages(*call)) { return call; }
   if (!call || !names_schedule(call->callee) || !scheduled_program(*call)) { return nullptr; }
   const auto* attribute = call->callee->as<AttributeExpr>();
   if (!attribute) { return call->callee->as<NameExpr>() ? call : nullptr; }
@@ -123,10 +124,26 @@ auto made_in(const Stmt& stmt) -> const NameExpr* {
 auto variable_of_script(const Item& item) -> const NameExpr* {
   if (item.statements.empty()) { return nullptr; }
   if (item.kind == ItemKind::Assign) { return makes_schedule(*item.statements[0]); }
-  return item.kind == ItemKind::Compound && item.text.find("Schedule(") != std::string::npos ? made_in(*item.statements[0]) : nullptr;
+  return item.kind == ItemKind::Compound && may_make_schedule(item.text) ? made_in(*item.statements[0]) : nullptr;
 }
 
 }  // namespace
+
+auto next_made_schedule(std::string_view text, size_t from) -> size_t {
+  return std::min(text.find("Schedule(", from), text.find("create_schedule(", from));
+}
+
+auto makes_stages(const CallExpr& call) -> bool {
+  // A file may have a function of that name, so the namespace must show.
+  static const Name create("create_schedule"), te("te"), tvm("tvm");
+  if (!scheduled_program(call)) { return false; }
+  const auto* attribute = call.callee->as<AttributeExpr>();
+  if (!attribute || !(attribute->attr.name == create)) { return false; }
+  const auto* inner = attribute->object->as<AttributeExpr>();
+  const auto* name = attribute->object->as<NameExpr>();
+  Name space = inner ? inner->attr.name : name ? name->name : Name();
+  return space == te || space == tvm;
+}
 
 auto is_schedule_made(const CallExpr& call) -> bool { return makes_schedule(static_cast<const Expr&>(call)) != nullptr; }
 
@@ -206,7 +223,7 @@ auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef> {
 auto scheduled_program(const CallExpr& made) -> const Expr* {
   if (!made.args.empty()) { return made.args[0]; }
   for (const Keyword& keyword : made.keywords) {
-    if (keyword.name.name == "mod") { return keyword.value; }
+    if (keyword.name.name == "mod" || keyword.name.name == "ops") { return keyword.value; }
   }
   return nullptr;
 }

@@ -1,5 +1,5 @@
 // The forms of schedules in a text: `def tiled(sch: tir.Schedule)`, `@ls.schedule(program) def tiled(sch)`, and Python functions that make a
-// schedule themselves, `sch = tir.Schedule(program)`, as in tests and libraries. At the top of a file such statements are one declaration
+// schedule themselves, `sch = tir.Schedule(program)` or `s = te.create_schedule(ops)`, as in tests and libraries. At the top of a file such statements are one declaration
 // (lines.h), which counts as a function without a head. So does `if __name__ == "__main__":` with such statements inside.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "syntax/ast.h"
@@ -29,7 +30,12 @@ struct ScheduleForm {
 /// All schedules that a function makes and names, in the order of the text, including those in blocks and inner functions. `gives`: true for functions of the
 /// file that make a schedule and return it.
 [[nodiscard]] auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& gives = {}) -> std::vector<ScheduleForm>;
-/// True for the text `tir.Schedule(PROGRAM)`.
+/// Where the text next calls something that may make a schedule; npos: nowhere.
+[[nodiscard]] auto next_made_schedule(std::string_view text, size_t from) -> size_t;
+[[nodiscard]] inline auto may_make_schedule(std::string_view text) -> bool { return next_made_schedule(text, 0) != std::string_view::npos; }
+/// True for `te.create_schedule(OPS)`: a schedule of tensor expressions.
+[[nodiscard]] auto makes_stages(const CallExpr& call) -> bool;
+/// True for `tir.Schedule(PROGRAM)` and `te.create_schedule(OPS)`, by their text.
 [[nodiscard]] auto is_schedule_made(const CallExpr& call) -> bool;
 /// For each statement of `function_of(item)`: the contexts of the `with` statements around it that were removed, outermost first. Empty: none was
 /// removed.
@@ -50,7 +56,7 @@ struct ScheduleForm {
 /// True for `if __name__ == "__main__":` without an `else`: code that runs when the file is executed.
 [[nodiscard]] auto is_main(const Stmt& stmt) -> bool;
 
-/// The PROGRAM of `tir.Schedule(PROGRAM, ...)`; null if the call has none.
+/// The PROGRAM of `tir.Schedule(PROGRAM, ...)`, the OPS of `te.create_schedule(OPS)`; null if the call has none.
 [[nodiscard]] auto scheduled_program(const CallExpr& made) -> const Expr*;
 
 }  // namespace loopsmith::syntax

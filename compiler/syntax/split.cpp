@@ -31,7 +31,7 @@ auto is_definition_start(std::string_view word, std::string_view line) -> bool {
 }
 
 
-/// The variable in `sch = tir.Schedule(...)`, with any of TVM's namespaces; empty for other lines.
+/// The variable in `sch = tir.Schedule(...)` or `s = te.create_schedule(...)`, with any of TVM's namespaces; empty for other lines.
 auto schedule_made(std::string_view code) -> std::string_view {
   auto name_at = [&](size_t at) { return code.substr(at, name_end(code, at) - at); };
   auto skip_blanks = [&](size_t at) { return std::min(code.find_first_not_of(" \t", at), code.size()); };
@@ -47,7 +47,8 @@ auto schedule_made(std::string_view code) -> std::string_view {
     if (at >= code.size()) { return {}; }
     if (code[at] == '.') { continue; }
     bool is_ours = space.empty() || space == "tir" || space == "s_tir" || space == "schedule";
-    return word == "Schedule" && is_ours && code[at] == '(' ? variable : std::string_view{};
+    bool is_stages = word == "create_schedule" && (space == "te" || space == "tvm");
+    return ((word == "Schedule" && is_ours) || is_stages) && code[at] == '(' ? variable : std::string_view{};
   }
 }
 
@@ -69,7 +70,7 @@ auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::ve
       std::string_view word = first_word(next);
       bool is_function = word == "def" || word == "async";
       bool is_main = word == "if" && next.substr(0, next.find('\n')).find("__name__") != std::string_view::npos;
-      if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos)) { break; }
+      if (next.starts_with('@') || word == "class" || is_main || (is_function && (next.find("Schedule") != std::string_view::npos || next.find("create_schedule") != std::string_view::npos))) { break; }
       if (std::string_view another = schedule_made(next); !another.empty()) {
         // `tir.Schedule(sch.mod)` continues the declaration.
         if (!speaks_of_them(next.substr(next.find('=')))) { break; }

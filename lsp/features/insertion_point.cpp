@@ -8,6 +8,7 @@
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -57,10 +58,13 @@ auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string 
   return fmt::format("{} after {} of {} statements", schedule.name.view(), done, schedule.run->steps.size());
 }
 
+/// Statements of blocks have no place in a schedule of stages: the next statement of a stage would take back their effect.
+auto takes_statements(const script::FileSchedule& schedule) -> bool { return schedule.form.made == nullptr || !syntax::makes_stages(*schedule.form.made); }
+
 /// The place above the first statement, with the program as written.
 auto point_above(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
-  if (run.steps.empty() || !run.program) { return std::nullopt; }
+  if (run.steps.empty() || !run.program || !takes_statements(schedule)) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps.front().where);
   if (!span) { return std::nullopt; }
   return InsertionPoint{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
@@ -95,7 +99,7 @@ auto InsertionPoint::is_taken(std::string_view name) const -> bool { return std:
 
 auto point_after(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
-  if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
+  if (index >= run.steps.size() || run.steps[index].after == nullptr || !takes_statements(schedule)) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps[index].where);
   if (!span) { return std::nullopt; }
   // A comment behind the statement stays with it.

@@ -1,5 +1,6 @@
 // Links and paths in the pages of the repository: every link of a Markdown page leads to a file, and to a heading in it; every file or folder
-// that a page names in backticks exists. Links to other sites are not followed. The first sample of README is examples/matmul.tir.
+// that a page names in backticks exists. Links to other sites are not followed. The first samples of README and of
+// docs/tensor_expressions.md are files in examples.
 //
 //     golden_pages ROOT
 //
@@ -127,14 +128,14 @@ void check_paths(const fs::path& root, const Folders& folders, const fs::path& p
 }
 
 // Readers copy the sample, so it must be a complete, correct file; tests run that file.
-void check_sample(const fs::path& root) {
+void check_sample(const fs::path& root, const std::string& page, const std::string& example) {
   auto text_of = [](const fs::path& file) {
     std::string out;
     for (const std::string& line : lines_of(file)) { out += line + "\n"; }
     return out;
   };
-  if (text_of(root / "README.md").find("```python\n" + text_of(root / "examples/matmul.tir") + "```\n") == std::string::npos) {
-    std::printf("README.md: the first sample is not examples/matmul.tir\n");
+  if (text_of(root / page).find("```python\n" + text_of(root / example) + "```\n") == std::string::npos) {
+    std::printf("%s: the first sample is not %s\n", page.c_str(), example.c_str());
     ++wrong;
   }
 }
@@ -175,7 +176,8 @@ int main(int argc, char** argv) {
   }
   std::sort(pages.begin(), pages.end());
   for (const fs::path& page : pages) { check_page(root, folders, page); }
-  check_sample(root);
+  check_sample(root, "README.md", "examples/matmul.tir");
+  check_sample(root, "docs/tensor_expressions.md", "examples/tensor_expressions.py");
   std::printf("%zu pages, %d links, %d paths, %d wrong\n", pages.size(), links, paths, wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// `te.placeholder`, `te.var`, `te.reduce_axis` and `te.compute`.
+// `te.placeholder`, `te.var`, `te.reduce_axis`, `te.thread_axis` and `te.compute`.
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -86,6 +86,18 @@ auto reduce_axis(Evaluator& e, const Arguments& a) -> Value {
   return make_object<IterVarObject>(std::move(iter));
 }
 
+auto thread_axis(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"dom", false}, {"tag", false}, {"name", false}, {"span", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "te.thread_axis", a, parameters, b)) { return Value::error(); }
+  // `te.thread_axis("threadIdx.x")` gives the tag in place of the extent.
+  bool is_tag_first = is_given(b, 0) && b.values[0].value.string();
+  const std::string tag = is_tag_first ? *b.values[0].value.string() : text_of(b, 1, "");
+  if (tag.empty()) { return wrong_type(e, is_given(b, 1) ? b.values[1] : Argument{Value(), a.call, {}}, "the tag of a thread axis, such as \"threadIdx.x\""); }
+  Value extent = is_given(b, 0) && !is_tag_first ? b.values[0].value : Value();
+  if (const auto* items = extent.items(); items && items->size() == 2) { extent = (*items)[1]; }
+  return make_object<ThreadAxisObject>(tag, std::move(extent));
+}
 
 auto compute(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"shape"}, {"fcompute"}, {"name", false}, {"tag", false}, {"attrs", false}, {"varargs_names", false}};

@@ -39,6 +39,8 @@ class ProgramMaker {
   ProgramMaker(Evaluator& e, Origin where) : evaluator_(e), where_(where) {}
 
   auto run(const Argument& args) -> PrimFunc;
+  /// The operations of the program, with their blocks.
+  [[nodiscard]] auto operations_made() -> std::vector<MadeOperation> { return std::move(made_); }
 
  private:
   struct Level {
@@ -74,6 +76,7 @@ class ProgramMaker {
   std::unordered_map<std::string, int> names_;
   std::unordered_set<int> layout_free_;
   std::vector<const BufferNode*> parameters_; // of the program, in order
+  std::vector<MadeOperation> made_;
 };
 
 auto ProgramMaker::fresh_name(std::string base) -> Name {
@@ -215,6 +218,12 @@ void ProgramMaker::emit_compute(const Operation& op, const std::vector<Buffer>& 
     return seq(std::move(out), op.where);
   };
   std::vector<Stmt> blocks;
+  MadeOperation made{Ref<Operation>(&op), {}};
+  auto note_block = [&](Name name) {
+    // Blocks in blocks have loops that no schedule of tensor expressions has.
+    if (levels.size() == 1) { made.blocks.push_back(name); }
+    return name;
+  };
   if (reduce) {
     VarMap sides;
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -239,7 +248,7 @@ void ProgramMaker::emit_compute(const Operation& op, const std::vector<Buffer>& 
       body = seq(std::move(stores), op.where);
       for (size_t i = outputs.size(); i-- > 0;) { body = make<LetStmt>(temporaries[i], values[i], std::move(body), op.where); }
     }
-    blocks.push_back(block(leaf, fresh_name(op.name.str()), std::move(body), init_of(leaf), annotations, op.where));
+    blocks.push_back(block(leaf, note_block(fresh_name(op.name.str())), std::move(body), init_of(leaf), annotations, op.where));
     if (!(reduce->condition.as<IntImm>() && is_one(reduce->condition))) {
       VarMap at_loops;
       for (size_t i = 0; i < leaf.iters.size(); ++i) { at_loops.emplace(leaf.iters[i].var.get(), leaf.bindings[i]); }
@@ -253,7 +262,7 @@ void ProgramMaker::emit_compute(const Operation& op, const std::vector<Buffer>& 
       leaf.bindings = levels.back().bindings;
       Stmt store = make<BufferStore>(outputs[i], simplified(place(op.body[i], leaf.map)), leaf.stores, op.where);
       Name name = outputs.size() == 1 ? Name(op.name.str()) : outputs[i]->name;
-      blocks.push_back(block(leaf, fresh_name(name.str()), std::move(store), {}, annotations, op.where));
+      blocks.push_back(block(leaf, note_block(fresh_name(name.str())), std::move(store), {}, annotations, op.where));
     }
   }
   Stmt body = seq(std::move(blocks), op.where);
@@ -269,6 +278,7 @@ void ProgramMaker::emit_compute(const Operation& op, const std::vector<Buffer>& 
     }
   }
   stmts_.push_back(std::move(body));
+  made_.push_back(std::move(made));
 }
 
 void ProgramMaker::emit_extern(const Operation& op) {
@@ -302,6 +312,7 @@ void ProgramMaker::emit_extern(const Operation& op) {
   fields.name = fresh_name(op.name.str());
   fields.body = p.mutate(op.statement);
   Ref<Block> made = make<Block>(std::move(fields), op.where);
+  made_.push_back({Ref<Operation>(&op), {made->name}});
   stmts_.push_back(make<BlockRealize>(Array<Expr>{}, bool_imm(true, op.where), std::move(made), op.where));
 }
 
@@ -314,6 +325,7 @@ auto ProgramMaker::emit(const Ref<Operation>& op) -> bool {
         return false;
       }
       if (!buffers_.count(op->outputs[0].get())) { (void)own_buffer(op->outputs[0]); }
+      made_.push_back({op, {}});
       return true;
     case Operation::Kind::Compute: {
       std::vector<Buffer> outputs;
@@ -339,6 +351,7 @@ auto ProgramMaker::emit(const Ref<Operation>& op) -> bool {
         axes.insert(axes.end(), op->update[i]->reduce_axis.begin(), op->update[i]->reduce_axis.end());
         emit_compute(*op->update[i], {buffers_.at(op->outputs[i].get())}, axes);
       }
+      made_.push_back({op, {}});
       return true;
   }
   return true;
@@ -402,6 +415,33 @@ auto ProgramMaker::run(const Argument& args) -> PrimFunc {
 }
 
 }  // namespace
+
+auto scheduled_program(Evaluator& e, const std::vector<Ref<Operation>>& outputs, Origin where) -> std::optional<ScheduledProgram> {
+  std::vector<Value> parameters;
+  ScheduledProgram out;
+  std::unordered_set<const Operation*> seen;
+  std::function<void(const Ref<Operation>&)> find_placeholders = [&](const Ref<Operation>& op) {
+    if (!seen.insert(op.get()).second) { return; }
+    for (const auto& side : {op->inputs, op->init, op->update}) {
+      for (const Ref<Operation>& input : side) { find_placeholders(input); }
+    }
+    if (op->kind != Operation::Kind::Placeholder) { return; }
+    bool is_state = std::any_of(seen.begin(), seen.end(), [&](const Operation* other) { return std::find(other->state.begin(), other->state.end(), op->outputs[0]) != other->state.end(); });
+    if (!is_state) { parameters.push_back(make_object<TensorObject>(op, 0)); }
+  };
+  for (const Ref<Operation>& op : outputs) { find_placeholders(op); }
+  for (const Ref<Operation>& op : outputs) {
+    for (size_t i = 0; op->kind != Operation::Kind::Placeholder && i < op->outputs.size(); ++i) { parameters.push_back(make_object<TensorObject>(op, i)); }
+  }
+  for (const Value& one : parameters) { out.parameters.push_back(one.as<TensorObject>()->buffer()); }
+  size_t before = e.diagnostics.size();
+  ProgramMaker maker(e, where);
+  PrimFunc func = maker.run({Value::list(std::move(parameters)), where, {}});
+  if (!func || e.diagnostics.size() > before) { return std::nullopt; }
+  out.module = module_of(func);
+  out.operations = maker.operations_made();
+  return out;
+}
 
 auto create_prim_func(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"ops"}, {"index_dtype_override", false}};

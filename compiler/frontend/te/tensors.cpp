@@ -50,6 +50,7 @@ constexpr uint32_t deepest_chain = 1000;
 
 const eval::TypeTag Operation::type_tag{"a tensor operation"};
 const eval::TypeTag TensorObject::type_tag{"a tensor"};
+const eval::TypeTag ThreadAxisObject::type_tag{"a thread axis"};
 
 auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>& { return table_of_operations(); }
 

@@ -1,4 +1,5 @@
-// Operations of tensor expressions and the tensors that they compute, as values of scripts. Private to compiler/frontend/te.
+// Operations of tensor expressions and the tensors that they compute, as values of scripts; and the programs that are made of them. Schedules of
+// tensor expressions (compiler/script/te) are made of such a program.
 //
 // A tensor is an output of an operation. Reading it, `A[i, k]`, is a load from a buffer that stands for the tensor and that
 // programs replace by their own. Operations are found by that buffer: each registers itself in a table of the thread for as long as it lives.
@@ -70,6 +71,30 @@ class TensorObject final : public eval::Object {
   auto load(Evaluator& e, std::vector<Argument> indices, Origin where) const -> Value;
 };
 
+/// `te.thread_axis("threadIdx.x")`: an index of threads that a loop is bound to.
+class ThreadAxisObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const std::string tag_of_thread;
+  const Value extent;   // None: not given
+  ThreadAxisObject(std::string t, Value e) : Object(&type_tag), tag_of_thread(std::move(t)), extent(std::move(e)) {}
+  auto repr() const -> std::string override { return "<te thread axis " + tag_of_thread + ">"; }
+};
+
+/// An operation of a program, with the blocks that compute it: one, or one for each output. Without blocks: its loops cannot be scheduled.
+struct MadeOperation {
+  Ref<Operation> op;
+  std::vector<Name> blocks;
+};
+/// The program of a schedule, `te.create_schedule(OPS)`.
+struct ScheduledProgram {
+  IRModule module;
+  std::vector<MadeOperation> operations;   // producers first
+  std::vector<Buffer> parameters;          // the tensors of the parameters, in their order
+};
+/// The program that computes tensors: its parameters are the placeholders, in the order in which they are found, then the outputs. None: reported.
+[[nodiscard]] auto scheduled_program(Evaluator& e, const std::vector<Ref<Operation>>& outputs, Origin where) -> std::optional<ScheduledProgram>;
+
 /// The operations that are alive on this thread, by the buffers of their outputs.
 [[nodiscard]] auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>&;
 /// The tensors of an operation: one, or a tuple of them.
@@ -92,6 +117,7 @@ auto placeholder(Evaluator& e, const Arguments& a) -> Value;      // compute.cpp
 auto variable(Evaluator& e, const Arguments& a) -> Value;
 auto reduce_axis(Evaluator& e, const Arguments& a) -> Value;
 auto compute(Evaluator& e, const Arguments& a) -> Value;
+auto thread_axis(Evaluator& e, const Arguments& a) -> Value;
 auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cpp
 auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
 auto scan(Evaluator& e, const Arguments& a) -> Value;

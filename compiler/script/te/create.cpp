@@ -1,0 +1,91 @@
+// Making schedules of tensor expressions: see create.h.
+#include "script/te/create.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "frontend/objects.h"
+#include "script/te/change.h"
+#include "script/te/stages.h"
+#include "script/te/translate.h"
+#include "support/codes.h"
+#include "syntax/schedule_form.h"
+
+namespace loopsmith::script {
+
+auto made_of(eval::Evaluator& evaluator, const eval::Value& value, const syntax::CallExpr& call) -> Made {
+  if (const auto* program = value.as<frontend::ProgramObject>()) { return {program->module, nullptr}; }
+  if (!syntax::makes_stages(call)) { return {}; }
+  std::vector<eval::Value> given{value};
+  if (const auto* items = value.items()) { given = *items; }
+  std::vector<Ref<te::expressions::Operation>> outputs;
+  for (const eval::Value& one : given) {
+    const auto* tensor = one.as<te::expressions::TensorObject>();
+    const auto* op = tensor ? tensor->op.get() : one.as<te::expressions::Operation>();
+    if (!op) { return {}; }
+    outputs.emplace_back(op);
+  }
+  auto program = outputs.empty() ? std::nullopt : te::expressions::scheduled_program(evaluator, outputs, call.origin());
+  if (!program) { return {}; }
+  auto stages = std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)));
+  return {program->module, std::move(stages)};
+}
+
+namespace te {
+
+void add_stages(const ScheduleObject& schedule, const Made& made) {
+  if (!made.stages) { return; }
+  auto stages = std::make_shared<Stages>(*made.stages);
+  stages->base = schedule.schedule;
+  Refused refused;
+  // Nothing is refused of a program without steps.
+  if (!translate(*stages, refused)) { stages->done.clear(); }
+  schedule.schedule = translated(*stages);
+  schedule.stages = std::move(stages);
+}
+
+auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<schedule::LoopRV> {
+  const auto* object = value.as<frontend::IterVarObject>();
+  auto axis = object ? stages.axis_of(object->iter) : std::nullopt;
+  return axis ? loop_of(stages, *axis) : std::nullopt;
+}
+
+namespace {
+
+// The arguments of `tvm.lower` are the parameters of the program. False: they are others, which is reported.
+auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& list) -> bool {
+  const auto* items = list.value.items();
+  if (!items) { return true; }
+  for (const eval::Value& item : *items) {
+    const auto* tensor = item.as<expressions::TensorObject>();
+    if (!tensor) { continue; }
+    auto stage = schedule.stages->stage_of(*tensor->op);
+    bool is_parameter = stage && (schedule.stages->stages[*stage].is_placeholder || schedule.stages->stages[*stage].is_output);
+    if (is_parameter) { continue; }
+    schedule.record.is_stage_refused = true;
+    evaluator.report(error(Code::BadValue, list.where).arg("what", fmt::format("`{}` is neither an input nor an output of the schedule", tensor->op->name.view()))
+                         .remedy(fmt::format("name its operation in `te.create_schedule` as an output")));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+auto function_of_schedules(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments)
+    -> std::optional<eval::Value> {
+  const auto* attribute = written.callee->as<syntax::AttributeExpr>();
+  const auto* plain = written.callee->as<syntax::NameExpr>();
+  Name name = attribute ? attribute->attr.name : plain ? plain->name : Name();
+  static const Name lower("lower"), build("build");
+  if (!callee.is_opaque() || arguments.positional == 0 || (!(name == lower) && !(name == build))) { return std::nullopt; }
+  const auto* schedule = arguments.all[0].value.as<ScheduleObject>();
+  if (!schedule || !schedule->stages) { return std::nullopt; }
+  if (arguments.positional > 1 && !are_parameters(evaluator, *schedule, arguments.all[1])) { return eval::Value::error(); }
+  if (name == build) { return eval::Value::opaque(); }
+  return eval::Value(eval::make_object<frontend::ProgramObject>(schedule->schedule.module(), Name("main"), true, arguments.call));
+}
+
+}  // namespace te
+}  // namespace loopsmith::script

@@ -1,0 +1,474 @@
+// Stages as values: see objects.h.
+#include "script/te/objects.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "frontend/lowerer.h"
+#include "frontend/objects.h"
+#include "ir/ops.h"
+#include "script/te/change.h"
+#include "support/codes.h"
+
+namespace loopsmith::script::te {
+namespace {
+
+using eval::Arguments;
+using eval::BoundArguments;
+using eval::Evaluator;
+using eval::Parameter;
+
+// A call of a method of a stage: its arguments by parameter.
+struct Call {
+  Evaluator& evaluator;
+  const StageObject& self;
+  std::string step;
+  Origin where;
+  BoundArguments bound = {};
+
+  Call(Evaluator& e, const eval::Value& object, std::string name, const Arguments& arguments)
+      : evaluator(e), self(*object.as<StageObject>()), step(std::move(name)), where(arguments.call) {}
+  [[nodiscard]] auto bind(const Arguments& arguments, const std::vector<Parameter>& parameters) -> bool {
+    if (eval::bind_arguments(evaluator, step, arguments, parameters, bound)) { return true; }
+    if (bound.unknown.is_unknown()) { schedule().record.is_unknown |= bound.unknown.is_opaque(); }
+    if (!bound.unknown.is_opaque()) { schedule().record.is_stage_refused = true; }
+    return false;
+  }
+  [[nodiscard]] auto schedule() const -> const ScheduleObject& { return *self.schedule; }
+  [[nodiscard]] auto stages() const -> const Stages& { return *self.schedule->stages; }
+  [[nodiscard]] auto stage() const -> const Stage& { return stages().stages[self.stage]; }
+  [[nodiscard]] auto is_given(size_t i) const -> bool { return bound.given[i] && !bound.values[i].value.is_none(); }
+  auto refuse(std::string_view why, std::string remedy = {}) const -> eval::Value {
+    return te::refuse(evaluator, schedule(), where, step, stage().name.view(), why, std::move(remedy));
+  }
+  // The value of a call that reported, or whose arguments are not known.
+  auto failed(size_t reported) const -> eval::Value {
+    if (evaluator.diagnostics.size() > reported) {
+      schedule().record.is_stage_refused = true;
+      return eval::Value::error();
+    }
+    schedule().record.is_unknown = true;
+    return eval::Value::opaque();
+  }
+  auto change(const std::function<void(Stages&)>& make) const -> bool { return te::change(evaluator, schedule(), where, make); }
+  // False: the stage has no loops that a step could change, which is reported.
+  [[nodiscard]] auto has_loops() const -> bool {
+    const Stage& s = stage();
+    if (s.is_placeholder) { refuse("it is an input, which nothing computes", "cache it: `s.cache_read(...)`"); return false; }
+    if (s.place == Stage::Place::Inline) { refuse("it is computed inline, so it has no loops", fmt::format("call `s[{}].compute_root()` first", s.name.view())); return false; }
+    if (s.blocks.empty() && !s.made_by) { refuse("its operation has no loops that a schedule can change"); return false; }
+    return true;
+  }
+};
+
+auto axis_value(const Stages& stages, size_t axis) -> eval::Value { return eval::Value(eval::make_object<frontend::IterVarObject>(stages.axes[axis].iter)); }
+auto axis_name(const Stages& stages, size_t axis) -> std::string { return stages.axes[axis].iter.var->name.str(); }
+
+// A factor of `split` and `tile`; none: reported, or not known.
+auto to_factor(const Call& call, const eval::Argument& argument) -> std::optional<int64_t> {
+  if (argument.value.is_unknown()) { return std::nullopt; }
+  auto factor = argument.value.to_int();
+  if (!factor) {
+    call.evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an integer").arg("what", eval::describe(argument.value)));
+  } else if (*factor < 1) {
+    call.evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("a factor must be at least 1, not {}", *factor)));
+    return std::nullopt;
+  }
+  return factor;
+}
+
+// ---- steps on axes -------------------------------------------------------------------------------------------------
+
+// Replaces an axis by an outer and an inner one.
+auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, Origin call) -> std::pair<size_t, size_t> {
+  const Axis parent = stages.axes[axis];
+  Expr extent = parent.iter.dom.extent;
+  Expr given = int_imm(factor, extent.dtype()), rest = frontend::simplified(floordiv(extent + int_imm(factor - 1, extent.dtype()), given));
+  std::string name = parent.iter.var->name.str();
+  size_t outer = stages.add_axis(make_axis(name + ".outer", is_by_parts ? given : rest, parent.iter.kind, call), parent.stage, parent.is_reduction);
+  size_t inner = stages.add_axis(make_axis(name + ".inner", is_by_parts ? rest : given, parent.iter.kind, call), parent.stage, parent.is_reduction);
+  Stage& stage = stages.stages[parent.stage];
+  auto at = std::find(stage.leaves.begin(), stage.leaves.end(), axis);
+  *at = outer;
+  stage.leaves.insert(at + 1, inner);
+  stage.steps.push_back({.kind = AxisStep::Kind::Split, .inputs = {axis}, .outputs = {outer, inner}, .factor = factor, .is_by_parts = is_by_parts, .primitive = {}, .values = {}, .call = call});
+  return {outer, inner};
+}
+
+void reorder_axes(Stages& stages, size_t in, const std::vector<size_t>& axes, Origin call) {
+  Stage& stage = stages.stages[in];
+  std::vector<size_t> places;
+  for (size_t axis : axes) { places.push_back(static_cast<size_t>(std::find(stage.leaves.begin(), stage.leaves.end(), axis) - stage.leaves.begin())); }
+  std::sort(places.begin(), places.end());
+  for (size_t k = 0; k < axes.size(); ++k) { stage.leaves[places[k]] = axes[k]; }
+  stage.steps.push_back({.kind = AxisStep::Kind::Reorder, .inputs = axes, .outputs = {}, .factor = {}, .primitive = {}, .values = {}, .call = call});
+}
+
+// A stage that is computed at an axis would lose its place. False: reported.
+auto is_free(const Call& call, const std::vector<size_t>& axes) -> bool {
+  for (const Stage& other : call.stages().stages) {
+    bool is_here = other.place == Stage::Place::At && std::find(axes.begin(), axes.end(), other.at_axis) != axes.end();
+    if (!is_here) { continue; }
+    call.refuse(fmt::format("stage `{}` is computed at axis `{}`", other.name.view(), axis_name(call.stages(), other.at_axis)), "apply it before that `compute_at`");
+    return false;
+  }
+  return true;
+}
+
+auto split(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "split", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"parent"}, {"factor", false}, {"nparts", false}, {"disable_predication", false}})) { return call.bound.unknown; }
+  if (!call.has_loops()) { return eval::Value::error(); }
+  if (call.is_given(1) == call.is_given(2)) { return call.refuse("it takes either `factor` or `nparts`", "give `factor`, the extent of the inner axis"); }
+  auto axis = to_axis(e, call.schedule(), "split", call.self.stage, call.bound.values[0]);
+  auto factor = axis ? to_factor(call, call.bound.values[call.is_given(1) ? 1 : 2]) : std::nullopt;
+  if (!factor) { return call.failed(reported); }
+  if (!is_free(call, {*axis})) { return eval::Value::error(); }
+  std::pair<size_t, size_t> made;
+  if (!call.change([&](Stages& s) { made = split_axis(s, *axis, *factor, !call.is_given(1), located(call.schedule(), call.where)); })) { return eval::Value::error(); }
+  return eval::Value::tuple({axis_value(call.stages(), made.first), axis_value(call.stages(), made.second)});
+}
+
+auto tile(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "tile", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"x_parent"}, {"y_parent"}, {"x_factor"}, {"y_factor"}})) { return call.bound.unknown; }
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto x = to_axis(e, call.schedule(), "tile", call.self.stage, call.bound.values[0]);
+  auto y = x ? to_axis(e, call.schedule(), "tile", call.self.stage, call.bound.values[1]) : std::nullopt;
+  auto x_factor = y ? to_factor(call, call.bound.values[2]) : std::nullopt;
+  auto y_factor = x_factor ? to_factor(call, call.bound.values[3]) : std::nullopt;
+  if (!y_factor) { return call.failed(reported); }
+  if (*x == *y) { return call.refuse("its two axes must differ"); }
+  if (!is_free(call, {*x, *y})) { return eval::Value::error(); }
+  std::vector<size_t> made;
+  bool is_done = call.change([&](Stages& s) {
+    Origin at = located(call.schedule(), call.where);
+    auto [xo, xi] = split_axis(s, *x, *x_factor, false, at);
+    auto [yo, yi] = split_axis(s, *y, *y_factor, false, at);
+    made = {xo, yo, xi, yi};
+    reorder_axes(s, call.self.stage, made, at);
+  });
+  if (!is_done) { return eval::Value::error(); }
+  std::vector<eval::Value> out;
+  for (size_t axis : made) { out.push_back(axis_value(call.stages(), axis)); }
+  return eval::Value::tuple(std::move(out));
+}
+
+// The axes of `fuse(i, j)` and `reorder(i, j)`, also in one list; none: reported, or not known.
+auto axes_of(const Call& call, const Arguments& a) -> std::optional<std::vector<size_t>> {
+  std::vector<eval::Argument> given;
+  for (const eval::Argument& one : a.all) {
+    if (const auto* items = one.value.items()) {
+      for (const eval::Value& item : *items) { given.push_back({item, one.where, {}}); }
+    } else {
+      given.push_back(one);
+    }
+  }
+  std::vector<size_t> out;
+  for (const eval::Argument& one : given) {
+    auto axis = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, one);
+    if (!axis) { return std::nullopt; }
+    if (std::find(out.begin(), out.end(), *axis) != out.end()) {
+      call.refuse(fmt::format("axis `{}` is given twice", axis_name(call.stages(), *axis)));
+      return std::nullopt;
+    }
+    out.push_back(*axis);
+  }
+  return out;
+}
+
+auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "fuse", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto axes = axes_of(call, a);
+  if (!axes) { return call.failed(reported); }
+  if (axes->empty()) { return call.refuse("it takes at least one axis"); }
+  if (axes->size() == 1) { return axis_value(call.stages(), axes->front()); }
+  const auto& leaves = call.stage().leaves;
+  auto first = std::find(leaves.begin(), leaves.end(), axes->front());
+  bool is_adjacent = static_cast<size_t>(leaves.end() - first) >= axes->size() && std::equal(axes->begin(), axes->end(), first);
+  if (!is_adjacent) { return call.refuse("its axes must be adjacent loops, the outer one first", "`reorder` them first"); }
+  if (!is_free(call, *axes)) { return eval::Value::error(); }
+  size_t fused = 0;
+  bool is_done = call.change([&](Stages& s) {
+    Expr extent = int_imm(1);
+    bool is_reduction = false;
+    std::string name;
+    for (size_t axis : *axes) {
+      Expr more = s.axes[axis].iter.dom.extent;
+      extent = match_types(extent, more) ? frontend::simplified(extent * more) : more;
+      is_reduction |= s.axes[axis].is_reduction;
+      name += axis_name(s, axis) + ".";
+    }
+    fused = s.add_axis(make_axis(name + "fused", extent, is_reduction ? IterKind::Reduction : IterKind::Spatial, call.where), call.self.stage, is_reduction);
+    auto& now = s.stages[call.self.stage].leaves;
+    auto at = std::find(now.begin(), now.end(), axes->front());
+    *at = fused;
+    now.erase(at + 1, at + static_cast<std::ptrdiff_t>(axes->size()));
+    s.stages[call.self.stage].steps.push_back({.kind = AxisStep::Kind::Fuse, .inputs = *axes, .outputs = {fused}, .factor = {}, .primitive = {}, .values = {}, .call = located(call.schedule(), call.where)});
+  });
+  return is_done ? axis_value(call.stages(), fused) : eval::Value::error();
+}
+
+auto reorder(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "reorder", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto axes = axes_of(call, a);
+  if (!axes) { return call.failed(reported); }
+  bool is_done = call.change([&](Stages& s) { reorder_axes(s, call.self.stage, *axes, located(call.schedule(), call.where)); });
+  return is_done ? eval::Value() : eval::Value::error();
+}
+
+// ---- marks of loops ------------------------------------------------------------------------------------------------
+
+auto mark(const Call& call, const eval::Argument& axis, std::string primitive, std::vector<schedule::Value> values) -> eval::Value {
+  size_t reported = call.evaluator.diagnostics.size();
+  if (!call.has_loops()) { return eval::Value::error(); }
+  auto found = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, axis);
+  if (!found) { return call.failed(reported); }
+  bool is_done = call.change([&](Stages& s) {
+    s.stages[call.self.stage].steps.push_back({.kind = AxisStep::Kind::Mark, .inputs = {*found}, .outputs = {}, .factor = {}, .primitive = std::move(primitive), .values = std::move(values), .call = located(call.schedule(), call.where)});
+  });
+  return is_done ? eval::Value() : eval::Value::error();
+}
+
+template <const char* const& name>
+auto plain_mark(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, name, a);
+  if (!call.bind(a, {{"var"}})) { return call.bound.unknown; }
+  return mark(call, call.bound.values[0], name, {});
+}
+constexpr const char* parallel = "parallel";
+constexpr const char* vectorize = "vectorize";
+constexpr const char* unroll = "unroll";
+
+auto bind(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "bind", a);
+  if (!call.bind(a, {{"ivar"}, {"thread_ivar"}})) { return call.bound.unknown; }
+  const auto* thread = call.bound.values[1].value.as<expressions::ThreadAxisObject>();
+  if (!thread) {
+    call.schedule().record.is_stage_refused = true;
+    return e.report(error(Code::ArgumentKind, call.bound.values[1].where).arg("wanted", "a thread axis").arg("what", eval::describe(call.bound.values[1].value)).remedy("give `te.thread_axis(\"threadIdx.x\")`"));
+  }
+  std::string tag = thread->tag_of_thread;
+  if (tag == "vthread") {
+    // Several axes of a stage may be bound to virtual threads; blocks number them.
+    auto taken = std::count_if(call.stage().steps.begin(), call.stage().steps.end(), [](const AxisStep& one) {
+      const auto* text = one.primitive == "bind" ? one.values[0].as<std::string>() : nullptr;
+      return text && text->starts_with("vthread");
+    });
+    if (taken > 2) { return call.refuse("a stage has at most three axes of virtual threads"); }
+    tag += std::string(".") + "xyz"[taken];
+  }
+  return mark(call, call.bound.values[0], "bind", {tag});
+}
+
+auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "pragma", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
+  const std::string* type = call.bound.values[1].value.string();
+  if (!type) { return call.refuse("`pragma_type` must be a string"); }
+  schedule::Value value = 1;
+  if (call.is_given(2)) {
+    auto given = to_schedule(e, call.bound.values[2]);
+    if (!given) { return call.failed(reported); }
+    value = std::move(*given);
+  }
+  return mark(call, call.bound.values[0], "annotate", {"pragma_" + *type, std::move(value)});
+}
+
+auto tensorize(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "tensorize", a);
+  if (!call.bind(a, {{"var"}, {"tensor_intrin"}})) { return call.bound.unknown; }
+  const std::string* name = call.bound.values[1].value.string();
+  if (!name) {
+    return call.refuse("an intrinsic of `te.decl_tensor_intrin` has no description as a program", "register the intrinsic with `tir.TensorIntrin.register`, and give its name here");
+  }
+  return mark(call, call.bound.values[0], "tensorize", {*name});
+}
+
+// ---- places --------------------------------------------------------------------------------------------------------
+
+// True where a stage reads another, directly or through others.
+auto reads(const Stages& stages, size_t reader, size_t stage) -> bool {
+  std::vector<size_t> found{reader};
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (size_t input : stages.stages[found[i]].inputs) {
+      if (input == stage) { return true; }
+      if (std::find(found.begin(), found.end(), input) == found.end()) { found.push_back(input); }
+    }
+  }
+  return false;
+}
+
+auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "compute_at", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"parent"}, {"scope"}})) { return call.bound.unknown; }
+  const Stage& stage = call.stage();
+  if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
+  const auto* parent = call.bound.values[0].value.as<StageObject>();
+  if (!parent) {
+    if (call.bound.values[0].value.is_unknown()) { return call.failed(reported); }
+    call.schedule().record.is_stage_refused = true;
+    return e.report(error(Code::ArgumentKind, call.bound.values[0].where).arg("wanted", "a stage").arg("what", eval::describe(call.bound.values[0].value)).remedy("give the stage: `s[...]`"));
+  }
+  const Stage& consumer = call.stages().stages[parent->stage];
+  if (stage.is_output) { return call.refuse("it is an output of the schedule, which no other stage reads", "compute the stages that it reads at one of its axes"); }
+  if (stage.blocks.size() > 1) { return call.refuse("its outputs are computed by several blocks"); }
+  if (consumer.place == Stage::Place::Inline) { return call.refuse(fmt::format("stage `{}` is computed inline, so it has no loops", consumer.name.view()), fmt::format("call `s[{}].compute_root()` first", consumer.name.view())); }
+  if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(fmt::format("stage `{}` does not read it", consumer.name.view()), "name a stage that reads it"); }
+  auto axis = to_axis(e, call.schedule(), "compute_at", parent->stage, call.bound.values[1]);
+  if (!axis) { return call.failed(reported); }
+  bool is_done = call.change([&](Stages& s) {
+    Stage& own = s.stages[call.self.stage];
+    own.place = Stage::Place::At;
+    own.at_axis = *axis;
+    own.placed = located(call.schedule(), call.where);
+  });
+  return is_done ? self : eval::Value::error();
+}
+
+auto compute_inline(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "compute_inline", a);
+  if (!call.bind(a, {})) { return call.bound.unknown; }
+  const Stage& stage = call.stage();
+  if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
+  if (stage.is_output) { return call.refuse("it is an output of the schedule"); }
+  if (!stage.steps.empty()) { return call.refuse("earlier steps changed its loops, and a stage that is computed inline has none", "remove those steps"); }
+  if (!is_free(call, stage.leaves)) { return eval::Value::error(); }
+  bool is_done = call.change([&](Stages& s) {
+    s.stages[call.self.stage].place = Stage::Place::Inline;
+    s.stages[call.self.stage].placed = located(call.schedule(), call.where);
+  });
+  return is_done ? self : eval::Value::error();
+}
+
+auto compute_root(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "compute_root", a);
+  if (!call.bind(a, {})) { return call.bound.unknown; }
+  return call.change([&](Stages& s) { s.stages[call.self.stage].place = Stage::Place::Root; }) ? self : eval::Value::error();
+}
+
+// ---- properties of blocks and buffers ------------------------------------------------------------------------------
+
+auto block_step(const Call& call, std::string primitive, std::vector<schedule::Value> values) -> eval::Value {
+  if (!call.has_loops()) { return eval::Value::error(); }
+  bool is_done = call.change([&](Stages& s) { s.stages[call.self.stage].block_steps.push_back({std::move(primitive), std::move(values), located(call.schedule(), call.where)}); });
+  return is_done ? eval::Value() : eval::Value::error();
+}
+
+auto storage_align(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "storage_align", a);
+  size_t reported = e.diagnostics.size();
+  if (!call.bind(a, {{"axis"}, {"factor"}, {"offset"}})) { return call.bound.unknown; }
+  const auto* axis = call.bound.values[0].value.as<frontend::IterVarObject>();
+  auto found = axis ? call.stages().axis_of(axis->iter) : std::nullopt;
+  const auto& axes = call.stage().axes;
+  auto at = found ? std::find(axes.begin(), axes.end(), *found) : axes.end();
+  if (at == axes.end()) { return call.refuse("it takes an axis of the operation", fmt::format("give one of `s[{}].op.axis`", call.stage().name.view())); }
+  auto factor = call.bound.values[1].value.to_int(), offset = call.bound.values[2].value.to_int();
+  if (!factor || !offset) { return call.bound.values[1].value.is_unknown() || call.bound.values[2].value.is_unknown() ? call.failed(reported) : call.refuse("`factor` and `offset` must be integers"); }
+  return block_step(call, "storage_align", {0, static_cast<int64_t>(at - axes.begin()), *factor, *offset});
+}
+auto double_buffer(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "double_buffer", a);
+  if (!call.bind(a, {})) { return call.bound.unknown; }
+  return block_step(call, "annotate", {"double_buffer_scope", 0});
+}
+auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "set_scope", a);
+  if (!call.bind(a, {{"scope"}})) { return call.bound.unknown; }
+  const std::string* scope = call.bound.values[0].value.string();
+  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse("`scope` must be a string");
+}
+
+// ---- steps without a primitive -------------------------------------------------------------------------------------
+
+struct Untranslated { const char* name; const char* why; const char* remedy; };
+constexpr Untranslated untranslated[] = {
+    {"prefetch", "no primitive on blocks prefetches", "remove it: processors prefetch consecutive elements themselves"},
+    {"env_threads", "blocks have no threads around a whole stage", "`bind` the axes of the stage"},
+    {"set_store_predicate", "blocks have no predicate for stores alone", "compute it in `te.compute` with `te.if_then_else`"},
+    {"rolling_buffer", "its loops in a schedule of tensor expressions do not determine the roll of the buffer", "use `sch.rolling_buffer` in a schedule of blocks"},
+    {"transform_layout", "axes of the layout are not followed as axes of the stage", "use `sch.transform_layout` in a schedule of blocks"},
+};
+template <size_t row>
+auto refused_method(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  return Call(e, self, untranslated[row].name, a).refuse(untranslated[row].why, untranslated[row].remedy);
+}
+
+struct Method { const char* name; eval::Method::Run run; };
+constexpr Method methods[] = {
+    {"split", split}, {"tile", tile}, {"fuse", fuse}, {"reorder", reorder}, {"parallel", plain_mark<parallel>}, {"vectorize", plain_mark<vectorize>},
+    {"unroll", plain_mark<unroll>}, {"bind", bind}, {"pragma", pragma}, {"tensorize", tensorize}, {"compute_at", compute_at}, {"compute_inline", compute_inline},
+    {"compute_root", compute_root}, {"storage_align", storage_align}, {"double_buffer", double_buffer}, {"set_scope", set_scope},
+    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", refused_method<2>}, {"rolling_buffer", refused_method<3>},
+    {"transform_layout", refused_method<4>},
+};
+
+// `s.normalize()` gives every loop the begin 0, which loops here always have.
+auto normalize(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value { return self; }
+constexpr Method schedule_methods[] = {{"cache_read", cache_read}, {"cache_write", cache_write}, {"rfactor", rfactor}, {"normalize", normalize}};
+
+}  // namespace
+
+const eval::TypeTag StageObject::type_tag{"a stage"};
+
+auto StageObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> {
+  static const Name op("op"), leaves("leaf_iter_vars"), all("all_iter_vars"), origin_op("origin_op");
+  const Stages& stages = *schedule->stages;
+  const Stage& own = stages.stages[stage];
+  if (name == op || name == origin_op) { return eval::Value(own.op); }
+  if (name == leaves || name == all) {
+    std::vector<eval::Value> out;
+    for (size_t axis : own.leaves) { out.push_back(axis_value(stages, axis)); }
+    return eval::Value::list(std::move(out));
+  }
+  for (const Method& method : methods) {
+    if (name == method.name) { return eval::Value(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, method.run)); }
+  }
+  return {};
+}
+void StageObject::attribute_names(std::vector<Name>& out) const {
+  for (const Method& method : methods) { out.emplace_back(method.name); }
+  for (const char* name : {"op", "leaf_iter_vars"}) { out.emplace_back(name); }
+}
+auto StageObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Value> {
+  eval::Value copied = cloner.clone(eval::Value(Ref<eval::Object>(schedule.get())));
+  return eval::Value(eval::make_object<StageObject>(Ref<ScheduleObject>(copied.as<ScheduleObject>()), stage));
+}
+auto StageObject::equals(const eval::Object& other) const -> bool {
+  const auto* that = other.as<StageObject>();
+  return that && that->stage == stage && that->schedule == schedule;
+}
+auto StageObject::repr() const -> std::string { return "<stage " + schedule->stages->stages[stage].name.str() + ">"; }
+
+auto attribute_of_schedule(const ScheduleObject& schedule, Name name) -> std::optional<eval::Value> {
+  for (const Method& method : schedule_methods) {
+    if (name == method.name) { return eval::Value(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(&schedule)), name, method.run)); }
+  }
+  return {};
+}
+void attributes_of_schedule(std::vector<Name>& out) {
+  for (const Method& method : schedule_methods) { out.emplace_back(method.name); }
+  for (const char* name : {"trace", "mod"}) { out.emplace_back(name); }
+}
+
+auto stage_of(Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& argument, Origin where) -> eval::Value {
+  if (argument.value.is_opaque()) {
+    schedule.record.is_unknown = true;
+    return eval::Value::opaque();
+  }
+  auto found = to_stages(evaluator, schedule, {argument.value, where, {}});
+  if (!found || found->size() != 1) { return eval::Value::error(); }
+  return eval::Value(eval::make_object<StageObject>(Ref<ScheduleObject>(&schedule), found->front()));
+}
+
+}  // namespace loopsmith::script::te

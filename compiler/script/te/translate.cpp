@@ -1,0 +1,359 @@
+// The translation: see translate.h.
+#include "script/te/translate.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+
+namespace loopsmith::script::te {
+namespace {
+
+using schedule::BlockRV;
+using schedule::LoopRV;
+using schedule::Schedule;
+using Values = std::vector<schedule::Value>;
+
+// The state between two primitives.
+struct Work {
+  Schedule schedule;
+  std::vector<std::optional<BlockRV>> blocks;
+  std::vector<std::optional<LoopRV>> loops;
+  Diagnostics why;      // of the last refused primitive
+  Origin call;
+
+  auto apply(std::string_view primitive, Values values, std::vector<std::pair<std::string, schedule::Value>> keyword = {}) -> std::optional<schedule::Value> {
+    auto result = schedule.apply(primitive, schedule::Arguments{std::move(values), std::move(keyword)}, call);
+    if (result.ok()) { return *std::move(result); }
+    why = std::move(result).diagnostics();
+    return std::nullopt;
+  }
+  auto loops_around(BlockRV block) -> std::optional<std::vector<LoopRV>> {
+    auto found = apply("get_loops", {block});
+    return found ? std::optional(schedule::loops_of(*found)) : std::nullopt;
+  }
+  [[nodiscard]] auto block_of(size_t stage) const -> const Block* {
+    if (!blocks[stage]) { return nullptr; }
+    auto place = schedule.get(*blocks[stage]);
+    return place.ok() ? (*place)->block() : nullptr;
+  }
+};
+
+class Translation {
+ public:
+  explicit Translation(Stages& stages) : stages_(stages), work_{stages.base, {}, {}, {}, {}} {
+    work_.blocks.resize(stages.stages.size());
+    work_.loops.resize(stages.axes.size());
+  }
+
+  auto run(Refused& refused) -> std::optional<uint64_t> {
+    bool is_done = rewire() && inline_stages() && place_stages() && finish();
+    if (!is_done) {
+      refused = std::move(refused_);
+      return std::nullopt;
+    }
+    stages_.done = std::move(done_);
+    return ran_;
+  }
+
+ private:
+  using Action = std::function<bool(Work&)>;
+
+  // Makes one primitive with its results, or takes it over from the last translation, where everything before it was taken over too.
+  auto step(std::string text, Origin call, const Action& action) -> bool {
+    size_t at = done_.size();
+    if (is_as_before_ && at < stages_.done.size() && stages_.done[at]->primitive == text && stages_.done[at]->call == call) {
+      done_.push_back(stages_.done[at]);
+      return true;
+    }
+    if (is_as_before_) { take_over(); }
+    is_as_before_ = false;
+    work_.call = call;
+    ++ran_;
+    if (!action(work_)) {
+      refused_ = {call, text.substr(0, text.find('#')), std::move(work_.why)};
+      return false;
+    }
+    done_.push_back(std::make_shared<const Translated>(Translated{std::move(text), call, work_.schedule, work_.blocks, work_.loops}));
+    return true;
+  }
+  void take_over() {
+    if (done_.empty()) { return; }
+    const Translated& last = *done_.back();
+    work_.schedule = last.after;
+    work_.blocks = last.blocks;
+    work_.loops = last.loops;
+    work_.blocks.resize(stages_.stages.size());
+    work_.loops.resize(stages_.axes.size());
+  }
+
+  // ---- names -----------------------------------------------------------------------------------------------------
+
+  auto stage(size_t i) const -> const Stage& { return stages_.stages[i]; }
+  auto name(size_t axis) const -> std::string { return stages_.axes[axis].iter.var->name.str(); }
+  auto names(const std::vector<size_t>& axes) const -> std::string {
+    std::string out;
+    for (size_t axis : axes) { out += (out.empty() ? "" : ", ") + name(axis); }
+    return out;
+  }
+  // Tells apart axes and stages of one name.
+  static auto mark(const std::vector<size_t>& a, const std::vector<size_t>& b = {}) -> std::string { return fmt::format("#{}/{}", fmt::join(a, ","), fmt::join(b, ",")); }
+
+  // ---- stages that steps add ---------------------------------------------------------------------------------------
+
+  auto get_block(size_t i) -> bool {
+    const Stage& s = stage(i);
+    if (s.blocks.empty() || s.made_by) { return true; }
+    return step(fmt::format("get_block(\"{}\"){}", s.blocks[0].view(), mark({i})), {}, [&](Work& w) {
+      auto found = w.apply("get_block", {s.blocks[0].str()});
+      if (found) { w.blocks[i] = *found->as<BlockRV>(); }
+      return found.has_value();
+    });
+  }
+
+  auto rewire() -> bool {
+    for (size_t i = 0; i < stages_.stages.size(); ++i) {
+      if (!get_block(i)) { return false; }
+    }
+    for (const Rewiring& rewiring : stages_.rewirings) {
+      bool is_done = rewiring.kind == Rewiring::Kind::CacheRead ? cache_read(rewiring) : rewiring.kind == Rewiring::Kind::CacheWrite ? cache_write(rewiring) : factor(rewiring);
+      if (!is_done) { return false; }
+    }
+    return true;
+  }
+
+  // The buffer of a tensor in the program.
+  auto buffer_of(const Work& w, const Rewiring& r) const -> const BufferNode* {
+    const Stage& s = stage(r.stage);
+    if (const Block* block = w.block_of(r.stage)) { return r.output < block->writes.size() ? block->writes[r.output].buffer.get() : nullptr; }
+    const PrimFunc& func = w.schedule.module()->functions.front().second;
+    for (size_t i = 0; i < stages_.parameters.size() && i < func->buffer_map.size(); ++i) {
+      if (stages_.parameters[i] == s.tensors[r.output]) { return func->buffer_map[i].second.get(); }
+    }
+    return nullptr;
+  }
+
+  auto cache_read(const Rewiring& r) -> bool {
+    std::vector<size_t> readers = r.readers;
+    return step(fmt::format("cache_read({}, \"{}\"){}", stage(r.stage).name.view(), r.scope, mark({r.stage, r.made}, readers)), r.call, [&](Work& w) {
+      const BufferNode* buffer = buffer_of(w, r);
+      const Block* first = w.block_of(readers[0]);
+      int64_t index = -1;
+      for (size_t i = 0; first && i < first->reads.size(); ++i) {
+        if (first->reads[i].buffer.get() == buffer) { index = static_cast<int64_t>(i); }
+      }
+      if (index < 0) { return false; }
+      Values consumers;
+      for (size_t reader : readers) { consumers.emplace_back(*w.blocks[reader]); }
+      auto made = w.apply("cache_read", {*w.blocks[readers[0]], index, r.scope, Values(std::move(consumers))});
+      if (made) { w.blocks[r.made] = *made->as<BlockRV>(); }
+      return made.has_value();
+    });
+  }
+
+  // The block of the program goes on as the new stage; the copy out of the cache is the stage that had it.
+  auto cache_write(const Rewiring& r) -> bool {
+    return step(fmt::format("cache_write({}, 0, \"{}\"){}", stage(r.stage).name.view(), r.scope, mark({r.stage, r.made})), r.call, [&](Work& w) {
+      auto made = w.apply("cache_write", {*w.blocks[r.stage], 0, r.scope});
+      if (!made) { return false; }
+      w.blocks[r.made] = w.blocks[r.stage];
+      w.blocks[r.stage] = *made->as<BlockRV>();
+      return true;
+    });
+  }
+
+  auto factor(const Rewiring& r) -> bool {
+    if (!get_loops(r.stage, r.nest)) { return false; }
+    for (const AxisStep& one : r.steps) {
+      if (!axis_step(one)) { return false; }
+    }
+    return step(fmt::format("rfactor({}, {}){}", name(r.axis), r.factor_axis, mark({r.stage, r.made}, {r.axis})), r.call, [&](Work& w) {
+      auto made = w.apply("rfactor", {*w.loops[r.axis], r.factor_axis});
+      if (made) { w.blocks[r.made] = *made->as<BlockRV>(); }
+      return made.has_value();
+    });
+  }
+
+  // ---- loops -------------------------------------------------------------------------------------------------------
+
+  auto bind_loops(Work& w, const std::vector<LoopRV>& found, const std::vector<size_t>& nest) -> bool {
+    if (found.size() < nest.size()) { return false; }
+    for (size_t k = 0; k < nest.size(); ++k) { w.loops[nest[k]] = found[found.size() - nest.size() + k]; }
+    return true;
+  }
+
+  auto get_loops(size_t i, const std::vector<size_t>& nest) -> bool {
+    if (nest.empty()) { return true; }
+    return step(fmt::format("get_loops({}){}", stage(i).name.view(), mark({i}, nest)), {}, [&](Work& w) {
+      auto found = w.loops_around(*w.blocks[i]);
+      return found && bind_loops(w, *found, nest);
+    });
+  }
+
+  auto inline_stages() -> bool {
+    for (size_t i = 0; i < stages_.stages.size(); ++i) {
+      const Stage& s = stage(i);
+      if (s.place != Stage::Place::Inline) { continue; }
+      for (size_t b = 0; b < std::max<size_t>(s.blocks.size(), 1); ++b) {
+        bool is_done = step(fmt::format("compute_inline({}){}", s.name.view(), mark({i}, {b})), s.placed, [&](Work& w) {
+          return w.apply("compute_inline", {b == 0 ? schedule::Value(*w.blocks[i]) : schedule::Value(s.blocks[b].str())}).has_value();
+        });
+        if (!is_done) { return false; }
+      }
+    }
+    return true;
+  }
+
+  auto place_stages() -> bool {
+    placed_.assign(stages_.stages.size(), false);
+    for (size_t i : stages_.consumers_first()) {
+      if (!place(i)) { return false; }
+    }
+    return true;
+  }
+
+  auto place(size_t i) -> bool {
+    const Stage& s = stage(i);
+    if (placed_[i]) { return true; }
+    placed_[i] = true;
+    if (s.is_placeholder || s.place == Stage::Place::Inline || (s.blocks.empty() && !s.made_by)) { return true; }
+    bool is_at = s.place == Stage::Place::At;
+    bool is_partial = s.made_by && stages_.rewirings[*s.made_by].kind == Rewiring::Kind::RFactor;
+    // A stage that is attached nowhere, and that no step mentions, keeps the loops it has.
+    if (s.steps.empty() && !is_at && !is_partial && s.reduce_axes.empty() && !is_attached_to(i)) { return true; }
+    if (is_at && (!place(stages_.axes[s.at_axis].stage) || !move(i))) { return false; }
+    if (!is_at && !get_loops(i, s.nest)) { return false; }
+    std::vector<size_t> written = s.axes;
+    written.insert(written.end(), s.reduce_axes.begin(), s.reduce_axes.end());
+    if (is_partial) {
+      AxisStep sorted{.kind = AxisStep::Kind::Reorder, .inputs = written, .outputs = {}, .factor = {}, .primitive = {}, .values = {}, .call = stages_.rewirings[*s.made_by].call};
+      if (!axis_step(sorted)) { return false; }
+    }
+    return std::all_of(s.steps.begin(), s.steps.end(), [&](const AxisStep& one) { return axis_step(one); });
+  }
+  auto is_attached_to(size_t i) const -> bool {
+    return std::any_of(stages_.stages.begin(), stages_.stages.end(), [&](const Stage& s) { return s.place == Stage::Place::At && stages_.axes[s.at_axis].stage == i; });
+  }
+
+  // The axes in the order of the block's iter vars, as the loops of the nest bind them.
+  auto iteration_order(Work& w, size_t i) const -> std::vector<size_t> {
+    const Stage& s = stage(i);
+    auto place = w.schedule.get(*w.blocks[i]);
+    auto around = w.loops_around(*w.blocks[i]);
+    if (!place.ok() || !around || around->size() < s.nest.size()) { return s.nest; }
+    std::vector<size_t> out;
+    for (const Expr& value : (*place)->realize->iter_values) {
+      for (size_t k = 0; k < s.nest.size(); ++k) {
+        auto loop = w.schedule.get((*around)[around->size() - s.nest.size() + k]);
+        if (loop.ok() && value.get() == (*loop)->loop->var.get()) { out.push_back(s.nest[k]); }
+      }
+    }
+    return out.size() == s.nest.size() ? out : s.nest;
+  }
+
+  auto move(size_t i) -> bool {
+    const Stage& s = stage(i);
+    return step(fmt::format("compute_at({}, {}, preserve_unit_loops=True){}", s.name.view(), name(s.at_axis), mark({i}, {s.at_axis})), s.placed, [&](Work& w) {
+      std::vector<size_t> order = iteration_order(w, i);
+      if (!w.loops[s.at_axis] || !w.apply("compute_at", {*w.blocks[i], *w.loops[s.at_axis], true})) { return false; }
+      auto found = w.loops_around(*w.blocks[i]);
+      return found && bind_loops(w, *found, order);
+    });
+  }
+
+  auto axis_step(const AxisStep& one) -> bool {
+    switch (one.kind) {
+      case AxisStep::Kind::Split: return split(one);
+      case AxisStep::Kind::Fuse:
+        return step(fmt::format("fuse({}){}", names(one.inputs), mark(one.inputs, one.outputs)), one.call, [&](Work& w) {
+          auto made = w.apply("fuse", loops(w, one.inputs));
+          if (made) { w.loops[one.outputs[0]] = *made->as<LoopRV>(); }
+          return made.has_value();
+        });
+      case AxisStep::Kind::Reorder:
+        if (one.inputs.size() < 2) { return true; }
+        return step(fmt::format("reorder({}){}", names(one.inputs), mark(one.inputs)), one.call, [&](Work& w) { return w.apply("reorder", loops(w, one.inputs)).has_value(); });
+      case AxisStep::Kind::Mark: break;
+    }
+    std::string values;
+    for (const schedule::Value& value : one.values) {
+      const auto* text = value.as<std::string>();
+      values += text ? fmt::format(", \"{}\"", *text) : value.integer() ? fmt::format(", {}", *value.integer()) : ", ...";
+    }
+    return step(fmt::format("{}({}{}){}", one.primitive, name(one.inputs[0]), values, mark(one.inputs)), one.call, [&](Work& w) {
+      Values all{*w.loops[one.inputs[0]]};
+      all.insert(all.end(), one.values.begin(), one.values.end());
+      return w.apply(one.primitive, std::move(all)).has_value();
+    });
+  }
+  static auto loops(const Work& w, const std::vector<size_t>& axes) -> Values {
+    Values out;
+    for (size_t axis : axes) { out.emplace_back(*w.loops[axis]); }
+    return out;
+  }
+  auto split(const AxisStep& one) -> bool {
+    std::string factors = one.is_by_parts ? fmt::format("[{}, None]", *one.factor) : fmt::format("[None, {}]", *one.factor);
+    return step(fmt::format("split({}, factors={}){}", name(one.inputs[0]), factors, mark(one.inputs, one.outputs)), one.call, [&](Work& w) {
+      Values values = one.is_by_parts ? Values{*one.factor, nullptr} : Values{nullptr, *one.factor};
+      auto made = w.apply("split", {*w.loops[one.inputs[0]], Values(std::move(values))});
+      if (!made) { return false; }
+      std::vector<LoopRV> parts = schedule::loops_of(*made);
+      for (size_t k = 0; k < 2; ++k) { w.loops[one.outputs[k]] = parts[k]; }
+      return true;
+    });
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+
+  auto finish() -> bool {
+    for (size_t i = 0; i < stages_.stages.size(); ++i) {
+      for (const BlockStep& one : stage(i).block_steps) {
+        bool is_done = step(fmt::format("{}({}){}", one.primitive, stage(i).name.view(), mark({i})), one.call, [&](Work& w) {
+          Values all{*w.blocks[i]};
+          all.insert(all.end(), one.values.begin(), one.values.end());
+          return w.apply(one.primitive, std::move(all)).has_value();
+        });
+        if (!is_done) { return false; }
+      }
+    }
+    for (size_t i : stages_.consumers_first()) { start_reduction(i); }
+    return true;
+  }
+
+  // Where a primitive refuses that, the reduction starts in its block, which computes the same.
+  void start_reduction(size_t i) {
+    const Stage& s = stage(i);
+    if (s.reduce_axes.empty() || s.place == Stage::Place::Inline || (s.blocks.empty() && !s.made_by)) { return; }
+    auto first = std::find_if(s.leaves.begin(), s.leaves.end(), [&](size_t axis) { return stages_.axes[axis].is_reduction; });
+    auto is_bound = [&](const AxisStep& one) { return one.primitive == "bind" && stages_.axes[one.inputs[0]].is_reduction; };
+    if (first == s.leaves.end() || std::any_of(s.steps.begin(), s.steps.end(), is_bound)) { return; }
+    size_t axis = *first;
+    (void)step(fmt::format("decompose_reduction({}, {}){}", s.name.view(), name(axis), mark({i}, {axis})), s.steps.empty() ? Origin{} : s.steps.back().call, [&](Work& w) {
+      if (w.blocks[i] && w.loops[axis]) { (void)w.apply("decompose_reduction", {*w.blocks[i], *w.loops[axis]}); }
+      return true;
+    });
+  }
+
+  Stages& stages_;
+  Work work_;
+  std::vector<std::shared_ptr<const Translated>> done_;
+  std::vector<bool> placed_;
+  bool is_as_before_ = true;
+  uint64_t ran_ = 0;
+  Refused refused_;
+};
+
+}  // namespace
+
+auto translate(Stages& stages, Refused& refused) -> std::optional<uint64_t> { return Translation(stages).run(refused); }
+
+auto translated(const Stages& stages) -> const schedule::Schedule& { return stages.done.empty() ? stages.base : stages.done.back()->after; }
+
+auto loop_of(const Stages& stages, size_t axis) -> std::optional<schedule::LoopRV> {
+  if (stages.done.empty() || axis >= stages.done.back()->loops.size()) { return std::nullopt; }
+  return stages.done.back()->loops[axis];
+}
+
+}  // namespace loopsmith::script::te
