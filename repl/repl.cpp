@@ -512,6 +512,10 @@ auto start(Session& session, const ReplOptions& options, bool& failed) -> std::o
     failed = true;
     if (!options.interactive) { return 1; }
   }
+  if (options.line > 0 && !failed && !session.begin_at(options.line)) {
+    failed = true;
+    if (!options.interactive) { return 1; }
+  }
   for (const std::string& step : options.steps) {
     if (!session.execute_step(step)) { return 1; }
   }

@@ -14,6 +14,7 @@ struct ReplOptions {
   std::string mirror;             // a file with its text as an editor shows it; empty: the file itself
   std::string program;            // of the file, to begin with; empty: the first
   std::string schedule;           // of the file, to begin with; empty: none
+  size_t line = 0;                // of the file: to begin with the schedule there, up to its statement; 0: none
   std::vector<std::string> steps; // lines of script only, executed before anything is typed
   std::string init;               // lines executed before anything is typed; a file that need not exist; empty: none
   std::vector<std::string> lines; // executed in place of typed input

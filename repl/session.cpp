@@ -20,6 +20,7 @@
 #include "support/files.h"
 #include "support/text.h"
 #include "workspace/imports.h"
+#include "workspace/tuned_for_another.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -174,7 +175,37 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
   return true;
 }
 
-auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool {
+auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool { return begin_with(program, schedule_name, false); }
+
+auto Session::begin_at(size_t line) -> bool {
+  const std::string& text = snapshot_->text();
+  size_t line_begin = 0;
+  for (size_t above = 1; above < line && line_begin < text.size(); ++above) { line_begin = std::min(text.size(), text.find('\n', line_begin)) + 1; }
+  if (line_begin >= text.size()) { return true; }
+  const size_t end = std::min(text.size(), text.find('\n', line_begin));
+  const size_t first = std::min(end, text.find_first_not_of(" \t", line_begin));
+  const Origin at = document().origin_at(static_cast<uint32_t>(first));
+  const script::FileSchedule* found = nullptr;
+  for (const script::FileSchedule& one : schedules().all()) {
+    if (one.decl == at.decl && (found == nullptr || one.where.begin <= at.begin)) { found = &one; }
+  }
+  if (found == nullptr) {
+    for (size_t i = 0; i < file().size(); ++i) {
+      const frontend::Declaration& d = file().declaration(i);
+      if (d.is_program && d.item->decl == at.decl) { return begin(d.item->name.str()); }
+    }
+    return true;
+  }
+  if (!begin_with({}, found->name.str(), true)) { return false; }
+  // Of a statement of several lines, each line will do.
+  size_t step = 0;
+  for (size_t i = 1; i < steps_.size(); ++i) {
+    if (steps_[i].place < end) { step = i; }
+  }
+  return go_to(step);
+}
+
+auto Session::begin_with(const std::string& program, const std::string& schedule_name, bool in_part) -> bool {
   if (!document_) {
     complain("nothing is loaded; `:load FILE` reads a program\n");
     return false;
@@ -199,7 +230,11 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
       return false;
     }
     report(run->all_diagnostics());
-    if (!run->is_complete || !run->result) {
+    for (const script::FileSchedule& one : snapshot_->schedules()) {
+      if (one.name.view() != schedule_name) { continue; }
+      if (auto found = workspace::tuned_for_another(*snapshot_, one)) { report(snapshot_->without_silenced({*std::move(found)})); }
+    }
+    if (!run->result || (!run->is_complete && !in_part)) {
       if (auto why = run->why_incomplete()) { report({*std::move(why)}); }
       return false;
     }
@@ -283,6 +318,7 @@ void Session::add_steps_of(const script::FileSchedule& named) {
     bool changes = !run.steps[i].after->module().same_as(module());
     add_step(std::move(line), run.frames[i + 1].snapshot(), changes);
     steps_.back().hole = run.steps[i].hole;
+    steps_.back().place = span->begin;
   }
 }
 

@@ -66,6 +66,7 @@ struct SessionStep {
   std::optional<script::TuneRequest> hole;   // the line is a place that a search is to fill
   std::vector<std::string> results; // the value of `_` after each of its statements: "i0", "(i0, i1)"; "_": that of a call alone; empty: as before
   bool is_whole = false;           // it begins again with the program as written: a schedule of the file, the result of a search
+  size_t place = 0;                // of a statement of the file: its offset there
   std::string statements;          // with is_whole: its statements; empty: they are those of the trace
 };
 
@@ -96,6 +97,9 @@ class Session {
   [[nodiscard]] auto source() const -> const std::string& { return path_ == attached_.first ? attached_.second : path_; }
   /// Starts over with a program of the file ("": the first) and, where named, a schedule function applied to it.
   auto begin(const std::string& program, const std::string& schedule = {}) -> bool;
+  /// Starts over with the schedule or program around a line of the file (1: the first): a schedule up to the statement there, also where a later
+  /// statement fails. Elsewhere the session stays as it is.
+  auto begin_at(size_t line) -> bool;
 
   /// Executes an input of one or several lines: a command where it starts with `:`, else script. False: it failed, and changed nothing.
   auto execute(const std::string& input) -> bool;
@@ -253,6 +257,7 @@ class Session {
   auto choose_program(const std::string& program, const script::FileSchedule* named) -> std::optional<Chosen>;
   [[nodiscard]] auto begun_with_schedule(const schedule::Schedule& schedule) const -> eval::Frame;
   /// Adds the statements of a schedule function that ran as steps.
+  auto begin_with(const std::string& program, const std::string& schedule, bool in_part) -> bool;
   void add_steps_of(const script::FileSchedule& named);
   /// The steps so far, indented as in a function. Empty with a `why`: run again they make another program.
   [[nodiscard]] auto body_of_steps(std::string& why) -> std::string;

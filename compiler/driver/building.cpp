@@ -27,6 +27,7 @@
 #include "support/hash.h"
 #include "support/process.h"
 #include "transform/inline_calls.h"
+#include "workspace/tuned_for_another.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -282,7 +283,13 @@ auto assemble(SourceFile& file, const BuildJob& job, const target::Target& targe
     if (!program.module || program.has_errors) { continue; }
     Scheduled one{program.module, program.module, {}};
     auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
-    if (found != scheduled.end()) { one = *found; }
+    if (found != scheduled.end()) {
+      one = *found;
+      for (const script::FileSchedule& schedule : file.snapshot()->schedules()) {
+        auto other = schedule.name.view() == found->name ? workspace::tuned_for_another(*file.snapshot(), schedule) : std::nullopt;
+        if (other) { notes.push_back(other->message()); }
+      }
+    }
     if (job.tuned) {
       if (auto best = tuned(program, job, target, notes)) { one = std::move(*best); }
     }

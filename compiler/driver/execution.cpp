@@ -100,11 +100,18 @@ struct Given {
 
 auto wrong_argument(const std::string& name, std::string_view why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("why", why); }
 
+auto size_text(uint64_t bytes) -> std::string {
+  for (auto [shift, letter] : {std::pair(30U, 'G'), std::pair(20U, 'M')}) {
+    if (bytes % (1ULL << shift) == 0) { return fmt::format("{}{}", bytes >> shift, letter); }
+  }
+  return fmt::format("{} bytes", bytes);
+}
+
 /// Makes a call step by step: the given values, then sizes and scalars, then the buffers of files, which fix further sizes, then random contents.
 class CallMaker {
  public:
-  CallMaker(const Selection& selection, const Arguments& arguments)
-      : arguments_(arguments), function_(selection.program.str()) {
+  CallMaker(const Selection& selection, const Arguments& arguments, uint64_t most_bytes)
+      : arguments_(arguments), function_(selection.program.str()), most_bytes_(most_bytes), bytes_left_(most_bytes) {
     call_.interface = codegen::interface_of(selection.before->find(selection.function), symbol_of(selection));
     slots_.resize(call_.interface.slots());
     given_tensors_.resize(parameters().size());
@@ -269,6 +276,15 @@ class CallMaker {
     if (p.is_unknown_index) {
       return wrong_argument(p.name, "its elements are indices, and their range is not known").remedy(fmt::format("give its contents: `--arg {}=FILE.npy`", p.name));
     }
+    int64_t bytes = static_cast<int64_t>(p.dtype.element_bytes()) * p.dtype.lanes;
+    bool fits = true;
+    for (int64_t extent : *shape) { fits = !__builtin_mul_overflow(bytes, extent, &bytes) && fits; }
+    fits = fits && static_cast<uint64_t>(bytes) <= bytes_left_;
+    if (!fits && most_bytes_ != UINT64_MAX) {
+      return error(Code::OutOfMemory).arg("what", fmt::format("`{}` within the memory limit of {}", p.name, size_text(most_bytes_))).arg("bytes", bytes)
+          .remedy("choose smaller sizes with `--arg`, or another limit with `--memory`");
+    }
+    if (fits) { bytes_left_ -= static_cast<uint64_t>(bytes); }
     LOOPSMITH_TRY(tensor, runtime::Tensor::random(p.dtype, std::move(*shape), seed * 1000003 + i));
     if (auto range = codegen::index_range(call_.interface, i, slots_)) { tensor.fill_range(range->first, range->last, seed * 1000003 + i); }
     given_tensors_[i].shape = tensor.shape();
@@ -278,6 +294,8 @@ class CallMaker {
 
   const Arguments& arguments_;
   const std::string function_;
+  const uint64_t most_bytes_;
+  uint64_t bytes_left_;
   Call call_;
   std::map<std::string, Given> given_;
   std::vector<std::optional<int64_t>> slots_;   // scalar parameters and sizes, as far as they are known
@@ -286,11 +304,11 @@ class CallMaker {
 
 }  // namespace
 
-auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> {
+auto make_call(const Selection& selection, const Arguments& arguments, uint64_t most_bytes) -> Result<Call> {
   if (!selection.before->find(selection.function)) {
     return error(Code::NoProgram).arg("file", selection.program.view()).remedy("a program is a function with `@T.prim_func`, or a class with `@I.ir_module` that has some");
   }
-  return CallMaker(selection, arguments).make();
+  return CallMaker(selection, arguments, most_bytes).make();
 }
 
 auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument> {
@@ -360,13 +378,6 @@ auto parse_bytes(std::string_view text) -> std::optional<uint64_t> {
   auto number = parse_number(text, 1, 1LL << 40U);
   if (!number || static_cast<uint64_t>(*number) > (1ULL << 60U) / unit) { return {}; }
   return static_cast<uint64_t>(*number) * unit;
-}
-
-auto size_text(uint64_t bytes) -> std::string {
-  for (auto [shift, letter] : {std::pair(30U, 'G'), std::pair(20U, 'M')}) {
-    if (bytes % (1ULL << shift) == 0) { return fmt::format("{}{}", bytes >> shift, letter); }
-  }
-  return fmt::format("{} bytes", bytes);
 }
 
 /// A sentence about a process that did not finish the command.

@@ -27,7 +27,7 @@ struct Call {
   std::vector<bool> is_from_file;        // one per parameter
 };
 /// Random contents depend only on the seed and the place of the parameter, so two commands get the same. `--arg` takes precedence over `--inputs`.
-[[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call>;
+[[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments, uint64_t most_bytes = UINT64_MAX) -> Result<Call>;
 
 /// The call's values for the interpreter, as views of the call's tensors.
 [[nodiscard]] auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::eval {
 
@@ -212,14 +213,14 @@ void Evaluator::run(Frame& frame, Observer* observer) {
 auto Evaluator::call_function(const Ref<Function>& function, const Arguments& arguments, Observer* observer) -> Value {
   DepthGuard guard(*this);
   if (too_deep(arguments.call)) { return Value::error(); }
-  Unreported mistakes(*this);
+  WithoutReports attempt(diagnostics);
   bool around = std::exchange(has_yielded_, false);
   auto frame = start(function, arguments);
   if (frame) { run(*frame, observer); }
   bool is_generator = std::exchange(has_yielded_, around);
   Value result = !frame ? Value::error() : is_generator ? opaque(arguments.call) : std::move(frame->result);
   if (is_lenient && function->def && result.is_error()) { return opaque(arguments.call); }
-  mistakes.keep();
+  attempt.keep();
   return result;
 }
 

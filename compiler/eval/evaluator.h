@@ -292,31 +292,6 @@ class Evaluator {
   bool stopped_ = false;  // out of steps or cancelled, which is reported once
 };
 
-/// Takes back the diagnostics that are reported while it lives, unless they are kept.
-class Unreported {
- public:
-  explicit Unreported(Evaluator& evaluator) : evaluator_(evaluator), before_(evaluator.diagnostics.size()) {}
-  Unreported(const Unreported&) = delete;
-  auto operator=(const Unreported&) -> Unreported& = delete;
-  ~Unreported() {
-    if (!is_kept_) { evaluator_.diagnostics.resize(before_); }
-  }
-  void keep() { is_kept_ = true; }
-  [[nodiscard]] auto has_any() const -> bool { return evaluator_.diagnostics.size() > before_; }
-  /// Moves the diagnostics reported so far out of the evaluator.
-  [[nodiscard]] auto take() -> Diagnostics {
-    auto first = evaluator_.diagnostics.begin() + static_cast<std::ptrdiff_t>(before_);
-    Diagnostics taken(std::make_move_iterator(first), std::make_move_iterator(evaluator_.diagnostics.end()));
-    evaluator_.diagnostics.resize(before_);
-    return taken;
-  }
-
- private:
-  Evaluator& evaluator_;
-  size_t before_;
-  bool is_kept_ = false;
-};
-
 /// The failure that the context of a `with` statement expects of its body. Raised: the body is to fail (`pytest.raises`). Allowed: the body may
 /// fail (`contextlib.suppress`).
 enum class ExpectedFailure : uint8_t { None, Raised, Allowed };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::eval {
 
@@ -232,11 +233,11 @@ auto Evaluator::exec_with(const WithStmt& s, const ScopeRef& scope, Value& resul
   // The body runs even where the context is opaque. A failure in `with pytest.raises(...)` is intended.
   bool is_failure_meant = std::any_of(s.items.begin(), s.items.end(), [](const WithItem& item) { return expects_failure(*item.context) == ExpectedFailure::Raised; });
   contexts.insert(contexts.end(), here.begin(), here.end());
-  Unreported reported(*this);
+  WithoutReports attempt(diagnostics);
   Flow flow = exec_block(s.body, scope, result);
   contexts.resize(around);
   if (flow == Flow::Failed && is_failure_meant) { return Flow::Next; }
-  reported.keep();
+  attempt.keep();
   return flow;
 }
 

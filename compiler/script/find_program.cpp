@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "script/objects.h"
 #include "support/codes.h"
+#include "support/guards.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
 
@@ -53,7 +54,7 @@ class ProgramSearch {
 
   auto run() -> Found {
     // Running the function reports what is wrong with it.
-    eval::Unreported quiet(evaluator_);
+    WithoutReports quiet(evaluator_.diagnostics);
     evaluator_.reset_steps();
     eval::Value made = evaluator_.make_function(*function_.def, eval::ScopeRef());
     if (const auto* callee = made.as<eval::Function>()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/objects.h"
+#include "support/guards.h"
 
 namespace loopsmith::script {
 namespace {
@@ -228,7 +229,7 @@ auto partway(const PartwayRequest& request) -> std::optional<Partway> {
 
 void enter_contexts(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope) {
   evaluator.contexts.clear();
-  eval::Unreported quiet(evaluator);
+  WithoutReports quiet(evaluator.diagnostics);
   for (const syntax::Expr* context : contexts) {
     eval::Value value = evaluator.eval(*context, scope);
     if (value.object() && value.object()->is_context()) { evaluator.contexts.push_back(std::move(value)); }

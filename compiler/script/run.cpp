@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "script/recorder.h"
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::script {
 namespace {
@@ -20,7 +21,7 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
     if (keyword.name.name == "seed") { given = keyword.value; }
   }
   if (!given) { return {}; }
-  eval::Unreported quiet(evaluator);
+  WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = evaluator.eval(*given, scope);
   return value.is_int() ? std::optional<int64_t>(value.int_value()) : std::nullopt;
 }
@@ -28,7 +29,7 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
 // The scheduled program as the statements before have it. Each run makes a program in its body anew, with variables of its own: expressions that
 // the statements take from it (`n = before.buffer_map[...].shape[1]`, for a map) refer to those.
 auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
-  eval::Unreported quiet(evaluator);
+  WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
   const auto* here = value.as<frontend::ProgramObject>();
   if (request.goes_on_from_other) { return here ? here->module : IRModule(); }
@@ -38,7 +39,7 @@ auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const e
 
 // The program of another schedule of the function; none: it is not known.
 auto program_of(const syntax::ScheduleForm& form, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
-  eval::Unreported quiet(evaluator);
+  WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = evaluator.eval(*syntax::scheduled_program(*form.made), scope);
   const auto* here = value.as<frontend::ProgramObject>();
   return here ? here->module : IRModule();

@@ -15,6 +15,7 @@
 #include "script/find_program.h"
 #include "script/objects.h"
 #include "support/codes.h"
+#include "support/guards.h"
 #include "support/hash.h"
 #include "support/text.h"
 #include "syntax/schedule_form.h"
@@ -231,7 +232,7 @@ class Update {
     s.others = function.others;
     s.number = number;
     const FileSchedule* last = last_of(s);
-    eval::Unreported reported(file_.evaluator());
+    WithoutReports attempt(file_.evaluator().diagnostics);
     if (!form.made) {
       find_program(file_, function, s);
     } else {
@@ -249,7 +250,7 @@ class Update {
       }
     }
     if (function.target) { find_target(*function.target, s); }
-    for (Diagnostic& d : reported.take()) { s.diagnostics.push_back(std::move(d)); }
+    for (Diagnostic& d : attempt.take()) { s.diagnostics.push_back(std::move(d)); }
     const auto* outside = function.program && !form.made ? function.program->as<syntax::NameExpr>() : nullptr;
     if (!s.program && s.diagnostics.empty() && outside && !module_of(file_, outside->name).empty()) {
       unfollowed_.push_back({s.name, {}, function.program->origin(), why_unknown(file_, function)});

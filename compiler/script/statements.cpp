@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "script/recorder.h"
+#include "support/guards.h"
 
 namespace loopsmith::script {
 namespace {
@@ -42,7 +43,7 @@ auto StatementRunner::run(const syntax::Stmt& statement, const syntax::ItemPtr& 
   evaluator_.tree = body;
   evaluator_.last_expression = {};
   evaluator_.opaque_at = {};
-  eval::Unreported reported(evaluator_);
+  WithoutReports quiet(evaluator_.diagnostics);
   Recorder recorder(run, request);
   recorder.is_made = true;
   recorder.limit = 1;

@@ -1,6 +1,8 @@
 // Guards: what is changed for a while and must be undone, on whichever way a function is left.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "support/diagnostic.h"
@@ -24,21 +26,30 @@ class [[nodiscard]] Temporarily {
   T before_;
 };
 
-/// Drops the diagnostics that are reported to `all` while the guard lives: those of an attempt that nobody asked for.
+/// Drops the diagnostics that are reported to `all` while the guard lives, unless they are kept: those of an attempt that nobody asked for.
 class [[nodiscard]] WithoutReports {
  public:
-  explicit WithoutReports(Diagnostics& all) : all_(all), kept_(all.size()) {}
+  explicit WithoutReports(Diagnostics& all) : all_(all), before_(all.size()) {}
   ~WithoutReports() {
-    if (all_.size() > kept_) { all_.resize(kept_); }
+    if (!is_kept_ && any()) { all_.resize(before_); }
   }
   WithoutReports(const WithoutReports&) = delete;
   auto operator=(const WithoutReports&) -> WithoutReports& = delete;
+  void keep() { is_kept_ = true; }
   /// True when something was reported since the guard was made.
-  [[nodiscard]] auto any() const -> bool { return all_.size() > kept_; }
+  [[nodiscard]] auto any() const -> bool { return all_.size() > before_; }
+  /// Moves the diagnostics out that were reported since the guard was made.
+  [[nodiscard]] auto take() -> Diagnostics {
+    auto first = all_.begin() + static_cast<std::ptrdiff_t>(std::min(before_, all_.size()));
+    Diagnostics taken(std::make_move_iterator(first), std::make_move_iterator(all_.end()));
+    all_.erase(first, all_.end());
+    return taken;
+  }
 
  private:
   Diagnostics& all_;
-  size_t kept_;
+  size_t before_;
+  bool is_kept_ = false;
 };
 
 }  // namespace loopsmith

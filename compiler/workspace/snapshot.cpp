@@ -6,6 +6,7 @@
 #include "support/codes.h"
 #include "syntax/schedule_form.h"
 #include "workspace/selection.h"
+#include "workspace/tuned_for_another.h"
 
 #include <algorithm>
 #include <iterator>
@@ -102,7 +103,9 @@ void Snapshot::each_diagnostic(F&& f) const {
   each(analysed_, false, true);
   for (const script::FileSchedule& schedule : schedules_) {
     each(schedule.diagnostics, true, false);
-    if (is_current(schedule)) { each(schedule.run->all_diagnostics(), true, false); }
+    if (!is_current(schedule)) { continue; }
+    each(schedule.run->all_diagnostics(), true, false);
+    if (auto found = tuned_for_another(*this, schedule)) { each({*std::move(found)}, true, false); }
   }
 }
 
@@ -268,7 +271,7 @@ auto Document::run_schedule(std::string_view name, const CancelToken& cancel, st
 
 auto Document::has_schedule_findings() const -> bool {
   return std::any_of(current_->schedules_.begin(), current_->schedules_.end(), [](const script::FileSchedule& schedule) {
-    return is_current(schedule) && !schedule.run->all_diagnostics().empty();
+    return is_current(schedule) && (!schedule.run->all_diagnostics().empty() || is_tuned_for_another(*current_, schedule));
   });
 }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "lsp/features/kernel_budget.h"
 #include "lsp/features/views.h"
 #include "support/text.h"
 #include "workspace/selection.h"
+#include "workspace/tuned_for_another.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -37,7 +39,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
     if (job.kind != JobKind::Bench || !job.other.empty() || !out.is_here(job) || job.function != function || job.schedule != schedule) { continue; }
     if (!job.is_done()) { return add_running(out, span, "timing …", id); }
     std::string title = duration_text(job.seconds);
-    if (!schedule.empty() && job.seconds > 0 && job.plain_seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
+    if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
     return out.add(span, title + (is_stale(out.snapshot, job) ? " before it was changed: bench again" : ": bench again"), std::move(bench));
   }
   out.add(span, "bench", std::move(bench));
@@ -189,10 +191,18 @@ void add_schedule_commands(LensList& out, Span span, const script::FileSchedule&
   if (is_whole && with_views) { add_comparison(out, span, schedule); }
 }
 
+/// The program after the last step of a schedule that ran.
+auto state_after_all(const script::FileSchedule& schedule) -> IRModule {
+  for (const script::Step& step : schedule.run->steps | std::views::reverse) {
+    if (step.after != nullptr) { return step.after->module(); }
+  }
+  return schedule.run->program;
+}
+
 void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with_views) {
   auto span = out.snapshot.resolve(schedule.where);
   if (!span) { return; }
-  bool is_of_another = out.measured.records != nullptr && out.measured.records->is_of_another_program(out.snapshot, schedule);
+  bool is_of_another = workspace::is_tuned_for_another(out.snapshot, schedule);
   std::string suffix = is_of_another ? "; tuned for another program" : "";
   if (schedule.run == nullptr) {
     // A schedule that is not run would look like one without mistakes.
@@ -201,6 +211,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   }
   if (workspace::counts_for_build(out.snapshot, schedule)) { suffix += "; build uses it"; }
   out.add(*span, steps_title(out.snapshot, *schedule.run) + suffix);
+  for (std::string& budget : kernel_budgets_in_words(state_after_all(schedule), schedule.target)) { out.add(*span, std::move(budget)); }
   add_schedule_commands(out, *span, schedule, with_views);
   auto hole = hole_of(out.snapshot, schedule);
   if (!hole) { return; }

@@ -44,8 +44,6 @@ class RecordedSearches {
   /// The schedule function of the best record, by a name that is free in the file; none: its steps no longer work on the program.
   virtual auto schedule_text(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<std::string> = 0;
   virtual auto draws(const IRModule& program, const schedule::Draw& draw) -> RecordedDraws = 0;
-  /// Was the schedule found for another program than the one that it schedules now? False also where its comments do not tell, or it has not run yet.
-  virtual auto is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool = 0;
 };
 
 struct Measured {

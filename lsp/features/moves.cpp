@@ -166,7 +166,18 @@ auto called(const Focus& focus, const schedule::Place& place) -> std::string {
 auto title_of(const OfferedMove& move) -> std::string {
   std::string gain = cost::gain_text(move.gain);
   const std::string& what = move.title.empty() ? move.text : move.title;
-  return gain.empty() ? what : what + "  (" + gain + ")";
+  std::string title = gain.empty() ? what : what + "  (" + gain + ")";
+  return move.breaks.empty() ? title : title + "  (breaks a later step: " + move.breaks + ")";
+}
+
+void note_broken_step(const Snapshot& snapshot, OfferedMove& move) {
+  constexpr size_t longest = 65536;
+  const std::string& text = snapshot.text();
+  if (!move.why_not.empty() || text.size() > longest) { return; }
+  // A line that is not indented follows the last step.
+  size_t next = text.find_first_not_of(" \t\r\n", move.offset);
+  if (next == std::string::npos || next == 0 || text[next - 1] == '\n') { return; }
+  move.breaks = workspace::error_after(snapshot, edits_of(move), {});
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {

@@ -20,12 +20,16 @@ struct OfferedMove {
   std::optional<TextEdit> imports = {};   // an import that the statement needs; goes in front of it
   std::string title = {};    // of several statements: "Tile `i` and `j` by 8 x 32"; empty: that of one is the statement
   std::string_view primitive = {};   // its name; of several statements "tile"
+  std::string breaks = {};   // the error of a later step that it causes (note_broken_step); empty: none, or it is not known
 };
 
 /// Refused primitives in the list: `Usual` those that people look for first, `All` every primitive about such a place.
 enum class Refusals : uint8_t { Usual, All };
 
-/// The statement or the title, with the estimated speedup.
+/// Finds the later step of the schedule that a legal move breaks. Runs the schedules of the text again; a long text is left out.
+void note_broken_step(const workspace::Snapshot& snapshot, OfferedMove& move);
+
+/// The statement or the title, with the estimated speedup, and the error of the later step that it breaks.
 [[nodiscard]] auto title_of(const OfferedMove& move) -> std::string;
 
 /// Primitives for the thing at an offset. On a variable of a schedule they go after its statement; on a loop or block of a program at the end of the

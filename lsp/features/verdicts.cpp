@@ -1,10 +1,9 @@
-// Errors of comparisons and notes about certificates: see verdicts.h.
+// Errors of comparisons: see verdicts.h.
 #include "lsp/features/verdicts.h"
 
 #include <fmt/format.h>
 
 #include "lsp/features/tuning.h"
-#include "script/held.h"
 
 namespace loopsmith::lsp {
 
@@ -15,8 +14,8 @@ auto verdicts(const Snapshot& snapshot, const Measured& measured) -> std::vector
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     auto span = snapshot.resolve(schedule.where);
     if (!span) { continue; }
-    auto add = [&](bool is_error, const char* code, std::string message, const char* about_program) {
-      Verdict verdict{*span, is_error, code, std::move(message)};
+    auto add = [&](const char* code, std::string message, const char* about_program) {
+      Verdict verdict{*span, code, std::move(message)};
       for (const Tunable& program : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
         if (program.name != schedule.program_name.view()) { continue; }
         verdict.program = program.name_span;
@@ -28,12 +27,8 @@ auto verdicts(const Snapshot& snapshot, const Measured& measured) -> std::vector
     for (const auto& [id, job] : measured.jobs) {
       bool differs = job.kind == JobKind::Verify && job.is_done() && !job.is_equal && job.uri == snapshot.name() && job.schedule == schedule.name.view();
       if (!differs || is_stale(snapshot, job)) { continue; }
-      add(true, "results-differ", fmt::format("`{}` does not keep the results of `{}`: {}", job.schedule, job.function, job.difference), "the program whose results were compared");
+      add("results-differ", fmt::format("`{}` does not keep the results of `{}`: {}", job.schedule, job.function, job.difference), "the program whose results were compared");
     }
-    if (!measured.records->is_of_another_program(snapshot, schedule)) { continue; }
-    std::string_view program = schedule.program_name.view();
-    add(false, "tuned-for-another", fmt::format("`{}` was tuned for another program than `{}` is now: {}\nhelp: tune `{}` again", schedule.name.view(), program, script::what_holds(*schedule.run), program),
-        "changed since the schedule was found");
   }
   return out;
 }

@@ -18,6 +18,8 @@
 namespace loopsmith::lsp {
 namespace {
 
+constexpr const char* not_trusted = "this workspace is not trusted, so its programs are checked and not executed: trust the folder, or set `trusted` to true";
+
 using namespace std::chrono_literals;
 
 /// Content that killed the worker this often is not sent to it again.
@@ -447,14 +449,18 @@ void Front::report(const Pending& pending, const std::string& body) {
 }
 
 /// Answers with the command line of a REPL that follows a document: the REPL reads a mirror, which the front keeps up to date from now on.
-void Front::attach_repl(const Json& id, const std::string& uri) {
+void Front::attach_repl(const Json& id, const std::string& uri, std::optional<int64_t> line) {
+  if (!is_trusted()) { return fail(id, ErrorCode::RequestFailed, not_trusted); }
   Document* document = find_document(uri);
   if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
   std::string path = path_of(uri);
   std::string name = path.substr(path.find_last_of("/:") == std::string::npos ? 0 : path.find_last_of("/:") + 1);
   auto mirror = mirrors_.open(document->number, name.empty() || name == "." || name == ".." ? "text" : name, document->version, document->text.text);
   if (!mirror) { return fail(id, ErrorCode::RequestFailed, "the copy of the text that the REPL reads cannot be written"); }
-  reply(id, {{"command", {current_program(), "repl", "--attach", *mirror, path}}, {"mirror", *mirror}});
+  std::vector<std::string> command = {current_program(), "repl", "--attach", *mirror};
+  if (line && *line >= 0) { command.insert(command.end(), {"--line", std::to_string(*line + 1)}); }
+  command.push_back(path);
+  reply(id, {{"command", command}, {"mirror", *mirror}});
 }
 
 void Front::execute_command(const Json& id, const Json& params, std::string body) {
@@ -466,7 +472,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   if (command == insert_schedule_command) { return insert_found(id, first, std::move(body)); }
   if (command == replay_to_command) { return replay_to(id, first); }
   if (command == toggle_hints_command) { return toggle_hints(id); }
-  if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
+  if (command == attach_repl_command) { return attach_repl(id, document_uri(first), int_in(member(first, "position"), "line")); }
   bool is_edit = command == split_command || command == apply_schedule_command;
   bool is_question = command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command;
   if (!is_edit && !is_question) { return fail(id, ErrorCode::InvalidParams, fmt::format("unknown command `{}`", command)); }
@@ -485,7 +491,14 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   forward(std::move(pending), std::move(body));
 }
 
+/// Only the value false counts: editors without workspace trust send nothing.
+auto Front::is_trusted() const -> bool {
+  const Json& trusted = member(configuration_, "trusted");
+  return !trusted.is_boolean() || trusted.get<bool>();
+}
+
 void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
+  if (!is_trusted()) { return fail(id, ErrorCode::RequestFailed, not_trusted); }
   std::string uri = document_uri(argument);
   Document* document = find_document(uri);
   if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
@@ -532,6 +545,7 @@ void Front::steer_search(const Json& id, std::string_view command, const Json& a
   } else if (command == pause_tune_command) {
     if (!jobs_.pause(*job)) { return fail(id, ErrorCode::RequestFailed, "no such search is running"); }
   } else if (jobs_.is_restored(*job)) {
+    if (!is_trusted()) { return fail(id, ErrorCode::RequestFailed, not_trusted); }
     const Document* document = find_document(jobs_.uri_of(*job));
     if (document == nullptr) { return fail(id, ErrorCode::RequestFailed, "the file that was tuned is no longer open"); }
     std::string problem = jobs_.begin_again(*job, document->version, document->text.text);

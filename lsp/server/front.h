@@ -110,10 +110,11 @@ class Front {
   void cancel_request(const Json& id);
   void cancel_progress(const Json& token);
   void configure(const Json& settings);
+  [[nodiscard]] auto is_trusted() const -> bool;
   void report(const Pending& pending, const std::string& body);
   void replay_to(const Json& id, const Json& place);
   void show_view(const Pending& pending, const std::string& body);
-  void attach_repl(const Json& id, const std::string& uri);
+  void attach_repl(const Json& id, const std::string& uri, std::optional<int64_t> line);
   void execute_command(const Json& id, const Json& params, std::string body);
   void start_job(const Json& id, JobKind kind, const Json& argument);
   void steer_search(const Json& id, std::string_view command, const Json& argument);

@@ -97,19 +97,6 @@ auto RecordsOfPrograms::best(const workspace::Snapshot& snapshot, std::string_vi
 
 auto RecordsOfPrograms::draws(const IRModule& program, const schedule::Draw& draw) -> RecordedDraws { return records_.drawn(program, draw); }
 
-auto RecordsOfPrograms::is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool {
-  syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
-  if (!item || schedule.run == nullptr || !schedule.is_settled()) { return false; }
-  auto certificate = workspace::certificate_in(item->text);
-  if (!certificate) { return false; }
-  const workspace::Program* program = nullptr;
-  for (const workspace::Program& one : snapshot.programs()) {
-    if (program == nullptr && one.module && !one.is_inside && one.decl == schedule.program_decl) { program = &one; }
-  }
-  if (program == nullptr && !schedule.run->program) { return false; }
-  return records_.hash_of(program != nullptr ? program->module : schedule.run->program) != certificate->program;
-}
-
 auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string {
   const workspace::Program* program = program_with(snapshot, function);
   if (program == nullptr) { return {}; }

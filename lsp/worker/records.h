@@ -57,7 +57,6 @@ class RecordsOfPrograms : public RecordedSearches {
   auto best(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<RecordedBest> override;
   auto schedule_text(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<std::string> override;
   auto draws(const IRModule& program, const schedule::Draw& draw) -> RecordedDraws override;
-  auto is_of_another_program(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> bool override;
 
  private:
   /// A record, with its program and the function in the program's module.

@@ -37,6 +37,7 @@ const Usage usage{
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 {.name = "--time", .value = "S", .help = "the time limit: 30, 90s, 2min"},
                 {.name = "--steps", .value = "N", .help = "the limit of executed statements"},
+                memory_option,
                 json_option},
     .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"},
                  {"loopsmith interpret matmul_gpu.tir --with tiled --target cuda", "the kernels with their barriers; races between threads are errors"},
@@ -156,11 +157,11 @@ auto interpret(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   interp::Options options;
   options.report_unwritten = options.report_races = options.check_regions = true;
-  if (auto text = arguments.get("--time")) {
-    auto seconds = parse_seconds(*text);
-    if (!seconds) { return usage_error("interpret", fmt::format("`--time` is a time such as 30, 90s or 2min, not `{}`", *text)); }
-    options.max_seconds = *seconds;
-  }
+  auto limits = read_limits("interpret", arguments, {.seconds = 0});
+  if (const int* status = std::get_if<int>(&limits)) { return *status; }
+  const auto [seconds, bytes] = std::get<ExecutionLimits>(limits);
+  options.max_seconds = seconds;
+  options.max_bytes = static_cast<int64_t>(bytes);
   if (auto text = arguments.get("--steps")) {
     char* end = nullptr;
     options.max_steps = std::strtoll(text->c_str(), &end, 10);
@@ -182,7 +183,7 @@ auto interpret(std::vector<std::string> args) -> int {
     if (!lowered) { return fail(lowered.diagnostics()); }
     selection.module = *lowered;
   }
-  auto call = make_call(selection, arguments);
+  auto call = make_call(selection, arguments, bytes);
   if (!call) { return fail(call.diagnostics()); }
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);
   if (!stats) { return fail(stats.diagnostics()); }

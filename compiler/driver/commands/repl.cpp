@@ -23,6 +23,7 @@ const Usage usage{
                 {.name = "--attach", .value = "MIRROR", .help = "the text of FILE in an editor, where it is open; editors start the REPL with this"},
                 {.name = "--function", .value = "NAME", .help = "the program of the file to begin with"},
                 {.name = "--with", .value = "NAME", .help = "the schedule of the file to begin with: its statements are the steps"},
+                {.name = "--line", .value = "N", .help = "a line of the file: begins with the schedule there, up to its statement"},
                 {.name = "--step", .value = "LINE", .help = "executes this line of script first, commands are refused; may be repeated", .repeatable = true},
                 {.name = "--command", .value = "LINE", .help = "executes this line instead of reading; may be repeated", .short_name = "-c", .repeatable = true},
                 {.name = "--allow-shell", .help = "executes `;` and `:shell` lines of documents and transcripts, too; without it only those that are typed"},
@@ -79,6 +80,11 @@ auto repl(std::vector<std::string> args) -> int {
   }
   options.program = arguments.get("--function", "");
   options.schedule = arguments.get("--with", "");
+  if (auto text = arguments.get("--line")) {
+    auto line = parse_number(*text, 1, 1LL << 31U);
+    if (!line) { return usage_error("repl", "`--line` takes the number of a line, not `" + *text + "`"); }
+    options.line = static_cast<size_t>(*line);
+  }
   options.steps = arguments.all("--step");
   options.mirror = arguments.get("--attach", "");
   if (!options.mirror.empty() && options.file.empty()) { return usage_error("repl", "`--attach` needs the file whose text it is"); }

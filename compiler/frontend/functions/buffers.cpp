@@ -11,6 +11,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "support/codes.h"
+#include "support/guards.h"
 #include "support/text.h"
 
 namespace loopsmith::frontend {
@@ -215,7 +216,7 @@ auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
   }
   // Other memories than the global one belong to a thread or a block of threads, wherever they are allocated: nothing is unclear.
   static const Name global("global");
-  eval::Unreported unclear(e);
+  WithoutReports unclear(e.diagnostics);
   const bool is_here = !is_for_block && lowerer->allocates_in_place(a.callee);
   if (buffer->scope() == global) { unclear.keep(); }
   if (is_here) { lowerer->allocate_here(buffer, a.call); } else { lowerer->add_alloc(buffer); }

@@ -60,22 +60,44 @@ auto with_edits(std::string_view text, const std::vector<TextEdit>& edits) -> st
   return out.append(text.substr(at));
 }
 
-auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string {
+namespace {
+
+constexpr const char* was_cancelled = "it was cancelled";
+
+/// The text with edits made, its schedules run; null: cancelled.
+auto snapshot_after(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> SnapshotPtr {
   Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();
-  if (!document.replay(cancel)) { return "it was cancelled"; }
-  SnapshotPtr after = document.snapshot();
+  if (!document.replay(cancel)) { return nullptr; }
+  return document.snapshot();
+}
+
+auto new_error(const Snapshot& snapshot, const Snapshot& after) -> std::string {
   // Errors are compared by their messages, because edits move lines.
   std::vector<std::string> known;
   for (const Finding& finding : snapshot.findings()) {
     if (finding.severity == Severity::Error) { known.push_back(finding.message); }
   }
-  for (const Finding& finding : after->findings()) {
+  for (const Finding& finding : after.findings()) {
     if (finding.severity != Severity::Error) { continue; }
     auto same = std::find(known.begin(), known.end(), finding.message);
     if (same == known.end()) { return finding.message; }
     known.erase(same);
   }
+  return {};
+}
+
+}  // namespace
+
+auto error_after(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string {
+  SnapshotPtr after = snapshot_after(snapshot, edits, cancel);
+  return after ? new_error(snapshot, *after) : was_cancelled;
+}
+
+auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string {
+  SnapshotPtr after = snapshot_after(snapshot, edits, cancel);
+  if (!after) { return was_cancelled; }
+  if (std::string error = new_error(snapshot, *after); !error.empty()) { return error; }
   for (const script::FileSchedule& before : snapshot.schedules()) {
     if (before.run == nullptr || !before.is_settled() || !before.run->is_complete || before.run->result == nullptr) { continue; }
     auto now = std::find_if(after->schedules().begin(), after->schedules().end(), [&](const script::FileSchedule& one) { return one.name == before.name; });

@@ -48,6 +48,10 @@ struct Body {
 /// The text with edits made, which are in the order of the text.
 [[nodiscard]] auto with_edits(std::string_view text, const std::vector<TextEdit>& edits) -> std::string;
 
+/// The first error that the text would have after edits, and does not have now; empty: none. Runs all schedules of the text; when cancelled, the answer is
+/// a sentence about that.
+[[nodiscard]] auto error_after(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string;
+
 /// Why edits must not be made: the first error that the text did not have before, or a schedule that makes another program than before. Empty: they may
 /// be made. Runs all schedules of the text; when cancelled, the answer is a sentence about that.
 [[nodiscard]] auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string;

@@ -45,6 +45,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     vscode.commands.registerCommand('loopsmith.showMemory', showMemory),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void client?.sendNotification('workspace/didChangeConfiguration', { settings: options() })),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (['server', 'python', 'pullDiagnostics'].some((one) => event.affectsConfiguration(`loopsmith.${one}`))) { restartWhereNeeded(); }
     }),
@@ -60,14 +61,15 @@ function needed(): LanguageClient | undefined {
   return undefined;
 }
 
-/// Opens a REPL in a terminal that sees the text of the active editor as it is, saved or not.
+/// Opens a REPL in a terminal that sees the text of the active editor as it is, saved or not. It begins with the schedule at the cursor, up to the statement there.
 async function openRepl(): Promise<void> {
-  const uri = vscode.window.activeTextEditor?.document.uri;
+  const editor = vscode.window.activeTextEditor;
+  const uri = editor?.document.uri;
   const server = needed();
-  if (!server || !uri) { return; }
+  if (!server || !editor || !uri) { return; }
   try {
     const { command } = await server.sendRequest<{ command: string[] }>('workspace/executeCommand', {
-      command: 'loopsmith.attachRepl', arguments: [{ uri: server.code2ProtocolConverter.asUri(uri) }],
+      command: 'loopsmith.attachRepl', arguments: [{ uri: server.code2ProtocolConverter.asUri(uri), position: { line: editor.selection.active.line, character: 0 } }],
     });
     vscode.window.createTerminal({ name: 'Loopsmith', shellPath: command[0], shellArgs: command.slice(1) }).show();
   } catch (problem) {
@@ -188,6 +190,7 @@ function enabled(feature: 'codeLens' | 'inlayHints'): boolean {
 function options(): object {
   const settings = vscode.workspace.getConfiguration('loopsmith');
   return {
+    trusted: vscode.workspace.isTrusted,
     caches: settings.get('caches'),
     peaks: settings.get('peaks'),
     loopHints: settings.get('loopHints'),

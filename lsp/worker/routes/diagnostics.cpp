@@ -104,10 +104,9 @@ void add_loop_hints(const Snapshot& snapshot, Encoding encoding, Json& diagnosti
 
 void add_verdicts(const Snapshot& snapshot, Encoding encoding, const Measured& measured, Json& diagnostics) {
   constexpr int error = 1;
-  constexpr int information = 3;
   auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
   for (const Verdict& verdict : verdicts(snapshot, measured)) {
-    Json diagnostic = {{"range", range(verdict.span)}, {"severity", verdict.is_error ? error : information}, {"code", verdict.code}, {"source", "loopsmith"}, {"message", verdict.message}};
+    Json diagnostic = {{"range", range(verdict.span)}, {"severity", error}, {"code", verdict.code}, {"source", "loopsmith"}, {"message", verdict.message}};
     if (verdict.program) { diagnostic["relatedInformation"] = Json::array({{{"location", {{"uri", snapshot.name()}, {"range", range(*verdict.program)}}}, {"message", verdict.about_program}}}); }
     diagnostics.push_back(std::move(diagnostic));
   }

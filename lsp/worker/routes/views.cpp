@@ -73,7 +73,8 @@ auto moves_route(const RouteContext& context, const Json& params) -> RouteResult
   auto place = int_in(params, "place");
   if (!at || !place || *place < 0) { return bad_params("`position` or `place` is missing"); }
   Json moves = Json::array();
-  for (const OfferedMove& move : moves_offered_on(*context.snapshot, *at, static_cast<size_t>(*place))) {
+  for (OfferedMove& move : moves_offered_on(*context.snapshot, *at, static_cast<size_t>(*place))) {
+    note_broken_step(*context.snapshot, move);
     Json one = {{"title", title_of(move)}, {"statement", move.text}};
     if (move.why_not.empty()) { one["edit"] = move_edit(context, move); } else { one["reason"] = move.why_not; }
     moves.push_back(std::move(one));
@@ -96,7 +97,8 @@ auto view_moves_route(const RouteContext& context, const Json& params) -> RouteR
   }
   ViewMoves found = moves_in_view(*context.snapshot, *at, static_cast<uint32_t>(place->line), static_cast<uint32_t>(place->character), primitive, factors);
   Json moves = Json::array();
-  for (const ViewMove& one : found.moves) {
+  for (ViewMove& one : found.moves) {
+    note_broken_step(*context.snapshot, one.move);
     Json json = {{"title", title_of(one.move)}, {"statement", one.move.text}};
     if (one.move.why_not.empty()) { json["edit"] = move_edit(context, one.move); } else { json["reason"] = one.move.why_not; }
     if (one.other) { json["other"] = view_span_json(*one.other); }

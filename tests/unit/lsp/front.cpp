@@ -640,6 +640,23 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "done");
 }
 
+TEST_CASE("in a workspace that is not trusted nothing of a file is executed") {
+  Stage stage;
+  Json params = {{"capabilities", Json::object()}, {"initializationOptions", {{"trusted", false}}}};
+  stage.ask("initialize", params);
+  stage.notify("initialized", Json::object());
+  stage.open("a", "x");
+  for (const char* name : {"loopsmith.run", "loopsmith.bench", "loopsmith.verify", "loopsmith.tune", "loopsmith.interpret", "loopsmith.attachRepl"}) {
+    Json answer = stage.answer_to(stage.ask("workspace/executeCommand", {{"command", name}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}}));
+    INFO(name << ": " << answer.dump());
+    CHECK(answer["error"]["message"].get<std::string>().starts_with("this workspace is not trusted"));
+  }
+  CHECK(stage.job_arguments.empty());
+  stage.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"trusted", true}}}}}});
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  CHECK(stage.job_arguments[0] == "bench");
+}
+
 TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   Stage stage;
   stage.initialize({});
@@ -844,6 +861,10 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
   // Asked for again it is the same one.
   id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}}}}});
   CHECK(stage.answer_to(id)["result"]["mirror"] == mirror);
+  // With the cursor's line it begins there.
+  id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}, {"position", {{"line", 6}, {"character", 0}}}}}}});
+  CHECK(stage.answer_to(id)["result"]["command"][4] == "--line");
+  CHECK(stage.answer_to(id)["result"]["command"][5] == "7");
   stage.notify("textDocument/didClose", {{"textDocument", {{"uri", "file:///no/such/a%20b.tir"}}}});
   CHECK(read(mirror) == "(none)");
   CHECK(::stat(mirror.substr(0, mirror.rfind('/')).c_str(), &facts) != 0);

@@ -132,7 +132,7 @@ function M.repl()
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
   if not client then return end
-  local params = { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer) } } }
+  local params = { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer), position = { line = vim.api.nvim_win_get_cursor(0)[1] - 1, character = 0 } } } }
   server.request(client, 'workspace/executeCommand', params, function(problem, answer)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     vim.cmd('botright new')
@@ -315,7 +315,7 @@ function M.setup(user)
   local config = {
     capabilities = capabilities(),
     handlers = {},
-    init_options = { tune = options.tune, loopHints = options.loop_hints, pullDiagnostics = options.pull_diagnostics, caches = options.caches, peaks = options.peaks },
+    init_options = { tune = options.tune, loopHints = options.loop_hints, pullDiagnostics = options.pull_diagnostics, caches = options.caches, peaks = options.peaks, trusted = options.trusted },
     on_attach = function(client, buffer)
       fresh.attach(client, buffer, options)
       if options.on_attach then options.on_attach(client, buffer) end
