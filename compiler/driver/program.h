@@ -82,6 +82,7 @@ struct Selection : workspace::Selection {
 struct PickRequest {
   std::string path;
   std::string with = {};       // in place of --with, for commands with several
+  std::string function = {};   // in place of --function
   bool only_schedule = false;  // without --with, the only schedule function is meant
   bool ill_formed = false;     // take programs with errors too, where there is a module
   bool needs_target = false;   // resolve the target even where none is named
