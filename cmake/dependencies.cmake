@@ -1,4 +1,4 @@
-# Every outside library, found once. Package names per system are in bootstrap's table.
+# Every outside library, found once. The table in bootstrap has the package names per system.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
@@ -11,7 +11,7 @@ pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
 
 if(LOOPSMITH_LLVM)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
-  # Static, and only the targets that are emitted. Much of LLVM runs at the start of every program, for its options: the linker keeps such code
+  # Linked statically, with only the targets that Loopsmith emits. Much of LLVM runs at the start of every program, for its options: the linker groups this code
   # together (`-z keep-text-section-prefix` in CMakePresets.json), so that a start touches fewer pages.
   llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
     core support orcjit orcdebugging orctargetprocess jitlink passes X86 AArch64 WebAssembly RISCV AMDGPU)

@@ -1,9 +1,9 @@
-# loopsmith_precompile(): the headers that most sources of a room read, compiled once per build.
+# loopsmith_precompile(): precompiles the headers that most sources of a room include, once per build.
 #
-# A build from nothing takes less than half of the time. Sources include what they use either way: `-DLOOPSMITH_PRECOMPILED=OFF` builds
-# without. Each set holds the one before it: the headers of other libraries, then those of the rooms that everything above is
-# written in. A target reads the largest set whose room it lists. Only headers that nearly all of these sources include belong here: an edit of one
-# compiles every reader of its set again.
+# A full build then takes less than half of the time. Sources include the headers either way: `-DLOOPSMITH_PRECOMPILED=OFF` builds
+# without. Each set contains the smaller one: first the headers of other libraries, then those of the rooms that all higher rooms
+# use. A target gets the largest set whose room it lists. A set must contain only headers that nearly all of these sources include: an edit of
+# one compiles every target with the set again.
 #
 # The compiler cache hits across folders (measure with `ccache -s`): `precompile` gives it a checksum that names no folder, and sources read
 # the compiled header alone, whose path the cache makes relative.
@@ -19,9 +19,9 @@ set(loopsmith_headers_script ${loopsmith_headers_schedule}
   compiler/eval/evaluator.h compiler/frontend/file.h compiler/script/run.h)
 set(loopsmith_header_sets script schedule ir libraries)   # the largest first
 
-# What is precompiled serves programs and libraries alike.
+# Position-independent, so that programs and libraries can share a set.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
-# CMake's own options also read the header's text, by a path that the compiler cache keeps absolute.
+# CMake's own options also include the header by an absolute path, which would prevent hits of the compiler cache.
 set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
 
 function(loopsmith_precompile)
@@ -32,20 +32,19 @@ function(loopsmith_precompile)
     target_include_directories(loopsmith_headers_${set} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/compiler)
     target_link_libraries(loopsmith_headers_${set} PRIVATE loopsmith_flags fmt::fmt nlohmann_json::nlohmann_json)
     target_precompile_headers(loopsmith_headers_${set} PRIVATE ${loopsmith_headers_${set}})
-    # Templates that the headers use are instantiated once, in the compiled header.
-    target_compile_options(loopsmith_headers_${set} PRIVATE "SHELL:-Xclang -fno-pch-timestamp" -fpch-instantiate-templates)
+    target_compile_options(loopsmith_headers_${set} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
     set_target_properties(loopsmith_headers_${set} PROPERTIES
       CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/precompile;${CMAKE_SOURCE_DIR};${CMAKE_BINARY_DIR}")
   endforeach()
   loopsmith_precompile_folder(${CMAKE_SOURCE_DIR})
 endfunction()
 
-# The set that a target reads: that of the highest room it is or lists. `eval` opens the namespace of the syntax tree, whose classes have the names
+# The set for a target: that of the highest room that it is or lists. `eval` and `analysis` open the namespace of the syntax tree, whose classes have the names
 # of those of `ir`.
 function(loopsmith_header_set TARGET RESULT)
   get_target_property(rooms ${TARGET} LINK_LIBRARIES)
   set(${RESULT} libraries PARENT_SCOPE)
-  if("${TARGET}" STREQUAL "loopsmith_eval")
+  if("${TARGET}" MATCHES "^loopsmith_(eval|analysis)$")
     return()
   endif()
   foreach(set script schedule ir)
@@ -67,7 +66,7 @@ function(loopsmith_precompile_folder FOLDER)
     endif()
     loopsmith_header_set(${target} set)
     target_precompile_headers(${target} REUSE_FROM loopsmith_headers_${set})
-    # What the headers were compiled with, wherever they are read.
+    # The definitions that the headers were compiled with, for every target that uses them.
     target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
   endforeach()
   get_property(folders DIRECTORY ${FOLDER} PROPERTY SUBDIRECTORIES)

@@ -3,7 +3,7 @@
 # A room is one folder and one static library, `loopsmith_NAME`; a large room may have several. ROOMS lists the rooms whose headers
 # its files include, all of them in lower rows of the picture in ARCHITECTURE.md; LIBRARIES lists the outside libraries that it
 # hides. All rooms share one include path and static libraries are linked at the end, so neither the compiler nor the linker
-# notices a room that is used and not listed. tests/unit/tidy does: it compares the includes with these lists, both ways.
+# notices a room that is used but not listed. tests/unit/tidy compares the includes with these lists, in both directions.
 function(loopsmith_room NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_library(loopsmith_${NAME} STATIC ${ARG_SOURCES})
@@ -20,7 +20,7 @@ function(loopsmith_rooms_of TARGET)
   target_link_libraries(${TARGET} PRIVATE ${ARG_ROOMS})
 endfunction()
 
-# The options that every room is compiled with.
+# The options for every room.
 add_library(loopsmith_flags INTERFACE)
 target_compile_options(loopsmith_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -fno-rtti -fvisibility=hidden>)

@@ -1,8 +1,8 @@
 // The grammar of TIRScript for tree-sitter: Python's syntax, as far as programs, schedules and scripts use it, and
-// enough of the rest that `.py` files around them parse. Layout (lines, indentation), strings and their nesting are
-// the scanner's work (src/scanner.c).
+// enough of the rest that `.py` files with such programs can be parsed. The scanner (src/scanner.c) handles layout (lines, indentation)
+// and strings with their nesting.
 //
-// Targets of assignments are parsed as expressions; whoever builds a tree from this checks them.
+// Targets of assignments are parsed as expressions; the program that builds a syntax tree from the parse checks them.
 /// <reference types="tree-sitter-cli/dsl" />
 // @ts-check
 
@@ -41,7 +41,7 @@ module.exports = grammar({
     $._string_text,
     $.escape_interpolation,
     $.string_end,
-    // Never made by the scanner: their being valid tells it that brackets are open.
+    // The scanner never produces these tokens: if they are valid, the scanner knows that brackets are open.
     ')',
     ']',
     '}',
@@ -220,7 +220,7 @@ module.exports = grammar({
       field('alternative', optional($.else_clause)),
     ),
 
-    // Items in parentheses are a tuple with `as` in it.
+    // Items in parentheses are parsed as a tuple whose elements may have `as`.
     with_statement: $ => seq(optional('async'), 'with', $.with_items, ':', field('body', $._suite)),
     with_items: $ => list1(choice($._expression, $.as_pattern)),
     as_pattern: $ => seq(field('value', $._expression), 'as', field('alias', $._target)),
@@ -247,7 +247,7 @@ module.exports = grammar({
       field('body', $._suite),
     ),
 
-    // A head without a body is let through; the tree's builder complains, with better words.
+    // A head without a body is accepted here; the tree builder reports it with a better message.
     _suite: $ => choice(
       alias($._simple_line, $.block),
       seq($._indent, $.block),
@@ -257,8 +257,8 @@ module.exports = grammar({
 
     // ---- expressions
     //
-    // One rule for all of them, told apart by precedence: each layer of rules between would cost a reduction for
-    // every operand there is. So `a + not b` gets through here and is refused by whoever builds a tree.
+    // One rule for all operators, with precedences: separate rules for each level would cost a reduction per level
+    // for every operand. Therefore `a + not b` is accepted here, and the tree builder reports it.
 
     _values: $ => choice($._expression, $.starred, $.expression_list),
     expression_list: $ => prec.right(seq(

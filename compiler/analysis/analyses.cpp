@@ -1,4 +1,4 @@
-// The table of analyses, and the findings that are kept: see analyses.h.
+// The table of analyses, and the cache of findings: see analyses.h.
 #include "analysis/analyses.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Row {
   const char* name;
   void (*run)(Subject&);
 };
-// The order matters: a later analysis leaves out accesses that an earlier one has reported.
+// The order is significant: a later analysis skips accesses that an earlier one has reported.
 constexpr Row rows[] = {
     {"bounds", check_bounds},
     {"regions", check_regions},
@@ -31,12 +31,12 @@ constexpr Row rows[] = {
     {"externals", check_externals},
 };
 
-// Stops soon where it is cancelled; the findings are then incomplete.
+// Stops soon after a cancellation; the findings are then incomplete.
 auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, NameOptions names, const CancelToken& cancel)
     -> Diagnostics {
   Diagnostics out;
   if (!module) { return out; }
-  std::vector<Origin> unit_axes;   // of extent 1: nothing to use
+  std::vector<Origin> unit_axes;   // axes of extent 1: unused ones are normal
   std::vector<std::pair<Origin, Origin>> loops;   // their headers and their statements
   for (const auto& [name, func] : module->functions) {
     Facts facts = collect(func, cancel);
@@ -55,7 +55,7 @@ auto run_all(const syntax::Document& document, const syntax::Item& item, const I
   }
   if (!is_instance && !cancel.is_cancelled()) {
     Diagnostics unused = unused_names(item, names, cancel);
-    // A loop whose result is lost is not one to remove.
+    // A loop whose result is lost is not reported as a loop to remove.
     for (const Diagnostic& lost : unused) {
       if (lost.code != Code::LostAssignment) { continue; }
       std::erase_if(out, [&](const Diagnostic& d) {
@@ -70,10 +70,10 @@ auto run_all(const syntax::Document& document, const syntax::Item& item, const I
   return out;
 }
 
-// True for errors after which the function is not analysed. One with an index out of bounds still is.
+// True for errors after which the function is not analysed. After an index out of bounds it still is.
 auto spoils(const Diagnostic& d) -> bool { return d.severity == Severity::Error && d.code != Code::IndexOutOfBounds; }
 
-// The module without its functions with errors; none where no function is left.
+// The module without its functions with errors; null if no function is left.
 auto without_errors(const syntax::Document& document, const IRModule& module, const Diagnostics& diagnostics) -> IRModule {
   auto is_in = [&](const Diagnostic& d, const PrimFunc& func) {
     auto place = document.resolve(d.where);
@@ -85,7 +85,7 @@ auto without_errors(const syntax::Document& document, const IRModule& module, co
   };
   std::vector<std::pair<Name, PrimFunc>> functions;
   for (const auto& [name, func] : module->functions) {
-    // An error outside of functions (a constant, an attribute of the module) may concern any of them.
+    // An error outside of functions (in a constant, an attribute of the module) may affect any of them.
     bool is_spoilt = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return spoils(d) && (is_in(d, func) || !is_somewhere(d)); });
     if (!is_spoilt) { functions.emplace_back(name, func); }
   }
@@ -95,7 +95,7 @@ auto without_errors(const syntax::Document& document, const IRModule& module, co
   return make_module(std::move(out));
 }
 
-// Two programs of one name: the second was copied, and kept the name.
+// Two programs have the same name: the second was probably copied, and kept the name.
 auto named_again(frontend::File& file) -> Diagnostics {
   Diagnostics out;
   std::unordered_map<Name, Origin> known;
@@ -132,7 +132,7 @@ auto Subject::text(Origin origin) const -> std::string {
 }
 
 auto Subject::text(const Expr& expr) const -> std::string {
-  if (const auto* v = expr.as<VarNode>()) { return v->name.str(); }   // its origin is where it was made
+  if (const auto* v = expr.as<VarNode>()) { return v->name.str(); }   // its origin is the place where it was made
   std::string out = text(expr.origin());
   return out.empty() ? print_debug(expr, 80) : out;
 }
@@ -172,7 +172,7 @@ auto Subject::in_whole(Origin origin) const -> Origin {
 }
 
 auto Subject::header(const For& loop) const -> Origin {
-  // From the variable to the colon.
+  // The place from the variable to the colon.
   syntax::ItemPtr home = item(loop.origin);
   if (!home) { return loop.origin; }
   Origin at = loop.origin;
@@ -192,10 +192,10 @@ auto analyse(const syntax::Document& document, const syntax::Item& item, const I
 
 namespace {
 
-// The program of a declaration, as far as it can be program at.
+// The program of a declaration, as far as it could be lowered.
 struct AnalysedProgram {
   const frontend::Declaration& declaration;
-  IRModule module;                 // none: only programs inside are program at
+  IRModule module;                 // null: only the programs in `inside` are analysed
   bool is_instance = false;        // a function of the file made it: other calls make others
   bool is_whole = false;           // the whole program could be lowered
   bool is_clean = false;           // it has no errors
@@ -208,7 +208,7 @@ auto program_of(const frontend::Declaration& declaration, frontend::File& file) 
   if (declaration.is_program) {
     out.module = declaration.module ? declaration.module : declaration.partial;
   } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
-    // A program that a function of the file made; `name = other` only names one.
+    // A function of the file made this program; `name = other` only gives it another name.
     out.is_instance = true;
     if (file.find(made->name) == nullptr) { out.module = made->module; }
   }
@@ -220,23 +220,23 @@ auto program_of(const frontend::Declaration& declaration, frontend::File& file) 
   return out;
 }
 
-// The findings of all analyses in a declaration, those that comments silence left out.
+// The findings of all analyses in a declaration, without those that comments silence.
 auto findings_in(const syntax::Document& document, const AnalysedProgram& program, const CancelToken& cancel) -> Diagnostics {
   const frontend::Declaration& declaration = program.declaration;
   Diagnostics found;
   if (program.is_clean) {
     found = run_all(document, *declaration.item, program.module, program.is_instance, program.names, cancel);
   } else if (program.is_whole && declaration.is_program) {
-    // Of a module, functions with errors are left out. Names that only those use are not unused.
+    // In a module, skips functions with errors. Names that only those functions use are not unused.
     found = run_all(document, *declaration.item, without_errors(document, program.module, declaration.diagnostics), true, program.names, cancel);
   }
-  // One message for one mistake.
+  // One message for each error.
   std::erase_if(found, [&](const Diagnostic& d) {
     return std::any_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), [&](const Diagnostic& known) {
       return known.code == Code::IndexOutOfBounds && known.where.decl == d.where.decl && known.where.begin <= d.where.end && d.where.begin <= known.where.end;
     });
   });
-  // The Python around programs shapes them in ways that are not known: they are judged like instances.
+  // The Python around programs shapes them in unknown ways: they are analysed like instances.
   for (const IRModule& inner : program.inside) {
     Diagnostics more = run_all(document, *declaration.item, inner, true, program.names, cancel);
     found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -248,7 +248,7 @@ auto findings_in(const syntax::Document& document, const AnalysedProgram& progra
   if (cancel.is_cancelled()) { return found; }
   Ignores ignores(*declaration.item);
   ignores.apply(found);
-  // A comment that silences a diagnostic of the frontend is of use too.
+  // A comment that silences a diagnostic of the frontend counts as used.
   Diagnostics read = declaration.diagnostics;
   ignores.apply(read);
   Diagnostics problems = ignores.problems(program.is_clean && !program.is_instance);
@@ -256,7 +256,7 @@ auto findings_in(const syntax::Document& document, const AnalysedProgram& progra
   return found;
 }
 
-// Findings that look at the file as a whole, those that comments silence left out.
+// Findings about the file as a whole, without those that comments silence.
 auto findings_in_file(const syntax::Document& document, frontend::File& file) -> Diagnostics {
   Diagnostics out = named_again(file);
   for (Diagnostics found : {unused_imports(document), stray_decorators(document)}) {
@@ -298,7 +298,7 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       if (!is_left) {
         lines -= size;
         kept = {program.module, program.inside, declaration.item, program.is_clean, findings_in(document, program, cancel), 0};
-        // A long program does not keep the next key waiting: it is begun again when the user rests.
+        // A long program must not delay the next key: its analysis starts again when the user pauses.
         is_left = cancel.is_cancelled();
       }
       if (is_left) {

@@ -1,9 +1,9 @@
-// Analyses of programs that need more than names and types. They report proved mistakes (errors) and suspicious code (warnings, hints). Each
+// Analyses of programs that need more than names and types. They report proved errors and suspicious code (warnings, hints). Each
 // is a file behind one row of a table (analyses.cpp) and works on one declaration. A finding depends on other declarations only through the
 // lowered program, so findings are kept with the program.
 //
-// Functions with errors are not analysed, except those with an index out of bounds: one mistake gives one message. No analysis executes a
-// program. One thread, as the File.
+// Functions with errors are not analysed, except after an index out of bounds: one error gives one message. No analysis executes a
+// program. One thread, as for File.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace loopsmith::analysis {
 
 class Analyses {
  public:
-  /// Analyses the declarations whose program has changed, in the order of the text, until they have more than `lines` lines together or the
-  /// work is cancelled. `is_tir`: a file of programs, from which no other file imports. False: declarations are left, and the next call goes on
+  /// Analyses the declarations whose program has changed, in the order of the text, until they exceed `lines` lines together or the
+  /// work is cancelled. `is_tir`: a file of programs, from which no other file imports. False: declarations are left, and the next call continues
   /// with them.
   auto update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel = {}) -> bool;
 
@@ -41,7 +41,7 @@ class Analyses {
   uint64_t generation_ = 0;
 };
 
-/// One program on its own, all analyses, nothing kept.
+/// Runs all analyses on one program; keeps no results.
 [[nodiscard]] auto analyse(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance = false) -> Diagnostics;
 
 }  // namespace loopsmith::analysis

@@ -1,8 +1,8 @@
 // Accesses outside of their buffers, and iter vars outside of their domains.
 //
-// An access is an error where an iteration that runs is shown to leave the buffer: with numbers where loops have constant
+// An access is an error if an iteration that runs is proved to leave the buffer: with numbers if the loops have constant
 // bounds, otherwise by the prover at the corners of the loops, for all sizes of at least 1. No other access is reported.
-// A block whose binding leaves the domain it declares is one mistake, however many accesses follow from it.
+// A block whose binding leaves the declared domain is one error, even if several accesses follow from it.
 #include <fmt/format.h>
 
 #include "analysis/subject.h"
@@ -16,7 +16,7 @@
 namespace loopsmith::analysis {
 namespace {
 
-/// The scalar indices of an access in one dimension: of a vector, its first and last lane.
+/// The scalar indices of an access in one dimension; for a vector, its first and last lane.
 auto scalars(const Expr& index) -> std::vector<Expr> {
   if (const auto* r = index.as<Ramp>()) {
     auto lanes = as_int(r->lanes);
@@ -34,7 +34,7 @@ auto plain_shape(const BufferNode& buffer) -> std::string {
   return "(" + out + (buffer.shape.size() == 1 ? ",)" : ")");
 }
 
-/// Assumptions of the prover that hold for now; they end in the reverse order.
+/// Assumptions of the prover that hold for now; they end in reverse order.
 struct Scopes {
   std::vector<arith::Analyzer::Scope> all;
   ~Scopes() {
@@ -44,7 +44,7 @@ struct Scopes {
 
 class Corners {
  public:
-  /// Sets every relevant loop to its first or last value: the `choice`-th of all combinations. False: there are fewer combinations.
+  /// Sets every relevant loop to its first or last value: combination number `choice`. False: there are fewer combinations.
   Corners(const Space& space, const std::vector<Expr>& relevant, const Facts& facts) : space_(space) {
     for (const VarNode* v : space.dependencies(relevant)) {
       const Space::Entry* e = space.find(v);
@@ -54,7 +54,7 @@ class Corners {
   }
   [[nodiscard]] auto count() const -> size_t { return loops_.size() > 4 ? 2 : size_t{1} << loops_.size(); }
 
-  /// True when the prover shows that the corner runs and that `goal` (over the place's variables) holds there.
+  /// True when the prover shows that the iteration at the corner runs and that `goal` (over the variables of the place) holds there.
   auto proves(size_t choice, const Expr& goal) const -> bool {
     arith::Analyzer analyzer;
     VarMap values;
@@ -97,7 +97,7 @@ class Corners {
   }
 
  private:
-  /// The index of the loop in the list; the list's size where it is not in it.
+  /// The index of the loop in the list; the list's size if it is not in the list.
   [[nodiscard]] auto position(const VarNode* v) const -> size_t {
     for (size_t i = 0; i < loops_.size(); ++i) {
       if (loops_[i] == v) { return i; }
@@ -135,7 +135,7 @@ class Bounds {
       if (subject_.cancel.is_cancelled()) { return; }
       if (a.is_masked || !a.is_certain) { continue; }
       size_t dims = std::min(a.indices->size(), a.buffer->shape.size());
-      // A vector may run over the end of a row into the next: its last dimension is checked with numbers only.
+      // A vector may extend over the end of a row into the next: its last dimension is checked with numbers only.
       if (dims > 0 && runs_over_rows(a)) { --dims; }
       for (size_t d = 0; d < dims; ++d) {
         if (check(a, d)) { break; }
@@ -238,7 +238,7 @@ class Bounds {
     std::string text = subject_.text(at);
     if (text.empty()) { text = print_debug(index, 60); }
     subject_.leaves_bounds = true;
-    // The same index in the same loops is one mistake, however many buffers it is used for.
+    // The same index in the same loops is one error, for any number of buffers.
     std::string key = fmt::format("{} {} {}", text, size, below);
     for (const auto& [space, seen] : reported_) {
       if (space == a.space.get() && seen == key) { return; }

@@ -1,7 +1,7 @@
-// Conditions that the loops around them decide, and loops that never run or do nothing.
+// Conditions that the loops around them decide, and loops that never run or have no effect.
 //
 // A condition is decided by the intervals of its operands, by the prover, and, for "always false", by a search for an
-// iteration where it holds. In a program that a function made for some sizes a condition may be needed for others, and so
+// iteration where it holds. In a program that a function made for some sizes, a condition may be needed for other sizes, so
 // it is not reported.
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ class Conditions {
   }
 
  private:
-  /// By intervals alone: cheap, and enough for most.
+  /// By intervals alone: fast, and enough for most conditions.
   static auto decided(const Expr& condition, const Space& space) -> std::optional<bool> {
     Expr e = plain_condition(condition);
     if (const auto* n = e.as<Not>()) {
@@ -86,7 +86,7 @@ class Conditions {
     }
   }
 
-  /// Under the loops and conditions around, by the prover.
+  /// By the prover, under the loops and conditions around.
   auto proved(const Expr& condition, const Space& space) -> std::optional<bool> {
     if (subject_.questions <= 0) { return {}; }
     arith::Analyzer analyzer;
@@ -129,7 +129,7 @@ class Conditions {
     if (!over_loops) { return; }
     auto answer = decided(condition, *fact.space);
     if (!answer) {
-      // One iteration where it holds and one where it does not: nothing to prove.
+      // If it holds in one iteration and fails in another, there is nothing to prove.
       bool holds = has(condition, true, *fact.space);
       if (holds && has(condition, false, *fact.space)) { return; }
       answer = proved(condition, *fact.space);
@@ -137,7 +137,7 @@ class Conditions {
     }
     if (!answer) { return; }
     if (*answer && subject_.leaves_bounds) { return; }
-    // An assertion should be true. A guard within an expression costs little, and often comes from inlining.
+    // An assertion should be true. A condition within an expression is cheap, and often comes from inlining.
     if (*answer && fact.kind != ConditionKind::If && fact.kind != ConditionKind::Where) { return; }
     if (mentions_constant(condition.origin())) { return; }
     Code code = *answer ? Code::ConditionAlwaysTrue : Code::ConditionAlwaysFalse;
@@ -173,7 +173,7 @@ class Conditions {
     }).has_value();
   }
 
-  /// True when the text of the condition uses a constant of the file: the condition may be needed for another value of it.
+  /// True when the text of the condition uses a constant of the file: the condition may be needed for another value of the constant.
   auto mentions_constant(Origin at) const -> bool {
     syntax::ItemPtr item = subject_.item(at);
     if (!item || at.end > item->text.size()) { return true; }
@@ -212,7 +212,7 @@ class Conditions {
     return false;
   }
 
-  // A value that nothing uses has a report of its own.
+  // An unused value has a separate report.
   static auto computes(const For& loop) -> bool {
     bool found = false;
     post_order(loop.body, [&](const Stmt& s) {

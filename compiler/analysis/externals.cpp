@@ -1,5 +1,5 @@
 // Calls of C functions outside of the closed list (ir/externals.h): `run`, `bench`, `verify` and `tune` refuse a program with such a call. A library that
-// `build` makes may contain it, so it is an information. Programs for a GPU may call the functions of their device.
+// `build` makes may contain it, so the finding is an information. Programs for a GPU may call the functions of their device.
 #include "ir/externals.h"
 
 #include "analysis/subject.h"
@@ -26,7 +26,7 @@ void check_externals(Subject& subject) {
   std::vector<ExternalCall> calls = external_calls(subject.facts.func);
   if (calls.empty() || is_of_device(subject.facts.func)) { return; }
   for (const ExternalCall& call : calls) {
-    // `__dp4a` and its like are functions of a GPU.
+    // `__dp4a` and similar names are functions of a GPU.
     if (external(call.name).kind != ExternalKind::Unknown || call.name.starts_with("__")) { continue; }
     Diagnostic d = error(Code::CannotEmit, call.where).arg("what", "the call of `" + std::string(call.name) + "`").arg("function", subject.declaration.name.view())
                        .arg("target", "this process").arg("why", "it is not among the external functions that run here");

@@ -64,7 +64,7 @@ class Collector : public Visitor {
     }
     static const Name allreduce("tvm_thread_allreduce");
     if (node.op == allreduce) {
-      // The elements that it names are written.
+      // The named elements are written.
       for (const Expr& arg : node.args) {
         if (const auto* load = arg.as<BufferLoad>()) {
           facts.pointers.push_back({load->buffer->data.get(), facts.accesses.size(), true});
@@ -86,7 +86,7 @@ class Collector : public Visitor {
     if (!is_known_pure(node.op)) { effect(); }
   }
   void on(const Select& node) override {
-    // Lowering makes a select that reads memory an if_then_else: its condition guards both operands.
+    // Lowering turns a select that reads memory into an if_then_else: its condition guards both operands.
     condition(node.condition, ConditionKind::Select, node.origin);
     visit(node.condition);
     under(node.condition, false, [&] { visit(node.true_value); });

@@ -1,7 +1,7 @@
-// The facts that analyses work on, collected in one walk over a function: every access with the iterations that reach it, loops, blocks,
+// The facts that analyses use, collected in one walk over a function: every access with the iterations that reach it, loops, blocks,
 // conditions, allocations, and uses of memory by pointer.
 //
-// They are in the order of the text, in which one iteration runs: the loads of a store before the store.
+// They are in the order in which one iteration runs, which is that of the text: the loads of a store before the store.
 #pragma once
 
 #include <memory>
@@ -24,13 +24,13 @@ struct Access {
   bool is_masked = false;                // only some lanes
   bool in_init = false;
   bool is_certain = true;                // false behind a jump or inside of a `while`: it may not run
-  const BufferStore* store = nullptr;    // the store, or the store that it is part of; null: in a condition, a call ...
+  const BufferStore* store = nullptr;    // the store, or the store that contains the load; null: the load is in a condition, a call ...
   const ExprNode* load = nullptr;        // reads
   SpacePtr space;
   Origin origin;
 };
 
-/// Memory used without a visible access: its pointer is passed on, or matched to another buffer.
+/// Memory used without a visible access: its pointer is passed to other code, or matched to another buffer.
 struct PointerUse {
   const VarNode* data = nullptr;
   size_t before = 0;                     // accesses collected before it
@@ -39,7 +39,7 @@ struct PointerUse {
 
 struct LoopFact {
   const For* loop = nullptr;
-  SpacePtr space;                        // around the loop, itself left out
+  SpacePtr space;                        // around the loop, without the loop itself
   size_t begin = 0, end = 0;             // accesses in it
   bool has_effect = false;               // stores something, or calls
   bool has_pointers = false;
@@ -48,8 +48,8 @@ struct LoopFact {
 struct BlockFact {
   const Block* block = nullptr;
   const BlockRealize* realize = nullptr; // null: not realized
-  SpacePtr space;                        // of the realize: without its predicate and iter vars
-  SpacePtr inner;                        // with them
+  SpacePtr space;                        // that of the realize: without its predicate and iter vars
+  SpacePtr inner;                        // the same with them
   size_t begin = 0, end = 0;
   bool is_certain = true;
 };
@@ -63,7 +63,7 @@ struct ConditionFact {
 };
 
 struct AllocFact {
-  Buffer buffer;                         // none for a plain Allocate
+  Buffer buffer;                         // null for a plain Allocate
   const VarNode* data = nullptr;
   Origin origin;
   size_t loops = 0;                      // loops around it
@@ -88,7 +88,7 @@ struct Facts {
   [[nodiscard]] auto is_allocated(const VarNode* memory) const -> bool;
 };
 
-/// Where it is cancelled, only some facts.
+/// After a cancellation only some facts are collected.
 [[nodiscard]] auto collect(const PrimFunc& func, const CancelToken& cancel = {}) -> Facts;
 
 }  // namespace loopsmith::analysis

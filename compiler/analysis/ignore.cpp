@@ -14,7 +14,7 @@ namespace {
 
 struct Word { std::string_view text; uint32_t begin = 0; };
 
-/// The words between the brackets after `ls: KEY`; none: the comment is another one.
+/// The words between the brackets after `ls: KEY`; none for other comments.
 auto codes_in(std::string_view comment, std::string_view key) -> std::optional<std::vector<Word>> {
   size_t at = comment.find("ls:");
   if (at == std::string_view::npos || comment.substr(0, at).find_first_not_of("# \t") != std::string_view::npos) { return {}; }
@@ -38,7 +38,7 @@ auto codes_in(std::string_view comment, std::string_view key) -> std::optional<s
 
 auto find_code(std::string_view id) -> std::optional<Code> {
   for (Code code : all_codes()) {
-    // Several codes may have that name: the one that can be silenced counts.
+    // If several codes have that name, the one that can be silenced counts.
     if (code_id(code) == id && code_severity(code) != Severity::Error) { return code; }
   }
   return {};
@@ -110,7 +110,7 @@ void Ignores::apply(Diagnostics& diagnostics) {
     bool silenced = false;
     for (Line& line : lines_) {
       if (line.code != d.code || begin > line.end) { continue; }
-      // A finding over several lines may have the comment on its first or its last.
+      // A finding over several lines may have the comment on its first or last line.
       bool first = begin >= line.begin;
       bool last = end > line.begin && end <= line.end;
       if (!first && !last) { continue; }

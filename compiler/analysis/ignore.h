@@ -2,10 +2,10 @@
 //
 //     B = T.alloc_buffer((16,), "float32")   # ls: ignore[unused-name]
 //     # ls: ignore[data-race, possible-race]
-//     for i in T.parallel(16): ...           a comment alone on its line is about the next one
+//     for i in T.parallel(16): ...           a comment alone on its line applies to the next line
 //     # ls: ignore-file[unused-import]       anywhere at the top level: the whole file
 //
-// A comment names its codes, so that it silences no others. Errors are never silenced.
+// A comment names the codes that it silences. Errors are never silenced.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace loopsmith::analysis {
 
-/// True when a comment of the declaration or of the file silences the warning. For warnings that come from elsewhere: from reading a file or
+/// True when a comment of the declaration or of the file silences the warning. For warnings from other sources: from reading a file or
 /// running its schedules.
 [[nodiscard]] auto is_silenced(const syntax::Document& document, const Diagnostic& diagnostic) -> bool;
 
@@ -26,19 +26,19 @@ class Ignores {
   /// The comments of a declaration, and of its members. The declaration must outlive this.
   explicit Ignores(const syntax::Item& item);
 
-  /// Removes the diagnostics that a comment silences, and notes the comments that did.
+  /// Removes the diagnostics that a comment silences, and records the comments that did.
   void apply(Diagnostics& diagnostics);
-  /// Reports unknown codes; with `complete`, where all findings are known, also codes that silence none.
+  /// Reports unknown codes; with `complete`, if all findings are known, also codes that silence no finding.
   [[nodiscard]] auto problems(bool complete) const -> Diagnostics;
 
-  /// The codes that are silenced in the whole file. Adds mistakes in those comments to `problems`.
+  /// The codes that are silenced in the whole file. Adds errors in those comments to `problems`.
   static auto of_file(const syntax::Document& document, Diagnostics& problems) -> std::vector<Code>;
 
  private:
   struct Line {
-    uint32_t begin = 0, end = 0;   // the line that the comment is about, in bytes of the declaration
+    uint32_t begin = 0, end = 0;   // the line to which the comment applies, in bytes of the declaration
     Code code{};
-    Origin where;                  // of the code in the comment
+    Origin where;                  // the place of the code in the comment
     bool used = false;
   };
   void add(const syntax::Item& item, uint32_t offset);

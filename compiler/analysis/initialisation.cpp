@@ -1,6 +1,6 @@
-// Reads of memory before anything is written to it, reductions without an initial value, and reductions over an axis that is declared spatial.
+// Reads of memory before the first write, reductions without an initial value, and reductions over an axis that is declared spatial.
 //
-// The function's own memory: a read in front of all writes, in the order of the text, that surely runs (no condition
+// For the function's own memory: a read before all writes, in the order of the text, that certainly runs (no condition
 // around it). Writes by pointer, through views, and by calls count as writes. Arguments are written by the caller: only a block that
 // accumulates into one without an init, and does not list it in `T.reads`, is suspicious.
 #include <fmt/format.h>
@@ -69,7 +69,7 @@ class Initialisation {
     }
   }
 
-  /// The update of a reduction: `C[...] = C[...] + x`; null: it has another form.
+  /// The update of a reduction: `C[...] = C[...] + x`; null: the block has another form.
   struct Update { const BufferStore* store = nullptr; const char* op = ""; };
   auto update_of(const BlockFact& fact) const -> Update {
     for (size_t i = fact.begin; i < fact.end; ++i) {
@@ -133,15 +133,15 @@ class Initialisation {
     subject_.report(std::move(d));
   }
 
-  /// An update whose indices do not use a spatial iter var repeats for all values of the variable: it is a reduction over it.
+  /// An update whose indices do not use a spatial iter var repeats for all values of that iter var: it is a reduction over it.
   void check_kinds(const BlockFact& fact) {
     if (!fact.is_certain || !fact.realize) { return; }
     Update update = update_of(fact);
     if (!update.store || sets_before(fact, update)) { return; }
-    // A block inside this one follows it in the list. The rule is not applied then, because the inner block has iter vars of its own.
+    // A block inside this one follows it in the list. The rule is not applied then, because the inner block has its own iter vars.
     const BlockFact* next = &fact + 1;
     if (next != facts_.blocks.data() + facts_.blocks.size() && next->begin < fact.end && next->end <= fact.end && next->begin != next->end) { return; }
-    // A buffer that is allocated within a loop may be another memory in each iteration.
+    // A buffer that is allocated within a loop may have different memory in each iteration.
     const VarNode* memory = facts_.memory(*update.store->buffer);
     for (const AllocFact& alloc : facts_.allocs) {
       if (alloc.data == memory && alloc.loops > 0) { return; }
@@ -180,7 +180,7 @@ class Initialisation {
     return false;
   }
 
-  /// The place in the text that makes an iter var spatial (a letter of `T.axis.remap`, or the word), with the text that makes it a reduction;
+  /// The place in the text that makes an iter var spatial (a letter of `T.axis.remap`, or the word), with the text that would make it a reduction;
   /// otherwise the variable's name.
   auto kind_of(const IterVar& iter) const -> std::pair<Origin, std::string_view> {
     Origin at = subject_.in_whole(iter.var->origin);
@@ -211,7 +211,7 @@ class Initialisation {
     return fmt::format("T.{}(\"{}\")", op == "max" ? "min_value" : "max_value", t.str());
   }
 
-  /// `C[vi, vj]` as the update writes it.
+  /// The target as the update writes it: `C[vi, vj]`.
   auto target_text(const BufferStore& store) const -> std::string {
     std::string indices;
     for (const Expr& e : store.indices) {

@@ -1,13 +1,13 @@
-// Iterations of parallel, vectorised and thread-bound loops that touch the same element, one of them writing.
+// Iterations of parallel, vectorised and thread-bound loops that touch the same element, where one of them writes it.
 //
-// Numbers show that two iterations collide: the elements that each touches are listed and compared. Pairs of neighbours, the first and the
-// last, and distances of powers of two are tried; parameters count as 64. So a reported race happens, and races between other pairs are
+// A race is shown with numbers: the elements that two iterations touch are listed and compared. Tries pairs of neighbours, the first and the
+// last iteration, and distances of powers of two; parameters count as 64. So a reported race really occurs, and races between other pairs are
 // missed. Indices that are read from memory cannot be listed: a store with such indices that also reads its element *may* race, and is
 // reported as a possible race.
 //
-// Not reported: memory that lowering makes private to each iteration (all its accesses lie in the loop, or its scope is private to a
+// Not reported: memory that lowering makes private to each iteration (all its accesses are in the loop, or its scope is private to a
 // thread), reductions across threads, shared memory that one thread reads and another writes (lowering inserts barriers), and iterations
-// that write the same value to the same place.
+// that write the same value to the same element.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace loopsmith::analysis {
 namespace {
 
-constexpr int64_t sample = 64;            // the value that parameters are given
+constexpr int64_t sample = 64;            // the value used for parameters
 constexpr size_t most_elements = 400;     // the most elements of an iteration that are listed
 constexpr int64_t most_rewrite_steps = 60000;   // the most values tried, in one program, to find writes that make a read harmless
 
@@ -48,7 +48,7 @@ auto kind_name(const For& loop) -> std::string {
   }
 }
 
-/// True when the stored value is the same in both iterations. False where it reads the memory that it is stored to.
+/// True when the stored value is the same in both iterations. False if it reads the memory to which it is stored.
 auto same_value(const Expr& expr, const Numbers& a, const Numbers& b, const Facts& facts, const VarNode* stored) -> bool {
   if (expr.dtype().is_integral() && is_pure_integer(expr)) {
     auto x = evaluate(expr, a);
@@ -60,7 +60,7 @@ auto same_value(const Expr& expr, const Numbers& a, const Numbers& b, const Fact
     const int64_t* y = b.find(v);
     return x == nullptr || y == nullptr ? x == y : *x == *y;
   }
-  // Two loads of the same element are taken to give the same value, whatever other iterations write.
+  // Two loads of the same element are assumed to have the same value, even if other iterations write it.
   if (const auto* load = expr.as<BufferLoad>(); load && facts.memory(*load->buffer) == stored) { return false; }
   bool same = true;
   visit_children(expr, [&](const Expr& child) { same = same && same_value(child, a, b, facts, stored); });
@@ -104,7 +104,7 @@ class Races {
     }
     for (const VarNode* memory : written) {
       if (is_private(fact, memory, inside[memory])) { continue; }
-      if (check_memory(fact, memory)) { return; }   // one message for a loop
+      if (check_memory(fact, memory)) { return; }   // one message for each loop
     }
   }
 
@@ -120,7 +120,7 @@ class Races {
     }
     if (!facts_.is_allocated(memory)) { return false; }
     bool all_inside = uses_.at(memory) == inside && (in_blocks(fact, memory) == inside || scratch_use(*fact.loop, memory).is_scratch);
-    // All threads see shared memory, wherever it is declared.
+    // All threads see shared memory, at any place of its declaration.
     if (threads == Threads::Thread && is_shared) { return false; }
     return all_inside;
   }
@@ -159,7 +159,7 @@ class Races {
     for (size_t i = fact.begin; i < fact.end; ++i) {
       const Access& w = facts_.accesses[i];
       if (w.in_init != inits) { continue; }
-      // Accesses through views are not listed.
+      // Does not list accesses through views.
       if (!w.is_write || w.buffer->data.get() != memory || !w.is_certain || w.is_masked) { continue; }
       if (is_reduction_across_threads(fact, w, facts_)) { continue; }
       for (size_t j = fact.begin; j < fact.end; ++j) {
@@ -258,13 +258,13 @@ class Races {
     return false;
   }
 
-  /// True when the reading iteration has written the same value to the element itself: the order of the writes does not matter then.
+  /// True when the reading iteration has itself written the same value to the element: then the order of the writes has no effect.
   auto writes_it_too(const LoopFact& fact, const Access& w, int64_t iteration, const Touched& written, const Touched& read) -> bool {
     if (!w.store || reads_memory(w.store->value, facts_.memory(*w.buffer))) { return false; }
     Numbers fixed = samples_;
     fixed.push(fact.loop->var.get(), iteration);
     for (size_t d = 0; d < w.indices->size(); ++d) {
-      // An index that is the variable of a loop gives the variable's value: that loop is not searched.
+      // An index that is the variable of a loop determines the variable's value: that loop is not searched.
       const VarNode* loop = loop_variable(w, (*w.indices)[d]);
       const int64_t* known = loop ? fixed.find(loop) : nullptr;
       if (known && *known != read.element[d]) { return false; }
@@ -281,7 +281,7 @@ class Races {
       return same_value(w.store->value, written.numbers, n, facts_, facts_.memory(*w.buffer));
     }, fixed, left).has_value();
     rewrite_steps_ -= most - left;
-    // Nothing is reported where the search stopped early.
+    // Reports nothing if the search stopped early.
     return found || left <= 0;
   }
 
@@ -294,7 +294,7 @@ class Races {
     return reads;
   }
 
-  /// The loop variable that an index is, directly or through iter vars; null for another index.
+  /// The loop variable that equals an index, directly or through iter vars; null for other indices.
   static auto loop_variable(const Access& access, Expr index) -> const VarNode* {
     const auto* var = index.as<VarNode>();
     const Space::Entry* entry = var ? access.space->find(var) : nullptr;

@@ -1,8 +1,8 @@
-// Declared regions against accesses: an error where an access of a block is shown to lie outside of all regions that its `T.reads` or
-// `T.writes` give for the buffer, a warning where they do not name the buffer (TVM's own primitives leave such blocks behind).
+// Compares declared regions with accesses: an error if an access of a block is proved to lie outside of all regions of the buffer in its `T.reads` or
+// `T.writes`; a warning if these do not name the buffer (TVM's own primitives leave such blocks).
 //
-// Regions that the text leaves out come from the frontend and cover all accesses. A block without any region (the root block, as TVM leaves
-// it) is not checked. The reads of a reduction do not list the elements that its init writes.
+// Regions that the text leaves out come from the frontend and cover all accesses. A block without any region (the root block, in TVM's form)
+// is not checked. The reads of a reduction do not list the elements that its init writes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Regions {
   }
 
  private:
-  /// True for the load of an inner block's reduction from its own accumulator, which its init has written in the same instance.
+  /// True if an inner block's reduction loads its own accumulator, which its init has written in the same instance.
   auto is_begun_inside(const BlockFact& fact, size_t access) -> bool {
     for (const BlockFact& inner : subject_.facts.blocks) {
       bool holds = inner.begin <= access && access < inner.end && fact.begin <= inner.begin && inner.end <= fact.end && inner.block != fact.block;
@@ -123,7 +123,7 @@ class Regions {
   }
 
   auto allocates_below(const BlockFact& fact, const AllocFact& alloc) -> bool {
-    // A buffer allocated within the block has all its accesses there.
+    // All accesses to a buffer that the block allocates are inside the block.
     for (size_t i = 0; i < subject_.facts.accesses.size(); ++i) {
       if (i >= fact.begin && i < fact.end) { continue; }
       if (subject_.facts.accesses[i].buffer->data.get() == alloc.data) { return false; }
@@ -134,7 +134,7 @@ class Regions {
     return alloc.origin.begin >= fact.block->origin.begin && alloc.origin.end <= fact.block->origin.end && alloc.origin.decl == fact.block->origin.decl;
   }
 
-  /// True for the load of a reduction from its accumulator, which its reads do not list.
+  /// True if a reduction loads its accumulator, which its reads do not list.
   static auto is_reduction_output(const BlockFact& fact, const Access& a) -> bool {
     if (a.is_write) { return false; }
     // The init may have been lowered into the body.

@@ -28,7 +28,7 @@ auto value_of(const Expr& expr, const Numbers& numbers, int depth) -> std::optio
 
 auto binary_value(const BinaryNode& n, const Numbers& numbers, int depth) -> std::optional<int64_t> {
   auto a = value_of(n.a, numbers, depth + 1);
-  // The right operand may be unknown where the left one decides.
+  // The right operand may be unknown if the left one decides.
   if (n.kind == NodeKind::And && a && *a == 0) { return 0; }
   if (n.kind == NodeKind::Or && a && *a != 0) { return 1; }
   auto b = value_of(n.b, numbers, depth + 1);
@@ -244,13 +244,13 @@ auto Space::interval(const Expr& expr) const -> std::optional<Interval> { return
 
 namespace {
 
-/// The last value of a loop, below `min` where the loop is empty. None: it passes 64 bits.
+/// The last value of a loop, below `min` if the loop is empty. None: it overflows 64 bits.
 auto last_value(int64_t min, int64_t extent) -> std::optional<int64_t> {
   int64_t last = 0;
   return __builtin_add_overflow(min, std::max<int64_t>(extent, 0) - 1, &last) ? std::nullopt : std::optional(last);
 }
 
-/// One search: entries in order, each condition checked as soon as all its variables have values.
+/// One search: goes through entries in order, and checks each condition as soon as all its variables have values.
 class Search {
  public:
   Search(const Space& space, const std::vector<Expr>& relevant, int64_t& budget, const Space::Goal& goal, const Numbers& fixed)
@@ -260,7 +260,7 @@ class Search {
       if (e.kind == Space::Kind::Guard) { matters.push_back(e.value); }
     }
     relevant_ = space.dependencies(matters);
-    // A condition is checked behind the last variable that it uses.
+    // Checks a condition after the last variable that it uses.
     std::vector<const VarNode*> known;
     for (const auto& item : fixed.items()) { known.push_back(item.first); }
     struct Waiting { Expr condition; bool negated; std::vector<const VarNode*> needs; };
@@ -277,7 +277,7 @@ class Search {
         waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
       }
     };
-    // All conditions wait from the beginning: one inside of a loop may depend on outer loops alone.
+    // Registers all conditions at the beginning: one inside of a loop may depend on outer loops alone.
     for (const Space::Entry& e : space.entries()) {
       if (e.kind != Space::Kind::Guard) { continue; }
       auto wait = [&](const Expr& condition) {
@@ -308,7 +308,7 @@ class Search {
       bool found = step(0);
       budget_ -= before - left_;
       if (found) { return found_; }
-      // Where no loop has values between the first and the last, all are tried.
+      // If no loop has values between the first and the last, all values have been tried.
       if (stop_ || !truncated_ || budget_ <= 0) { break; }
     }
     return {};
@@ -330,7 +330,7 @@ class Search {
     }
     --left_;
     if (numbers_.find(e.var) != nullptr) {
-      // A value that is fixed from outside counts only where the loop reaches it.
+      // A value that is fixed from outside counts only if the loop reaches it.
       auto min = e.min ? evaluate(e.min, numbers_) : std::nullopt;
       auto extent = e.extent ? evaluate(e.extent, numbers_) : std::nullopt;
       int64_t value = *numbers_.find(e.var);
@@ -341,7 +341,7 @@ class Search {
     if (e.kind == Space::Kind::Binding) {
       auto value = evaluate(e.value, numbers_);
       if (!value) {
-        // The variable has no value, nor has an expression that needs it.
+        // The variable has no value; neither has an expression that needs it.
         return step(at + 1);
       }
       numbers_.push(e.var, *value);

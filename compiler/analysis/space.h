@@ -3,7 +3,7 @@
 // that is not found is not reported.
 //
 // A loop with a constant extent is tried with its first and last value, then with all values, within a budget of values that one function's
-// analyses share. For symbolic extents bounds.cpp gives the corners to the prover.
+// analyses share. For symbolic extents, bounds.cpp passes the corners to the prover.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace loopsmith::analysis {
 
-/// Integer variables with numbers as values. Few: searched from the end.
+/// Integer variables with numbers as values. There are few, so look-ups search from the end.
 class Numbers {
  public:
   void push(const VarNode* var, int64_t value) { items_.emplace_back(var, value); }
@@ -34,7 +34,7 @@ class Numbers {
   std::vector<std::pair<const VarNode*, int64_t>> items_;
 };
 
-/// The value of an integer or boolean expression; none where it reads memory, calls an unknown function, overflows, or uses a variable
+/// The value of an integer or boolean expression; none if it reads memory, calls an unknown function, overflows, or uses a variable
 /// without a number.
 [[nodiscard]] auto evaluate(const Expr& expr, const Numbers& numbers) -> std::optional<int64_t>;
 
@@ -60,27 +60,27 @@ class Space {
   [[nodiscard]] auto entries() const -> const std::vector<Entry>& { return entries_; }
   [[nodiscard]] auto find(const VarNode* var) const -> const Entry*;
 
-  /// Bounds of an expression over all iterations, conditions left aside; none where an end is not a number.
+  /// Bounds of an expression over all iterations, ignoring conditions; none if an end is not a number.
   [[nodiscard]] auto interval(const Expr& expr) const -> std::optional<Interval>;
 
-  /// An iteration that runs and for which `goal` holds. `relevant`: the expressions that the goal evaluates. Each value tried is taken from
-  /// `budget`; `most`: the most values of this search. `fixed`: values of some loops, and samples of parameters. None: none exists, none was
+  /// An iteration that runs and for which `goal` holds. `relevant`: the expressions that the goal evaluates. Each tried value counts against
+  /// `budget`; `most`: the most values of this search. `fixed`: values of some loops, and samples of parameters. None: no such iteration exists, or none was
   /// found, or it is unknown whether it runs.
   using Goal = std::function<bool(const Numbers&)>;
   [[nodiscard]] auto witness(const std::vector<Expr>& relevant, int64_t& budget, const Goal& goal, const Numbers& fixed = {}, int64_t most = 1500) const
       -> std::optional<Numbers>;
 
-  /// "`i` = 15, `j` = 3": the loops among the numbers that matter to the expressions.
+  /// "`i` = 15, `j` = 3": the loops among the numbers on which the expressions depend.
   [[nodiscard]] auto in_words(const Numbers& numbers, const std::vector<Expr>& relevant) const -> std::string;
 
-  /// The variables an expression depends on, through bindings and the bounds of loops.
+  /// The variables on which an expression depends, through bindings and the bounds of loops.
   [[nodiscard]] auto dependencies(const std::vector<Expr>& exprs) const -> std::vector<const VarNode*>;
 
  private:
   std::vector<Entry> entries_;
 };
 
-/// `T.likely(c)` and casts to bool taken off.
+/// The condition without `T.likely(c)` and casts to bool around it.
 [[nodiscard]] auto plain_condition(const Expr& condition) -> Expr;
 /// True for an integer expression that reads no memory and calls no function with effects or an unknown value.
 [[nodiscard]] auto is_pure_integer(const Expr& expr) -> bool;

@@ -15,7 +15,7 @@ namespace loopsmith::analysis {
 
 class Subject {
  public:
-  /// `declaration`: the one with the program. `is_instance`: a function made the program for some arguments; parts of it may be needed for
+  /// `declaration`: that of the program. `is_instance`: a function made the program for some arguments; parts of it may be needed for
   /// other arguments only.
   Subject(const Facts& facts, const syntax::Document& document, const syntax::Item& declaration, bool is_instance, Diagnostics& out, CancelToken cancel = {})
       : facts(facts), document(document), declaration(declaration), is_instance(is_instance), cancel(std::move(cancel)), out_(out) {}
@@ -24,34 +24,34 @@ class Subject {
   const syntax::Document& document;
   const syntax::Item& declaration;
   const bool is_instance;
-  /// Checked at every access, loop and block. Where it is cancelled the findings are incomplete.
+  /// Checked at every access, loop and block. After a cancellation the findings are incomplete.
   const CancelToken cancel;
-  /// Values that searches for iterations may still try (space.h).
+  /// The values that searches for iterations may still try (space.h).
   int64_t budget = 60000;
-  /// Questions that the prover may still be asked.
+  /// The number of questions that the prover may still be asked.
   int64_t questions = 64;
-  /// An access was found outside of its buffer: conditions around it are wrong too, and not reported.
+  /// An access was found outside of its buffer: conditions around it are wrong too, and are not reported.
   bool leaves_bounds = false;
-  /// Iter vars found to leave their domains: accesses that they index are no second mistake.
+  /// Iter vars that were found to leave their domains: accesses that they index are not reported again.
   std::vector<const VarNode*> misbound;
 
   void report(Diagnostic diagnostic) {
-    // A program of one declaration may hold a place several times (macros, loops of the script, augmented assignments).
+    // A program of one declaration may contain a place several times (macros, loops of the script, augmented assignments).
     for (const Diagnostic& d : out_) {
       if (d.code == diagnostic.code && d.where == diagnostic.where) { return; }
     }
     out_.push_back(std::move(diagnostic));
   }
 
-  /// The source text of a place, on one line; empty where it is unknown or long.
+  /// The source text of a place, on one line; empty if it is unknown or long.
   [[nodiscard]] auto text(Origin origin) const -> std::string;
   /// An expression as the user wrote it, or as it is printed.
   [[nodiscard]] auto text(const Expr& expr) const -> std::string;
-  /// The place of an index within an access `A[i, j]`; the whole access where it is not found in the text.
+  /// The place of an index within an access `A[i, j]`; the whole access if the index is not found in the text.
   [[nodiscard]] auto index_place(Origin access, size_t dim) const -> Origin;
   /// The item that contains an origin; null: it is not in this document.
   [[nodiscard]] auto item(Origin origin) const -> syntax::ItemPtr;
-  /// In a part of a long program: the same place, counted in the program.
+  /// For a part of a long program: the same place, counted from the start of the program.
   [[nodiscard]] auto in_whole(Origin origin) const -> Origin;
   /// The target and iterable of a loop: `i in range(16)`.
   [[nodiscard]] auto header(const For& loop) const -> Origin;

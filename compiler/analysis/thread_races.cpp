@@ -1,12 +1,12 @@
-// Programs of threads whose barriers are written out (T.launch_thread, T.tvm_storage_sync): threads that race, and barriers that some threads do
+// Programs of threads with explicit barriers (T.launch_thread, T.tvm_storage_sync): finds threads that race, and barriers that some threads do
 // not reach.
 //
-// A few threads of a few blocks are followed with numbers for all variables: each gives a list of accesses between the barriers that it passes.
-// Two accesses between the same barriers that touch one element, one of them a write, are a race; two threads whose barriers differ part at a
-// branch or a loop. So a reported pair exists. Races between other threads, and in iterations that are not followed, are missed.
+// Follows a few threads of a few blocks with numbers for all variables: each gives a list of accesses between the barriers that it passes.
+// Two accesses between the same barriers that touch one element, one of them a write, are a race; two threads with different barriers take different ways
+// at a branch or a loop. So a reported pair exists. Races between other threads, and in iterations that are not followed, are missed.
 //
-// Not followed: conditions, indices and extents that depend on memory. Accesses there are left out; where a barrier depends on them, the kernel is
-// left alone, and so is memory that is used by pointer. Writes of values that may be equal are no race.
+// Not followed: conditions, indices and extents that depend on memory. Accesses there are skipped; if a barrier depends on them, the kernel is
+// not checked. Memory that is used by pointer is not checked either. Writes of values that may be equal are no race.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,15 +24,15 @@
 namespace loopsmith::analysis {
 namespace {
 
-constexpr int64_t sample = 64;               // the value that parameters are given
-constexpr int64_t most_steps = 60000;        // statements and accesses that are followed in one kernel
+constexpr int64_t sample = 64;               // the value used for parameters
+constexpr int64_t most_steps = 60000;        // statements and accesses followed in one kernel
 constexpr int64_t iterations_with_barriers = 3;
 constexpr int64_t first_threads = 34;        // a warp and two threads more
 
 /// A dimension of a launch.
 struct Launched { const VarNode* var; std::string_view tag; int64_t extent; };
 
-/// A branch around a place, and the way that a thread takes there.
+/// A branch around a place, and the side that a thread takes there.
 struct Way { const IfThenElse* branch; bool holds; };
 
 struct Touch {
@@ -40,15 +40,15 @@ struct Touch {
   int64_t byte = 0;
   int64_t bytes = 0;
   bool is_write = false;
-  const BufferStore* store = nullptr;        // of a write
+  const BufferStore* store = nullptr;        // for a write
   const BufferNode* buffer = nullptr;
   std::vector<int64_t> element;
   Origin origin;
   size_t phase = 0;
-  Numbers numbers;                           // of a write: to compare values
+  Numbers numbers;                           // for a write: to compare values
 };
 
-/// A barrier that a thread passes, a loop with barriers that it enters, or (both null) a place behind which the order is not known.
+/// A barrier that a thread passes, a loop with barriers that it enters, or (both null) a place after which the order is unknown.
 struct Stop {
   const Evaluate* barrier = nullptr;
   const For* loop = nullptr;
@@ -60,7 +60,7 @@ struct Thread {
   std::vector<int64_t> block, index;         // by dimension of the launch
   std::vector<Touch> touches;
   std::vector<Stop> stops;
-  std::map<const IfThenElse*, bool> ways;    // the last way at each branch
+  std::map<const IfThenElse*, bool> ways;    // the last side taken at each branch
 };
 
 auto is_call(const Stmt& stmt, const std::set<std::string_view>& names) -> bool {
@@ -75,7 +75,7 @@ auto is_block_barrier(const Stmt& stmt) -> bool {
   const auto* scope = args.empty() ? nullptr : args[0].as<StringImm>();
   return scope && scope->value != "warp";
 }
-/// True for other calls that order threads in ways that are not followed.
+/// True for other calls that order threads in ways that are not modelled.
 auto orders_otherwise(const Stmt& stmt) -> bool {
   const auto* evaluate = stmt.as<Evaluate>();
   const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
@@ -95,7 +95,7 @@ class Follower {
  public:
   Follower(const Facts& facts, Numbers numbers, int64_t& steps) : facts_(facts), numbers_(std::move(numbers)), steps_(steps) {}
   Thread thread;
-  bool is_lost = false;                      // a barrier depends on something that is not followed
+  bool is_lost = false;                      // a barrier depends on values that are not followed
 
   void follow(const Stmt& stmt) {
     if (is_lost || --steps_ < 0) {
@@ -160,7 +160,7 @@ class Follower {
       follow(n.body);
       numbers_.pop();
     }
-    // Iterations that are left out have barriers.
+    // The skipped iterations have barriers.
     if (stops && *extent > few) { thread.stops.push_back({}); }
   }
 
@@ -210,7 +210,7 @@ class Follower {
   }
 
   void loads(const Expr& expr) {
-    // A value that a condition guards may not be loaded.
+    // A value behind a condition may not be loaded.
     if (const auto* call = expr.as<Call>(); call && call->op == "if_then_else" && call->args.size() == 3) {
       loads(call->args[0]);
       auto holds = evaluate(call->args[0], numbers_);
@@ -412,7 +412,7 @@ class Kernel {
                         .note(where, std::move(why)).remedy("move the barrier out of the branch or loop, so that all threads of the block reach it"));
   }
 
-  /// True where the values of two writes differ for some inputs. Values from memory of the kernel itself are not known.
+  /// True if the values of two writes differ for some inputs. Values from memory of the kernel itself are unknown.
   auto certainly_differ(const Expr& a, const Numbers& of_a, const Expr& b, const Numbers& of_b) const -> bool {
     if (a->kind != b->kind) { return false; }
     if (a.dtype().is_integral()) {
@@ -469,7 +469,7 @@ class Kernel {
       if (seen.touch->is_write && now.touch->is_write) {
         if (!certainly_differ(seen.touch->store->value, seen.touch->numbers, now.touch->store->value, now.touch->numbers)) { continue; }
       } else {
-        // A thread that has written the element itself reads the value that it wrote, where all write the same.
+        // A thread that has itself written the element reads the value that it wrote, if all write the same value.
         const Seen& reader = seen.touch->is_write ? now : seen;
         bool has_written = std::any_of(before.begin(), before.end(), [&](const Seen& one) { return one.thread == reader.thread && one.touch->is_write; });
         if (has_written) { continue; }

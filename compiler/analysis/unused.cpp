@@ -26,7 +26,7 @@ auto is_program(const FunctionDef& def) -> bool {
   return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) { return last_name(d) == "prim_func"; });
 }
 
-/// True for `@Ts.prim_func` and the like, whose assignments store to memory in every file.
+/// True for `@Ts.prim_func` and similar decorators, in whose programs assignments store to memory, in every file.
 auto is_newest(const FunctionDef& def) -> bool {
   return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) {
     const auto* call = d->as<CallExpr>();
@@ -35,7 +35,7 @@ auto is_newest(const FunctionDef& def) -> bool {
   });
 }
 
-/// The thing that a declaration of a program makes, in words; empty for things that are not reported.
+/// The kind of object that a declaration of a program makes, in words; empty for kinds that are not reported.
 auto what_is_bound(const Expr* value) -> std::string_view {
   const auto* call = value != nullptr ? value->as<CallExpr>() : nullptr;
   if (call == nullptr) { return "variable"; }
@@ -94,14 +94,14 @@ class Names {
   }
 
  private:
-  // A loop, a branch or a `with`, at the end of which the variables of its statements end.
+  // A loop, a branch or a `with`; the variables of its statements end with it.
   struct Region {
     std::string what;          // "the `if`"
     bool is_loop = false;
-    uint32_t reads_before = 0; // the number of names read in front of it
+    uint32_t reads_before = 0; // the number of names read before it
     bool is_closed = false;
   };
-  // An assignment to a name that has a value outside of the region it stands in.
+  // An assignment to a name that has a value outside of the region of the assignment.
   struct Candidate {
     Name name;
     Origin where;
@@ -109,18 +109,18 @@ class Names {
     const void* shadow = nullptr;  // the binding that the assignment makes
     size_t region = 0;
     bool is_lost = false;
-    std::string type;              // of the outer value, as far as the text shows it
+    std::string type;              // the type of the outer value, if the text shows it
   };
   struct Binding {
     Name name;
     Origin where;
     std::string_view what;
-    const Stmt* statement = nullptr;   // binds this name alone and is removable; otherwise null
+    const Stmt* statement = nullptr;   // a statement that binds this name alone and is removable; otherwise null
     bool is_alone = false;             // the only statement of its list
     bool used = false;
-    bool is_cell = false;              // memory: an assignment to its name may be a store to it
+    bool is_cell = false;              // memory: an assignment to its name may store to it
     bool is_meta = false;              // a value of Python
-    size_t depth = 0;                  // regions around it
+    size_t depth = 0;                  // the number of regions around it
     std::string type;                  // "float32" of `T.float32(0)`; empty: the text does not show it
   };
   struct Scope { std::unordered_map<Name, Binding*> names; std::vector<Binding*> own; };
@@ -141,7 +141,7 @@ class Names {
       if (found == scope->names.end()) { continue; }
       const Binding* meant = found->second;
       last_read_[name] = reads_;
-      // A read behind the region, of the value from before it or, behind a branch, of either.
+      // A read after the region: of the value from before it or, after a branch, of either value.
       for (Candidate& c : candidates_) { c.is_lost |= c.name == name && regions_[c.region].is_closed && (c.outer == meant || c.shadow == meant); }
       if (found->second) { found->second->used = true; }
       return;
@@ -157,7 +157,7 @@ class Names {
     regions_[open_.back()].is_closed = true;
     open_.pop_back();
   }
-  /// Notes an assignment to a name that has a value outside of the region at hand. Call it in front of the new binding.
+  /// Records an assignment to a name that has a value outside of the current region. Must be called before the new binding.
   void note_deeper(const Expr& t) {
     const auto* name = t.as<NameExpr>();
     if (name == nullptr || open_.empty()) { return; }
@@ -167,7 +167,7 @@ class Names {
       const Binding* outer = found->second;
       const bool is_of_program = outer == nullptr || outer->what == "variable" || outer->what == "buffer";
       const size_t depth = outer == nullptr ? 0 : outer->depth;
-      // In TVM's main line an assignment stores, but not to a parameter, which is no memory.
+      // In TVM's main line an assignment stores, except to a parameter, which is no memory.
       if (!is_of_program || depth >= open_.size() || (outer && (outer->is_cell || options_.assigns_memory))) { return; }
       Candidate c{name->name, name->origin(), outer, nullptr, open_.back(), false, outer ? outer->type : std::string()};
       // In a loop, a value that was read in the same iteration is the old one again in the next.
@@ -186,7 +186,7 @@ class Names {
       std::string type = c.type.empty() ? "float32" : c.type;
       out_.push_back(error(Code::LostAssignment, c.where).arg("name", name).arg("scope", regions_[c.region].what)
                          .remedy("keep the value in memory: `" + name + " = T.alloc_buffer((1,), \"" + type + "\")` in front, then `" + name + "[0]` here and where it is read"));
-      // It is no name to remove.
+      // The name must not be reported as removable.
       std::erase_if(out_, [&](const Diagnostic& d) { return d.code == Code::UnusedName && d.where == c.where; });
     }
   }
@@ -276,7 +276,7 @@ class Names {
     }
     scopes_.pop_back();
   }
-  /// True for a condition that names a value of the program: it is decided when the program runs. Others are decided while it is read.
+  /// True for a condition that names a value of the program: it is decided at run time. Other conditions are decided while the program is read.
   auto is_of_program(const Expr& condition) -> bool {
     bool found = false;
     walk(condition, [&](const Node& n) {
@@ -299,7 +299,7 @@ class Names {
     b->is_meta = last_name(value) == "meta_var";
     if (noted > 0 && noted == candidates_.size() && candidates_.back().where == t.origin()) { candidates_.back().shadow = b; }
   }
-  /// The whole line of a statement that is alone on it.
+  /// The whole line of a statement, if it is alone on that line.
   void remove(Diagnostic& d, const Stmt& s, bool is_alone) const {
     const std::string& text = item_.text;
     Origin at = s.origin();
@@ -324,7 +324,7 @@ class Names {
         read(*a.value);
         std::string_view what = what_is_bound(a.value);
         const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &s : nullptr;
-        // An outer block passes its iter vars on to inner ones: its unused ones come from the primitive that made it.
+        // An outer block passes its iter vars to inner blocks: unused ones come from the primitive that made the block.
         if (what == "iter var" && has_blocks_) { what = {}; }
         for (ExprPtr t : a.targets) {
           if (is_stored(*t)) { continue; }
@@ -378,7 +378,7 @@ class Names {
           scopes_.back().own = std::move(own);
           return;
         }
-        // Where the script decides a condition, the names of the branch are visible below it: they are not checked.
+        // If the script decides a condition, the names of the branch are visible below it: they are not checked.
         std::vector<Binding*> own = scopes_.back().own;
         list(i.then);
         list(i.otherwise);
@@ -403,8 +403,8 @@ class Names {
     }
   }
 
-  /// An expression that is computed for nothing: `B[i] == A[i]` for `B[i] = A[i]`, or half a statement. Calls may have effects; names and texts
-  /// are left alone.
+  /// An expression whose value is not used: `B[i] == A[i]` for `B[i] = A[i]`, or an unfinished statement. Calls may have effects; names and texts
+  /// are not reported.
   void value_unused(const Expr& value) {
     const auto* compare = value.as<CompareExpr>();
     bool is_value = compare || value.kind == Kind::Binary || value.kind == Kind::Unary || value.kind == Kind::Boolean || value.kind == Kind::Subscript;
@@ -427,16 +427,16 @@ class Names {
   const Item& item_;
   NameOptions options_;
   std::vector<Region> regions_;
-  std::vector<size_t> open_;                             // the regions around the statement at hand
+  std::vector<size_t> open_;                             // the regions around the current statement
   std::vector<Candidate> candidates_;
   uint32_t reads_ = 0;                                   // the number of names read so far
   std::unordered_map<Name, uint32_t> last_read_;
-  const std::unordered_map<DeclId, uint32_t> offsets_;   // of its parts
+  const std::unordered_map<DeclId, uint32_t> offsets_;   // of the program's parts
   Diagnostics& out_;
   const CancelToken& cancel_;
   std::vector<Scope> scopes_;
   std::deque<Binding> bindings_;
-  bool has_blocks_ = false;   // the statement list at hand contains blocks
+  bool has_blocks_ = false;   // the current list of statements contains blocks
 };
 
 }  // namespace

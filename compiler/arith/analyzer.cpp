@@ -39,8 +39,8 @@ auto Analyzer::operator=(Analyzer&& other) noexcept -> Analyzer& {
   return *this;
 }
 
-// Known facts about a variable stay, unless an override is allowed: contradicting binds are a mistake of the
-// caller, and earlier proofs rest on the first bind.
+// Known facts about a variable stay, unless an override is allowed: contradicting binds are an error of the
+// caller, and earlier proofs rely on the first bind.
 void Analyzer::bind(const Var& var, const Range& range, bool allow_override) {
   if (is_one(range.extent)) { return bind(var, range.min, allow_override); }
   Question question(*state_);
@@ -70,7 +70,7 @@ void Analyzer::bind(const Var& var, const Expr& value, bool allow_override) {
   VarFacts& facts = state_->facts(var);
   facts.bound = bound;
   facts.modulus = modulus;
-  // Binding a variable to itself is no fact.
+  // Binding a variable to itself adds no fact.
   facts.value = simplified.get() == var.get() ? Expr() : simplified;
   bind_domain(*state_, var, std::move(set));
   if (value.dtype().is_integral()) { bind_comparisons(*state_, var, {value, one(value.dtype())}); }
@@ -133,7 +133,7 @@ auto has_let(const Expr& expr) -> bool {
   return false;
 }
 
-// Alternates rewriting and canonical form. True: neither changes anything any more. If the forms repeat in a cycle, the result is the
+// Alternates rewriting and canonical form. True: neither changes the result any more. If the forms repeat in a cycle, the result is the
 // smallest form of the cycle. `is_canonical`: `result` is known to be its own canonical form.
 auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
   std::vector<Expr> forms;   // canonical ones, before each turn
@@ -162,8 +162,8 @@ auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
 }  // namespace
 
 // The canonical form comes first, because rewriting may destroy structure that it could use. Then the two alternate. With
-// the default steps they go on until both change nothing, so that simplification is idempotent; of a cycle of forms, the
-// smallest is the result.
+// the default steps they continue until both change nothing, so that simplification is idempotent. If the forms repeat in a cycle,
+// the smallest is the result.
 namespace {
 
 auto simplified_by_rules(Analyzer::State& state, const Expr& expr, int steps) -> Expr {
@@ -176,7 +176,7 @@ auto simplified_by_rules(Analyzer::State& state, const Expr& expr, int steps) ->
     return is_same(result, expr) ? expr : result;
   }
   bool is_settled = settle(state, result, result.same_as(expr));
-  // The smallest form of a cycle may simplify further from another start; this was seen where a Let separated related terms.
+  // The smallest form of a cycle may simplify further from another start; this happened where a Let separated related terms.
   if (!is_settled && !has_let(expr)) { is_settled = true; }
   for (int round = 0; !is_settled && round < max_rounds && state.work > 0; ++round) {
     Expr next = state.canonical->simplify(result);

@@ -1,15 +1,15 @@
 // Proofs about integer expressions: bounds, divisibility, simplification, comparison.
 //
-// An Analyzer holds facts: the domains or values of variables (`bind`), and conditions that hold at the moment
+// An Analyzer holds facts: the domains or values of variables (`bind`), and conditions that hold now
 // (`enter`, undone when the returned scope ends). It answers all questions under these facts.
 // Answers follow Apache TVM 0.19, in results and in their form: `simplify` alternates a rewriting simplifier
 // (rules/, tables of pattern ==> result) and a canonical one (sums of products and splits in normal form), and
 // a printed schedule agrees with TVM's character for character. ir/ir.h defines which arithmetic may overflow.
 //
-// Every question ends: depth and work are bounded. A question that the budget does not decide is answered with
+// Every question ends: depth and work are bounded. If the budget does not decide a question, the answer is
 // Unknown, which is different from False. A simplifier that changes nothing returns the same node.
 //
-// Knows expressions only: no statements, no schedules.
+// Depends on expressions only: no statements, no schedules.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct ModularSet {
   friend auto operator==(ModularSet, ModularSet) -> bool = default;
 };
 
-/// The answer to a question. Unknown: neither True nor False could be proved within the budget.
+/// The answer to a question. Unknown: neither True nor False was proved within the budget.
 enum class Proof : uint8_t { False, True, Unknown };
 
 /// The known order of two values, as a set of <, ==, > in bits.
@@ -67,16 +67,16 @@ class Analyzer {
   Analyzer(Analyzer&&) noexcept;
   auto operator=(Analyzer&&) noexcept -> Analyzer&;
 
-  /// var lies in the range. A later bind of the same variable must agree with the first, or say allow_override.
+  /// Declares that var lies in the range. A later bind of the same variable must agree with the first, or set allow_override.
   void bind(const Var& var, const Range& range, bool allow_override = false);
-  /// var has this value.
+  /// Declares that var has this value.
   void bind(const Var& var, const Expr& value, bool allow_override = false);
-  /// Sets only the constant bounds of a variable; the other analyses do not get the fact.
+  /// Sets only the constant bounds of a variable; the other analyses do not use the fact.
   void update_bound(const Var& var, ConstIntBound bound);
-  /// var >= 0 (shape variables); with `positive`, > 0.
+  /// Declares var >= 0 (shape variables); with `positive`, var > 0.
   void mark_non_negative(const Var& var, bool positive = false);
 
-  /// A condition that holds until the scope ends. Scopes end in the reverse order of their creation.
+  /// A condition that holds until the scope ends. Scopes must end in the reverse order of their creation.
   class Scope {
    public:
     Scope() = default;
@@ -91,19 +91,19 @@ class Analyzer {
   };
   [[nodiscard]] auto enter(const Expr& constraint) -> Scope;
 
-  /// Simplifies in `steps` rounds, rewriting and canonical in turn: TVM's default of 2 is one of each.
+  /// Simplifies in `steps` rounds, alternately rewriting and canonical: TVM's default of 2 is one of each.
   [[nodiscard]] auto simplify(const Expr& expr, int steps = 2) -> Expr;
   [[nodiscard]] auto rewrite_simplify(const Expr& expr) -> Expr;
   [[nodiscard]] auto canonical_simplify(const Expr& expr) -> Expr;
 
   [[nodiscard]] auto const_int_bound(const Expr& expr) -> ConstIntBound;
-  /// The modular set of a value; {1, 0} where nothing is known.
+  /// The modular set of a value; {1, 0} if nothing is known.
   [[nodiscard]] auto modular_set(const Expr& expr) -> ModularSet;
   /// The interval of values while the variables in `dom` run over their sets; without a map, over their bound domains.
   [[nodiscard]] auto int_set(const Expr& expr, const DomMap& dom) -> IntSet;
   [[nodiscard]] auto int_set(const Expr& expr) -> IntSet;
 
-  /// True or False only when proved; else Unknown.
+  /// True or False only if proved; else Unknown.
   [[nodiscard]] auto prove(const Expr& condition, Strength strength = Strength::Default) -> Proof;
   [[nodiscard]] auto can_prove(const Expr& condition, Strength strength = Strength::Default) -> bool {
     return prove(condition, strength) == Proof::True;
@@ -111,7 +111,7 @@ class Analyzer {
   [[nodiscard]] auto can_prove_equal(const Expr& a, const Expr& b) -> bool;
   [[nodiscard]] auto can_prove_greater_equal(const Expr& expr, int64_t lower_bound) -> bool;
   [[nodiscard]] auto can_prove_less(const Expr& expr, int64_t upper_bound) -> bool;
-  /// Proves lhs <= shape for symbolic shapes, assuming that shapes are at least 1, loop domains of extent 1 included.
+  /// Proves lhs <= shape for symbolic shapes, assuming that shapes are at least 1, including loop domains of extent 1.
   [[nodiscard]] auto can_prove_less_equal_symbolic_shape(const Expr& lhs, const Expr& shape) -> bool;
   [[nodiscard]] auto compare(const Expr& a, const Expr& b) -> Order;
 
@@ -128,7 +128,7 @@ class Analyzer {
 /// Structural equality of expressions over the same variables and buffers; no variable is bound to another.
 [[nodiscard]] auto deep_equal(const Expr& a, const Expr& b) -> bool;
 
-/// The condition as conjuncts / disjuncts: `a and (b and c)` is a, b, c.
+/// The conjuncts / disjuncts of a condition: `a and (b and c)` gives a, b, c.
 [[nodiscard]] auto split_conjunction(const Expr& condition) -> std::vector<Expr>;
 [[nodiscard]] auto split_disjunction(const Expr& condition) -> std::vector<Expr>;
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t no_upper = ConstIntBound::pos_inf;
 
-// Set when a constant exceeds its type: a result with such a constant would be wrong. `visit` checks it after each expression.
+// Set when a constant overflows its type: a result with such a constant would be wrong. `visit` checks it after each expression.
 thread_local bool has_left = false;
 
 auto plus(int64_t a, int64_t b) -> int64_t {
@@ -56,7 +56,7 @@ auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
 namespace {
 
 // Cancels the common factors of a dividend and a divisor, and the greatest common divisor of their constants. `common` is
-// the product of the cancelled factors. False where nothing cancels, or the divisor is constant.
+// the product of the cancelled factors. False if nothing cancels, or if the divisor is constant.
 auto cancel_factors(Expr& lhs, Expr& rhs, Expr& common) -> bool {
   if (rhs.as<IntImm>() || has_many_factors(lhs) || has_many_factors(rhs)) { return false; }
   std::vector<Expr> lhs_factors;
@@ -102,7 +102,7 @@ struct CanonicalSimplifier::Split {
   [[nodiscard]] auto same_index(const Split& other) const -> bool {
     return index.same_as(other.index) || (index.kind() == other.index.kind() && deep_equal(index, other.index));
   }
-  // The modes are the same for splits without division and remainder.
+  // Without division and remainder, the modes give the same split.
   [[nodiscard]] auto fits_mode(Mode other) const -> bool { return mode == other || (lower == 1 && upper == no_upper); }
   [[nodiscard]] auto normalize(int64_t factor = 1) const -> Expr {
     if (scale == 0) { return zero(dtype); }
@@ -157,7 +157,7 @@ struct CanonicalSimplifier::Sum {
     for (const Split& s : other.args) { add(s, factor); }
     add(times(other.base, factor));
   }
-  // The terms that coeff divides, and the others.
+  // The terms that are divisible by coeff, and the others.
   [[nodiscard]] auto separate(int64_t coeff) const -> std::pair<Sum, Sum> {
     Sum divisible, rest;
     divisible.dtype = rest.dtype = dtype;
@@ -204,7 +204,7 @@ struct CanonicalSimplifier::Sum {
   }
 
  private:
-  // Terms with equal rank are ordered as a second simplification would order them: a term whose index occurred before (with another
+  // Orders terms of equal rank as a second simplification would order them: a term whose index occurred before (with another
   // divisor) goes next to that term.
   template <class Before>
   static void settle_ties(std::vector<Split>& sorted, const Before& before) {
@@ -349,7 +349,7 @@ auto CanonicalSimplifier::product(const Expr& expr) -> Form {
   Form a = mutate(n.a);
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(NodeKind::Mul, a.expr(), b.expr())) { return folded; } }
-  // Two constants that did not fold: their product exceeds the type.
+  // Two constants that did not fold: their product overflows the type.
   if (a.constant() && b.constant()) {
     has_left = true;
     return expr;
@@ -392,7 +392,7 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
       split.lower = lower;
       return split;
     }
-    // (x % c1) / c2 is 0 when c2 >= c1, so long as x % c1 is not negative, as it is for negative c1.
+    // (x % c1) / c2 is 0 when c2 >= c1, if x % c1 is not negative, as it may be for negative c1.
     if (split.upper > 0 && split.upper <= lower) { return {.index = zero(split.dtype), .dtype = split.dtype}; }
     Expr bound = constant_of(split.dtype, split.upper);
     split.index = mode == Mode::Trunc ? truncmod(split.index, bound) : floormod(split.index, bound);
@@ -569,7 +569,7 @@ auto CanonicalSimplifier::conversion(const Expr& expr) -> Form {
 }
 
 // True when `rest`, which lies in (-factor, 0], is 0 wherever the variable of the term is 0. Then the term alone decides the sign of
-// its sum with `rest`: where the term is not 0, `rest` is too small to matter.
+// its sum with `rest`: where the term is not 0, `rest` is too small to change the sign.
 auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int64_t factor) -> bool {
   const auto* v = term.index.as<VarNode>();
   if (!v || term.lower != 1 || term.upper != no_upper) { return false; }
@@ -578,9 +578,9 @@ auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int
   return is_zero(state_.owner->rewrite_simplify(substitute(rest, {{v, zero(term.dtype)}})));
 }
 
-// True where a sum is proved to be no less than 0 once the parts that are subtracted stand for the whole values that they are parts of.
+// True where a sum is proved to be at least 0 after subtracted quotients and remainders are replaced by the whole values that they are parts of.
 auto CanonicalSimplifier::is_never_negative(const Sum& sum) -> bool {
-  // The value that an expression is a quotient or remainder of; none: of nothing that is known not to be negative.
+  // The value of which an expression is a quotient or remainder; none if this value is not known to be nonnegative.
   auto whole_of = [&](const Expr& e) -> Expr {
     auto operand = [&](const Expr& a, const Expr& b) { return as_int(b).value_or(0) > 0 && prove_ge(a, 0) ? a : Expr(); };
     if (const auto* n = e.as<FloorDiv>()) { return operand(n->a, n->b); }
@@ -610,10 +610,10 @@ auto CanonicalSimplifier::is_never_negative(const Sum& sum) -> bool {
   return is_changed && const_int_bound(state_, visit(least)).min >= 0;
 }
 
-// a < b as sum < 0. With d the greatest common divisor of the larger scales and the constant:
+// Writes a < b as sum < 0. With d the greatest common divisor of the larger scales and the constant:
 //     x0 * s0 + ... + xn + c < 0  and  0 <= xn < d     ==>  x0 * (s0 / d) + ... < -c / d
 //     ... and xn = (y % m) with d dividing m           ==>  ... + (y // d) % (m / d) < -c / d
-// A quotient or remainder of a value that is not negative is no larger than the value:
+// A quotient or remainder of a nonnegative value is no larger than the value:
 //     x * 6 - x / 2 % 6 < 0                            ==>  False
 auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
   const auto* n = expr.as<LT>();

@@ -3,7 +3,7 @@
 //     sum   = split + split + ... + constant
 //     split = ((index % upper) / lower) * scale
 //
-// The rewriting simplifier handles everything that is not a sum, product, quotient or remainder.
+// The rewriting simplifier handles all expressions other than sums, products, quotients and remainders.
 #pragma once
 
 #include <memory>

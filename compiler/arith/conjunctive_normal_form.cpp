@@ -3,7 +3,7 @@
 //
 //     (a or b) and (a or c)   ==>   a or (b and c),   where b and c is simpler than its parts
 //
-// The form can be exponentially larger than the condition: beyond `max_clauses` a condition stays as it is.
+// The form can be exponentially larger than the condition: with more than `max_clauses` clauses a condition stays unchanged.
 #include <algorithm>
 #include <vector>
 
@@ -95,7 +95,7 @@ class NormalForm {
 
   void across(Clause& a, Clause& b) {
     if (a.size() == 1 && b.size() == 1) { return merge(a[0], b[0], true); }
-    // A clause that contains all alternatives of another follows from it.
+    // A clause that contains all alternatives of another one follows from it.
     if (is_part_of(a, b)) { b = {bool_imm(true)}; return; }
     if (is_part_of(b, a)) { a = {bool_imm(true)}; return; }
     if (a.size() != b.size()) { return; }

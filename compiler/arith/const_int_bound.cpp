@@ -1,7 +1,7 @@
 // Constant bounds of integer expressions, by interval arithmetic with infinities.
 //
-// A sum that leaves 64 bits becomes infinite; division assumes, as everywhere, that a divisor is not zero. Types that
-// wrap around (all but int32 and int64, see ir/ir.h) have the bounds of their type where a result may leave it.
+// A sum that overflows 64 bits becomes infinite; division assumes, as everywhere, that a divisor is not zero. Types that
+// wrap around (all but int32 and int64, see ir/ir.h) get the bounds of their type if a result may overflow it.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

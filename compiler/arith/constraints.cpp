@@ -62,7 +62,7 @@ auto has_effect(const Expr& expr, bool reads_count) -> bool {
   });
 }
 
-// A fast path for arithmetic of few nodes.
+// A fast path for arithmetic with few nodes.
 auto is_plain(const Expr& e, int& left) -> bool {
   if (--left < 0) { return false; }
   switch (e.kind()) {

@@ -2,8 +2,8 @@
 //
 //     (x + y) * 4 < n     with y in [0, 7]      gives      x <= (n - 1) // 4 - 7
 //
-// An operation that cannot be inverted gives no bound. The result is then the empty set ("certain for no value"), since the
-// set of all values would claim too much.
+// An operation that cannot be inverted gives no bound. The result is then the empty set ("no value certainly satisfies it"), since the
+// set of all values would be wrong.
 #include "arith/int_set.h"
 #include "arith/state.h"
 #include "arith/walk.h"
@@ -18,7 +18,7 @@ auto contains(const Expr& e, const Expr& target) -> bool {
   return any_node(e, [&](const Expr& n) { return n.same_as(target) || (n.kind() == target.kind() && deep_equal(n, target)); });
 }
 
-// path <= bound (or >=) becomes target <= bound'. None where a step cannot be inverted exactly or safely.
+// Turns path <= bound (or >=) into target <= bound'. None if a step cannot be inverted exactly or safely.
 auto peel(Expr path, Side side, const Expr& target, Analyzer& analyzer) -> std::optional<Side> {
   while (!(path.same_as(target) || deep_equal(path, target))) {
     if (const auto* n = path.as<Add>()) {

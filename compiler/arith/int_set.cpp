@@ -32,7 +32,7 @@ auto simplified(Analyzer& analyzer, const IntSet& set) -> IntSet {
 
 auto point_of(const Expr& e) -> IntSet { return IntSet::single_point(e); }
 
-// False when an end leaves its type: ends combine the ends of operands that may never occur together, so that can happen in correct programs.
+// False when an end overflows its type: ends combine ends of operands that may never occur together, so this can happen in correct programs.
 auto stays(NodeKind kind, const Expr& x, const Expr& y) -> bool {
   const auto* a = x.as<IntImm>();
   const auto* b = y.as<IntImm>();
@@ -43,7 +43,7 @@ auto cast_end(DataType to, const Expr& e) -> Expr {
   return !e || (imm && is_index_type(to) && !fits(to, imm->value)) ? Expr() : cast(to, e);
 }
 
-// Values of expressions over domains of variables, interval by interval.
+// Computes the values of expressions over domains of variables, interval by interval.
 class Evaluator {
   static constexpr int64_t cost = 8;   // work per node: ends are new expressions
  public:
@@ -115,7 +115,7 @@ class Evaluator {
     return IntSet::everything();
   }
 
-  // Ends may contain varying variables, which are replaced in turn; their number bounds the depth.
+  // Ends may contain varying variables, which are replaced in turn; the number of variables bounds the depth.
   auto eval(const IntSet& set) -> IntSet {
     if (recursion_ >= domains_ || set.is_nothing()) { return set; }
     ++recursion_;

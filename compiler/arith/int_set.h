@@ -20,7 +20,7 @@ class IntSet {
   [[nodiscard]] static auto everything() -> IntSet { return {}; }
   [[nodiscard]] static auto nothing() -> IntSet;
   [[nodiscard]] static auto single_point(Expr point) -> IntSet;
-  /// Both ends inclusive; null for infinite.
+  /// Both ends are inclusive; null for an infinite end.
   [[nodiscard]] static auto interval(Expr min, Expr max) -> IntSet;
   [[nodiscard]] static auto from_range(const Range& range) -> IntSet;
   [[nodiscard]] static auto from_min_extent(const Expr& min, const Expr& extent) -> IntSet;
@@ -37,7 +37,7 @@ class IntSet {
   [[nodiscard]] auto can_prove_single_point(Analyzer& analyzer) const -> bool;
   [[nodiscard]] auto can_prove_non_negative(Analyzer& analyzer) const -> bool;
   [[nodiscard]] auto point() const -> const Expr& { return min_; }
-  /// The set as a range; `otherwise` where an end is infinite.
+  /// The set as a range; `otherwise` if an end is infinite.
   [[nodiscard]] auto cover_range(const Range& otherwise, Analyzer& analyzer) const -> Range;
   [[nodiscard]] auto cover_range(const Range& otherwise) const -> Range;
 
@@ -48,7 +48,7 @@ class IntSet {
 
 [[nodiscard]] auto intersect(const std::vector<IntSet>& sets, Analyzer& analyzer) -> IntSet;
 [[nodiscard]] auto intersect(const std::vector<IntSet>& sets) -> IntSet;
-/// The smallest interval over all.
+/// The smallest interval that contains all sets.
 [[nodiscard]] auto union_of(const std::vector<IntSet>& sets, Analyzer& analyzer) -> IntSet;
 [[nodiscard]] auto union_of(const std::vector<IntSet>& sets) -> IntSet;
 /// The union of sets that provably touch or overlap; empty for other sets (TVM's UnionLowerBound).
@@ -67,16 +67,16 @@ using RangeMap = std::unordered_map<const VarNode*, Range>;
 [[nodiscard]] auto eval_set(const Expr& expr, const DomMap& dom, Analyzer& analyzer) -> IntSet;
 [[nodiscard]] auto eval_set(const Range& range, const DomMap& dom, Analyzer& analyzer) -> IntSet;
 
-/// The exact region of an access, as a set of points without holes, under the predicate; none where exactness
+/// The exact region of an access, as a set of points without holes, under the predicate; none if exactness
 /// cannot be proved.
 [[nodiscard]] auto estimate_region_strict_bound(const Array<Range>& region, const std::vector<std::pair<Var, Range>>& dom,
                                                 const Expr& predicate, Analyzer& analyzer)
     -> std::optional<std::vector<IntSet>>;
-/// A region that is certainly accessed; none where no such region is found.
+/// A region that is certainly accessed; none if no such region is found.
 [[nodiscard]] auto estimate_region_lower_bound(const Array<Range>& region, const std::vector<std::pair<Var, Range>>& dom,
                                                const Expr& predicate, Analyzer& analyzer)
     -> std::optional<std::vector<IntSet>>;
-/// A region that contains all accesses: the strict bound, else the intervals dimension by dimension.
+/// A region that contains all accesses: the strict bound if there is one, else the intervals dimension by dimension.
 [[nodiscard]] auto estimate_region_upper_bound(const Array<Range>& region, const std::vector<std::pair<Var, Range>>& dom,
                                                const Expr& predicate, Analyzer& analyzer) -> std::vector<IntSet>;
 

@@ -18,7 +18,7 @@
 namespace loopsmith::arith {
 namespace {
 
-// A product that passes 64 bits is noted: no index counts so far.
+// Records an overflow of 64 bits: no real index is that large.
 auto product_of_scales(int64_t a, int64_t b) -> int64_t {
   int64_t out = 0;
   if (__builtin_mul_overflow(a, b, &out)) { note_wrapped(DataType::int_(64), __int128{a} * b); }
@@ -102,7 +102,7 @@ class ToExpr {
     if (is_one(split.lower_factor) && analyzer_.can_prove(equal(split.extent, mark.extent))) { return mul(source, split.scale); }
     Expr reach = mul(split.lower_factor, split.extent);
     if (analyzer_.can_prove(equal(mark.extent, reach)) || (swaps_products_ && analyzer_.can_prove(equal(mark.extent, mul(split.extent, split.lower_factor))))) {
-      // The split is always 0. Iterators of extent 1 stay, because later analyses may match them.
+      // The split is always 0. Keeps iterators of extent 1, because later analyses may match them.
       if (is_one(split.extent) && !is_one(mark.extent)) { return zero(split.extent.dtype()); }
       return mul(floordiv(source, split.lower_factor), split.scale);
     }
@@ -239,7 +239,7 @@ class MapRewriter {
       delta = sub(raised, min);
       min = raised;
     }
-    // The predicate's upper bound is preferred, since it usually is the smaller one.
+    // Prefers the predicate's upper bound, since it usually is the smaller one.
     if (upper) { max = analyzer_.can_prove(less_equal(upper, max)) ? upper : loopsmith::min(upper, max); }
     IterMarkNode mark = *known.mark;
     if (!is_zero(delta)) {
@@ -254,7 +254,7 @@ class MapRewriter {
     constrained_.push_back(std::move(flattened));
   }
 
-  // True when, of any two constraints, one contains the other or they share no iterator.
+  // True when, for any two constraints, one contains the other or they share no iterator.
   [[nodiscard]] auto constraints_nest() const -> bool {
     for (size_t i = 0; i < constrained_.size(); ++i) {
       for (size_t j = i + 1; j < constrained_.size(); ++j) {
@@ -269,7 +269,7 @@ class MapRewriter {
     return true;
   }
 
-  // Every mark must be covered by its splits without overlap; for bijections every input must be used.
+  // The splits of every mark must cover it without overlap; for bijections every input must be used.
   auto check(const std::vector<IterSum>& indices) -> bool {
     SplitCollector collector;
     collector.collect(indices);
@@ -303,7 +303,7 @@ class MapRewriter {
     return analyzer_.can_prove_equal(a, b) || analyzer_.can_prove(equal(floormod(a, b), zero(a.dtype())));
   }
 
-  // The unused split with the smallest lower factor above `expected`, if all unused ones are above.
+  // The unused split with the smallest lower factor above `expected`, if all unused splits are above.
   auto skip_to(const std::vector<IterSplit>& splits, const std::vector<bool>& used, const Expr& expected) -> size_t {
     size_t found = splits.size();
     for (size_t i = 0; i < splits.size(); ++i) {
@@ -367,7 +367,7 @@ class MapRewriter {
     }
     bool known = kind == NodeKind::Add || kind == NodeKind::Sub || kind == NodeKind::Mul || kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod;
     if (!known || !is_index_type(e.dtype()) || depth_ > Analyzer::State::max_depth) {
-      // Other expressions must not depend on the iterators.
+      // Other expressions must not use the iterators.
       if (e.kind() != NodeKind::IntImm && any_variable(e, [&](const VarNode& v) { return vars_.contains(&v); })) {
         error("an iterator is used in what is not affine");
       }
@@ -532,7 +532,7 @@ class MapRewriter {
     Expr right = divisible(right_edge, divisor) ? zero(divisor.dtype())
                                                 : analyzer_.simplify(floormod(sub(zero(right_edge.dtype()), right_edge), divisor));
     IterMark mark = split.source;
-    // Padding helps only splits that reach the end of their mark: (i % 2) % 3 is not i % 3, regardless of the padding of i.
+    // Padding helps only splits that reach the end of their mark: (i % 2) % 3 is not i % 3, with any padding of i.
     bool reaches_end = analyzer_.can_prove(greater_equal(mul(split.lower_factor, split.extent), mark->extent));
     if (!reaches_end && (!is_zero(left) || !is_zero(right))) {
       error("a part of an iterator is not split evenly");
@@ -598,7 +598,7 @@ class MapRewriter {
 
   // ---- fusion of sums ----
 
-  // The split with the smallest scale: constants first, then products with the fewest factors; from the right.
+  // The split with the smallest scale: constants first, then products with the fewest factors; searches from the right.
   static auto base_index(const IterSumNode& sum, const std::vector<bool>& skip, const IterMark* source, int last = -1) -> int {
     if (last == -1) { last = static_cast<int>(sum.args.size()) - 1; }
     auto candidate = [&](int i) { return !skip[i] && (!source || *source == sum.args[i].source); };
@@ -628,7 +628,7 @@ class MapRewriter {
     return best;
   }
 
-  // Searches from the right; a split of extent 1 is preferred, because it does not change the scale.
+  // Searches from the right; prefers a split of extent 1, because it does not change the scale.
   auto exact_scale(const IterSumNode& sum, const std::vector<bool>& skip, const Expr& expected, const IterMark* source, int last, int first_unit) -> int {
     if (last == -1) { last = static_cast<int>(sum.args.size()) - 1; }
     int found = -1;
@@ -788,7 +788,7 @@ auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint
   while (true) {
     Expr comparison, rest;
     if (const auto* both = predicate.as<And>()) {
-      // The order of kinds and sides matters, because constraints of equal size keep their order.
+      // The order of kinds and sides is significant, because constraints of equal size keep their order.
       for (NodeKind kind : {NodeKind::LT, NodeKind::LE, NodeKind::GT, NodeKind::GE}) {
         if (both->b.kind() == kind) { comparison = both->b; rest = both->a; break; }
         if (both->a.kind() == kind) { comparison = both->a; rest = both->b; break; }
@@ -806,7 +806,7 @@ auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint
     if (left_varies || right_varies) {
       bool bound_at_left = !left_varies;
       if (left_varies && right_varies) {
-        // Iterators to the left, the rest to the right.
+        // Moves iterators to the left, the rest to the right.
         Expr difference = sub(lhs, rhs);
         lhs = zero(difference.dtype());
         rhs = zero(difference.dtype());
@@ -834,7 +834,7 @@ auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint
       Constraint c;
       c.iter = bound_at_left ? rhs : lhs;
       Expr unit = one(bound.dtype());
-      // bound OP iter turned around is iter OP' bound.
+      // `bound OP iter` with the sides exchanged is `iter OP' bound`.
       if (is_greater == bound_at_left) { c.upper = is_equal ? add(bound, unit) : bound; }
       else { c.lower = is_equal ? bound : add(bound, unit); }
       const auto* var = c.iter.as<VarNode>();

@@ -4,7 +4,7 @@
 //     i * 8 + j            with i in [0, 4), j in [0, 8)    is one fused iterator of extent 32
 //     f // 8, f % 8        with f in [0, 32)                are two splits of f
 //
-// Used by split, fuse and reorder (are the bindings affine?), reverse_compute_inline, blockize, tensorize.
+// Used by split, fuse and reorder (to check affine bindings), reverse_compute_inline, blockize, tensorize.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct IterMarkNode;
 
 /// sum of splits + base. Immutable, shared.
 using IterSum = std::shared_ptr<const IterSumNode>;
-/// An iterator: a variable (or opaque expression), or a sum that acts as one iterator.
+/// An iterator: a variable (or opaque expression), or a sum that is used as one iterator.
 using IterMark = std::shared_ptr<const IterMarkNode>;
 
 /// ((source // lower_factor) % extent) * scale
@@ -45,12 +45,12 @@ struct IterSumNode {
 /// The requirements for a map from iterators to indices.
 enum class IterMapLevel : uint8_t {
   NoCheck,      // each index is affine
-  Surjective,   // and indices are independent of one another
-  Bijective,    // and the indices use every iterator completely
+  Surjective,   // also, the indices are independent of one another
+  Bijective,    // also, the indices use every iterator completely
 };
 
 struct IterMapResult {
-  std::vector<IterSum> indices;        // empty when refused
+  std::vector<IterSum> indices;        // empty if the map was refused
   std::vector<std::string> errors;
   Expr padding_predicate;              // true for padded iterations; constant false without padding
 };
@@ -58,16 +58,16 @@ struct IterMapResult {
 using IterDomains = std::vector<std::pair<Var, Range>>;
 
 /// `predicate`: a condition on the iterators (a conjunction of comparisons), or constant true.
-/// simplify_trivial: iterators of extent 1 are folded to their minimum.
+/// simplify_trivial: folds iterators of extent 1 to their minimum.
 [[nodiscard]] auto detect_iter_map(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
                                    IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> IterMapResult;
 
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSum& sum, Analyzer& analyzer) -> Expr;
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSplit& split, Analyzer& analyzer) -> Expr;
-/// An expression as an iter sum, without checks of the whole map (TVM's NormalizeToIterSum).
+/// Converts an expression to an iter sum, without checks of the whole map (TVM's NormalizeToIterSum).
 [[nodiscard]] auto normalize_to_iter_sum(const Expr& index, const IterDomains& iters, Analyzer& analyzer) -> IterSum;
 
-/// The indices rebuilt from their detected map; where none is detected, the simplified indices.
+/// The indices rebuilt from their detected map; the simplified indices if no map is detected.
 /// swaps_products: an extent `M * N` also matches `N * M`, as in TVM since April 2026.
 [[nodiscard]] auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
                                      IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true, bool swaps_products = false) -> std::vector<Expr>;

@@ -100,7 +100,7 @@ class Divider {
   [[nodiscard]] auto outer_predicate() const -> const Expr& { return outer_predicate_; }
   [[nodiscard]] auto inner_predicate() const -> const Expr& { return inner_predicate_; }
 
-  // None where the sum cannot be divided. `extent` is that of the sum's mark; null at the top.
+  // None if the sum cannot be divided. `extent` is that of the sum's mark; null at the top.
   auto divide(const IterSumNode& sum, const Expr& extent) -> std::optional<Division> {
     DataType t = sum.base.dtype();
     IterSumNode nothing{{}, zero(t)};
@@ -111,7 +111,7 @@ class Divider {
       if (result && !is_zero(sum.base)) { result->inner.base = add(result->inner.base, sum.base); }
       return result;
     }
-    // Outer splits come first, then inner ones; they are read from the inside.
+    // Outer splits come first, then inner ones; reads them from the inside.
     Expr total = one(t);
     std::vector<IterSplit> outer, inner;
     bool has_unit_scale = false;
@@ -212,7 +212,7 @@ class Divider {
     if (!division) { return {}; }
     bool whole = is_one(split.lower_factor) && analyzer_.can_prove_equal(split.extent, mark.extent);
     if (whole && splits.size() == 1) { return division; }
-    // A part of a shifted iterator (by padding or a predicate), or the only used part: it goes unchanged to the side of its
+    // A part of an iterator that was shifted (by padding or a predicate), or the only used part: it is added unchanged to the side of its
     // iterator.
     if (!is_zero(mark.sum->base) || splits.size() == 1) {
       if (division->side == Side::Mixed) { return {}; }

@@ -37,7 +37,7 @@ class LinearSum {
       default: return false;
     }
   }
-  // True when no rule can change the sum. Cancelled terms were removed.
+  // True when no rule can change the sum. Cancelled terms have been removed.
   auto is_plain(const Analyzer::State& state) -> bool {
     size_t kept = 0;
     for (size_t i = 0; i < count_; ++i) {

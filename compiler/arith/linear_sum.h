@@ -6,9 +6,9 @@
 
 namespace loopsmith::arith {
 
-/// The result of Analyzer::simplify for a sum, difference or multiple of variables and numbers, or for the minimum or maximum of two
-/// that differ by a number, without the rules: positive factors, each smaller than the one before. Null for other expressions, and
-/// where rules may apply: factors in another order, a negative number, a variable with a known value, facts of a scope.
+/// The result of Analyzer::simplify, computed without the rules, for a sum, difference or multiple of variables and numbers, or for the minimum or maximum of two
+/// that differ by a number. Handles positive factors, each smaller than the one before. Null for other expressions, and
+/// if rules may apply: factors in another order, a negative number, a variable with a known value, facts of a scope.
 [[nodiscard]] auto simplified_linear_sum(const Analyzer::State& state, const Expr& expr) -> Expr;
 
 }  // namespace loopsmith::arith

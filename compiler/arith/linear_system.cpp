@@ -15,7 +15,7 @@ constexpr size_t max_inequalities = 256;
 
 using Row = std::vector<int64_t>;
 
-// False on overflow, like all arithmetic on coefficients here.
+// False on overflow, as for all arithmetic on coefficients here.
 auto add_multiple(Row& to, const Row& from, int64_t factor) -> bool {
   for (size_t i = 0; i < to.size(); ++i) {
     int64_t product;
@@ -84,7 +84,7 @@ auto sum_of(const Row& row, const std::vector<Var>& variables, size_t first, Exp
   return start;
 }
 
-// Row <= 0, with the rest.
+// row + rest <= 0
 struct Inequality {
   Row row;
   Expr rest;

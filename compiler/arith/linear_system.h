@@ -4,8 +4,8 @@
 //     2 * i + 3 * j == n              i = f * 3 - n,  j = n - f * 2        for every integer f
 //     0 <= i, i + 2 * j < n           i in [0, n - 1 - j * 2],  j <= (n - 1) // 2
 //
-// Equations are solved by unimodular column operations, inequalities by Fourier-Motzkin elimination. The result is none where
-// the system is not linear or grows beyond a bound; that says nothing about its solutions.
+// Equations are solved by unimodular column operations, inequalities by Fourier-Motzkin elimination. There is no result if
+// the system is not linear or grows beyond a limit; it may still have solutions.
 #pragma once
 
 #include <optional>
@@ -23,11 +23,11 @@ struct LinearForm {
 };
 [[nodiscard]] auto detect_linear(const Expr& expr, const std::vector<Var>& variables, Analyzer& analyzer) -> std::optional<LinearForm>;
 
-/// All solutions of equations, for all integer values of the free variables, provided that the conditions hold.
+/// All solutions of equations: one for every choice of integers for the free variables, if the conditions hold.
 struct EquationSolution {
   std::vector<Var> free;                                   // new variables for the remaining degrees of freedom
   std::unordered_map<const VarNode*, Expr> values;         // of each variable, in terms of the free ones
-  std::vector<Expr> free_values;                           // of each free one, in terms of the variables
+  std::vector<Expr> free_values;                           // the value of each free variable, in terms of the variables
   std::vector<Expr> conditions;                            // on the rest; constant false: no solution exists
 };
 /// `equations`: conditions a == b.

@@ -64,7 +64,7 @@ auto meet(ModularSet a, ModularSet b) -> ModularSet {
   return entry(wrap_mul(a.coeff / gcd, b.coeff), wrap_add(wrap_mul(x, a.coeff), a.base));
 }
 
-// The set after values wrap around at 2^bits: only the power of two in the coefficient stays.
+// The set after values wrap around at 2^bits: only the power of two in the coefficient remains.
 auto settle(ModularSet m, DataType dtype) -> ModularSet {
   if (!wraps(dtype)) { return m; }
   if (m.coeff == 0 && m.base < 0 && dtype.is_uint() && dtype.bits == 64) { return everything; }   // beyond int64
@@ -155,7 +155,7 @@ class Moduli {
     ModularSet a = visit(lhs);
     if (trunc_mod(a.coeff, value) != 0) { return everything; }
     if (a.base == 0) { return entry(std::abs(trunc_div(a.coeff, value)), 0); }
-    // Only where rounding is known to be downwards.
+    // Valid only if rounding is known to be downwards.
     if (a.base > 0 && value > 0 && (round_down || state_.owner->can_prove_greater_equal(lhs, 0))) {
       return entry(a.coeff / value, a.base / value);
     }

@@ -18,7 +18,7 @@ auto children(const Expr& e) -> const BinaryNode& { return *static_cast<const Bi
 
 auto is_constant(const Expr& e) -> bool { return e.kind() == NodeKind::IntImm || e.kind() == NodeKind::FloatImm; }
 
-// True when an if_then_else inside guards a division or a read, or the index of a read is computed. Both values of a Select are
+// True when an if_then_else inside guards a division or a read, or when the index of a read is computed. Both values of a Select are
 // evaluated, so the facts of its condition must not simplify such a guard or index.
 auto guards_something(const Expr& e) -> bool {
   auto may_fail = [](const Expr& x) {
@@ -37,7 +37,7 @@ auto guards_something(const Expr& e) -> bool {
   });
 }
 
-// The limit of turns in which each side of an `and` or `or` is simplified under the other.
+// The most rounds in which each side of an `and` or `or` is simplified under the other.
 constexpr int boolean_turns = 4;
 constexpr int max_recursive_rewrites = 5;
 
@@ -62,7 +62,7 @@ auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr {
     return folded.kind() == kind ? Expr() : folded;
   }
   if (ia && ib) {
-    // A result that leaves its type is not folded: a correct program never evaluates it, and in a difference that only serves a proof it
+    // Does not fold a result that overflows its type: a correct program never evaluates it, and in a difference that only serves a proof it
     // would give the opposite answer.
     if (is_index_type(a.dtype()) && !fold_is_exact(kind, a.dtype(), ia->value, ib->value)) { return {}; }
     Expr folded = make_binary(kind, a, b);
@@ -128,12 +128,12 @@ auto Rewriter::compare(const Expr& e, int64_t value) -> Order {
   return Order::Unknown;
 }
 
-// (a + b) * c against a * b * d, by the size of 1/a + 1/b: true for large enough symbolic extents.
+// Compares (a + b) * c with a * b * d by the size of 1/a + 1/b: the order holds for large enough symbolic extents.
 auto Rewriter::compare_product_and_sum(const Expr& x, const Expr& y) -> Order {
   Expr diff = visit(sub(x, y));
   const auto* total = diff.as<Add>();
   if (!total) { return Order::Unknown; }
-  // The side (a + b) * c, and the side a * b * d with d at the right or absent.
+  // Recognises the side (a + b) * c, and the side a * b * d with d at the right or absent.
   auto as_sum = [](const Expr& e) -> const Mul* { const auto* m = e.as<Mul>(); return m && m->a.as<Add>() ? m : nullptr; };
   const Mul* sum = as_sum(total->a);
   const Expr& product = sum ? total->b : total->a;
@@ -174,7 +174,7 @@ auto Rewriter::literally(const Expr& condition) -> Expr {
   return {};
 }
 
-// A new node, which nothing else refers to, gets the origin of the replaced expression; other nodes keep theirs.
+// A new node that no other node refers to gets the origin of the replaced expression; other nodes keep their origin.
 auto with_origin(Expr result, const Expr& replaced) -> Expr {
   if (result.get() != replaced.get() && result.get()->refs == 1 && !result.origin().is_known()) {
     const_cast<ExprNode*>(result.get())->origin = replaced.origin();
@@ -340,7 +340,7 @@ auto Rewriter::connective(const Expr& expr) -> Expr {
   NodeKind kind = expr.kind();
   const BinaryNode& n = children(expr);
   Expr a = n.a, b = n.b;
-  // The normal form is computed for the whole condition only.
+  // Computes the normal form for the whole condition only.
   bool is_outermost = !inside_boolean_;
   struct Inside { bool& flag; bool before; ~Inside() { flag = before; } } inside{inside_boolean_, inside_boolean_};
   inside_boolean_ = true;
@@ -405,7 +405,7 @@ auto Rewriter::call(const Expr& expr) -> Expr {
     }
     if (is_zero(condition)) { return f; }
     if (is_one(condition)) { return t; }
-    // Nested if_then_else with the same constant as the other value are merged.
+    // Merges nested if_then_else that have the same constant as the other value.
     const auto* inner = t.as<Call>();
     if (inner && inner->op == "if_then_else" && is_constant(inner->args[2]) && deep_equal(inner->args[2], f)) {
       return if_then_else(logical_and(condition, inner->args[0]), inner->args[1], f);

@@ -9,7 +9,7 @@ namespace loopsmith::arith {
 [[nodiscard]] auto make_binary(NodeKind kind, Expr a, Expr b) -> Expr;
 /// The node without folding.
 [[nodiscard]] auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr;
-/// The folded operator: a constant or one of the operands; null where it does not fold.
+/// The folded operator: a constant or one of the operands; null if it does not fold.
 [[nodiscard]] auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr;
 
 /// The result, with the origin of the replaced expression if the result is a new node without an origin.
@@ -20,7 +20,7 @@ class Rewriter {
   explicit Rewriter(Analyzer::State& state) : state_(state) {}
   virtual ~Rewriter() = default;
 
-  /// Rewrites an expression, and its result once more.
+  /// Rewrites an expression, and then its result once more.
   [[nodiscard]] auto run(const Expr& expr) -> Expr;
 
   [[nodiscard]] virtual auto visit(const Expr& expr) -> Expr;
@@ -33,10 +33,10 @@ class Rewriter {
   [[nodiscard]] auto state() -> Analyzer::State& { return state_; }
 
  protected:
-  /// One node, its operands through visit().
+  /// Rewrites one node; visits its operands first.
   [[nodiscard]] auto rewrite(const Expr& expr) -> Expr;
   Analyzer::State& state_;
-  bool knows_literals_ = true;      // use conditions that are literally among the facts
+  bool knows_literals_ = true;      // uses conditions that are literally among the facts
 
  private:
   auto rewrite_kind(const Expr& expr) -> Expr;

@@ -325,7 +325,7 @@ class RuleSet::Engine {
 
   auto holds(uint16_t at) -> bool { return number(at) != 0 && !overflow; }
 
-  // Set when a constant exceeds its type: the rule then does not apply.
+  // Set when a constant overflows its type: the rule then does not apply.
   bool overflow = false;
 
  private:

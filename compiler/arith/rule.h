@@ -11,7 +11,7 @@
 // constants, they are those of C. Conditions may demand proofs: ge0(e): e >= 0; ge1(e): e >= 1; eq0(e): e == 0;
 // and index(e): e has an index type, whose arithmetic does not wrap around.
 //
-// The rules for a kind of node are tried in the order of their table, which is TVM 0.19's. The tables are
+// The rules for a kind of node are tried in the order of their table, which is that of TVM 0.19. The tables are
 // compiled on first use; rules that cannot match are skipped by the kinds of the operands.
 #pragma once
 
@@ -39,7 +39,7 @@ struct Match {
 enum class On : uint8_t { Index, Vector, Any };   // the allowed types of the node's first operand
 enum class Then : uint8_t { Done, Again };        // Again: the result is rewritten in turn
 
-/// A rule written in C++: returns null where it does not apply.
+/// A rule written in C++: returns null if it does not apply.
 using Native = auto (*)(Rewriter&, const Expr& whole, const Match&) -> Expr;
 
 struct Rule {
@@ -57,7 +57,7 @@ class RuleSet {
   /// The result of the first matching rule, or null.
   [[nodiscard]] auto apply(Rewriter& rewriter, const Expr& expr) const -> Expr;
 
-  /// For tests: the number of patterns, and an expression that matches one. `parts` are the values of its names; null for
+  /// For tests: the number of patterns, and an expression that matches one of them. `parts` are the values of its names; null for
   /// patterns of vectors.
   [[nodiscard]] auto count() const -> size_t { return rules_.size(); }
   [[nodiscard]] auto example(size_t index, const Match& parts, DataType like) const -> Expr;
@@ -88,7 +88,7 @@ class RuleSet {
   std::vector<Compiled> rules_;
 };
 
-// The tables, a file per kind of node in rules/.
+// The tables, one file per kind of node in rules/.
 auto add_rules() -> const RuleSet&;
 auto sub_rules() -> const RuleSet&;
 auto mul_rules() -> const RuleSet&;

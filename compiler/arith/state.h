@@ -21,7 +21,7 @@ inline auto is_index_type(DataType t) -> bool {
 /// True for integers whose arithmetic wraps around: all but int32 and int64 (see ir/ir.h).
 inline auto wraps(DataType t) -> bool { return t.is_integral() && !(t.is_int() && t.bits >= 32); }
 
-/// lhs OP rhs + offset, where the two sides are keys into State::keys. Never < or >: those become <= and >=.
+/// lhs OP rhs + offset, where the two sides are keys into State::keys. Never < or >: these become <= and >=.
 struct Comparison {
   size_t lhs, rhs;
   int64_t offset;
@@ -34,7 +34,7 @@ struct VarFacts {
   std::optional<ModularSet> modulus;
   Expr value;                            // the bound value, or null
   std::optional<IntSet> domain;
-  std::optional<Range> range;            // the bound range, for the comparisons made of it
+  std::optional<Range> range;            // the bound range, for the comparisons made from it
 };
 
 struct Analyzer::State {
@@ -68,7 +68,7 @@ struct Analyzer::State {
 
   uint8_t extensions = no_extensions;
 
-  // Work and depth left for the current question. Without work left, rules stop firing and proofs fail: the
+  // Work and depth left for the current question. Without work left, no rule applies and proofs fail: the
   // answer is less precise, but still correct.
   static constexpr int64_t work_per_question = 1'000'000;
   static constexpr int max_depth = 400;
@@ -80,7 +80,7 @@ struct Analyzer::State {
   std::unique_ptr<class CanonicalSimplifier> canonical;
 };
 
-/// A question from outside starts with a full budget; nested questions share it.
+/// A question from outside of this room starts with a full budget; nested questions share it.
 class Question {
  public:
   explicit Question(Analyzer::State& state) : state_(state) {
@@ -115,17 +115,17 @@ void enter_domains(Analyzer::State& state, const Expr& constraint);
 [[nodiscard]] auto simplify_as_and_of_ors(Analyzer::State& state, const Expr& condition) -> Expr;
 
 // deep_equal.cpp
-/// As deep_equal, charged to the remaining work.
+/// Like deep_equal, but uses up the remaining work.
 [[nodiscard]] auto deep_equal(Analyzer::State& state, const Expr& a, const Expr& b) -> bool;
 
 // constraints.cpp
 /// The facts that follow from a condition: itself (unless parts_only), the sides of an `and`, the negated sides of a `not (a or b)`.
 [[nodiscard]] auto facts_of(const Expr& condition, bool parts_only) -> std::vector<Expr>;
-/// The condition with negations pushed inwards, where that makes it shorter.
+/// The condition with negations pushed inwards, if that makes it shorter.
 [[nodiscard]] auto normalize_booleans(Expr condition) -> Expr;
-/// True without calls with effects and reads of memory.
+/// True for expressions without reads of memory and without calls with effects.
 [[nodiscard]] auto is_pure(Analyzer::State& state, const Expr& expr) -> bool;
-/// True without writes and calls with effects; reads are allowed.
+/// True for expressions without writes and without calls with effects; reads are allowed.
 [[nodiscard]] auto is_read_only(const Expr& expr) -> bool;
 
 inline auto operator&(Order a, Order b) -> Order { return static_cast<Order>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b)); }

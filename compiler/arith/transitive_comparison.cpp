@@ -118,7 +118,7 @@ auto direct(const Analyzer::State& state, size_t lhs, size_t rhs) -> std::vector
   return out;
 }
 
-// All comparisons of lhs that follow, by a search through the known ones.
+// All comparisons of lhs that follow from known ones, found by a search.
 auto indirect(const Analyzer::State& state, size_t lhs, size_t rhs) -> std::vector<Comparison> {
   std::vector<std::vector<Comparison>> about(state.keys.size());
   std::vector<bool> seen(state.keys.size());
@@ -218,7 +218,7 @@ void bind_comparisons(Analyzer::State& state, const Var& var, const Range& range
     const auto* extent = range.extent.as<IntImm>();
     if (min && extent && bind_constants(state, var, min->value, extent->value)) { return; }
     add_known(state, greater_equal(var, range.min), state.comparisons);
-    bool has_end = !min || !extent || fold_is_exact(NodeKind::Add, min->dtype, min->value, extent->value);   // not at the end of the type
+    bool has_end = !min || !extent || fold_is_exact(NodeKind::Add, min->dtype, min->value, extent->value);   // false at the end of the type
     if (has_end) { add_known(state, less(var, range.min + range.extent), state.comparisons); }
   }
 }

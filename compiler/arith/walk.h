@@ -1,4 +1,4 @@
-// Walks over the nodes of an expression, in bounded time: each shared node is visited once, and depth needs no stack. For the
+// Walks over the nodes of an expression, in bounded time: visits each shared node once, and does not recurse. For the
 // files of this room only.
 #pragma once
 

@@ -17,7 +17,7 @@ auto wrong(Evaluator& evaluator, const Argument& a, std::string_view expected) -
   return evaluator.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }
 
-// Checks that a call has between `low` and `high` arguments, all positional; false: reported.
+// Checks that a call has between `low` and `high` arguments, all positional; false: an error was reported.
 auto count(Evaluator& evaluator, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
   if (a.all.size() > a.positional) {
     evaluator.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
@@ -54,7 +54,7 @@ auto range(Evaluator& e, const Arguments& a) -> Value {
   return make_object<RangeObject>(parts[0], parts[1], parts[2]);
 }
 
-// Items of one iterable, or the arguments themselves.
+// The items of a single iterable argument, or the arguments themselves.
 auto operands(Evaluator& e, std::string_view name, const Arguments& a, std::vector<Argument>& out) -> bool {
   if (a.positional == 0) { return count(e, name, {a.all, a.positional, a.call, a.callee, a.parentheses}, 1, 1); }
   if (a.positional == 1) {
@@ -135,12 +135,12 @@ auto sorted(Evaluator& e, const Arguments& a) -> Value {
     if (k.is_unknown()) { return k; }
     keyed.emplace_back(std::move(k), std::move(v));
   }
-  // The comparisons of a sort of n items: about n times its binary logarithm.
+  // A sort of n items makes about n log2(n) comparisons.
   size_t rounds = 1;
   for (size_t n = keyed.size(); n > 1; n /= 2) { ++rounds; }
   if (!e.charge(keyed.size() * rounds, keyed.size() * 4 * sizeof(Value), a.call)) { return Value::error(); }
   Value failed;
-  // A merge sort by hand, because a comparison of std::stable_sort must not fail half way.
+  // A merge sort written here, because a failing comparison must not end std::stable_sort half way.
   auto less = [&](const Value& x, const Value& y) {
     if (failed.is_unknown()) { return false; }
     Value r = e.compare(syntax::CompareOp::Lt, {x, b.values[0].where, {}}, {y, b.values[0].where, {}}, a.call);
@@ -293,7 +293,7 @@ auto to_float(Evaluator& e, const Arguments& a) -> Value {
   }
   return wrong(e, a.all[0], "a number or a str");
 }
-// A text that an operation made, where it is not too long.
+// The text that an operation made, if it is not too long.
 auto made_text(Evaluator& e, std::string text, Origin where) -> Value {
   if (text.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
   if (!e.charge(text.size() / sizeof(Value), text.size(), where)) { return Value::error(); }
@@ -390,8 +390,8 @@ auto divmod(Evaluator& e, const Arguments& a) -> Value {
   return Value::tuple({std::move(q), std::move(r)});
 }
 
-// Types are the builtins that make them, as in `isinstance(x, int)`, and objects with a `__name__`; an object has the names of its classes in
-// `__class__`. Constants of programs are plain numbers here: an int is an `IntImm` too.
+// Types are the builtins that make them, as in `isinstance(x, int)`, and objects with a `__name__`; `__class__` of an object has the names of its
+// classes. Constants of programs are plain numbers here, so an int is an `IntImm` too.
 auto is_of(Evaluator& e, const Value& v, const Value& type, Origin where) -> bool {
   static const Name name_name("__name__"), class_name("__class__");
   std::string n;
@@ -459,12 +459,12 @@ constexpr Row rows[] = {
     {"sorted", sorted}, {"str", to_str}, {"sum", sum}, {"tuple", to_tuple}, {"type", type_of}, {"zip", zip},
 };
 
-// Per thread, since counts are plain.
+// One table per thread, since reference counts are not atomic.
 auto table() -> const std::unordered_map<Name, Value>& {
   static thread_local const std::unordered_map<Name, Value> the_table = [] {
     std::unordered_map<Name, Value> out;
     for (const Row& row : rows) { out.emplace(Name(row.name), make_object<Builtin>(Name(row.name), row.run)); }
-    // Other builtins of Python have no meaning here, but their names are no errors.
+    // Other builtins of Python have no meaning here, but using their names is no error.
     for (const char* name : {"set", "frozenset", "object", "super", "iter", "next", "open", "input", "id", "hash", "bytes", "bytearray", "complex",
                              "callable", "classmethod", "staticmethod", "property", "slice", "format", "vars", "dir", "globals", "locals",
                              "Exception", "ValueError", "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",

@@ -13,7 +13,7 @@ using namespace syntax;
 
 namespace {
 
-// A call with a wrong argument is not made; unknown names of its other arguments are reported all the same.
+// A call with a wrong argument is not made. Still reports unknown names of its other arguments.
 void check_keywords(Evaluator& evaluator, const Value& callee, const Arguments& arguments) {
   size_t known = evaluator.diagnostics.size();
   if (callee.as<Function>()) {
@@ -69,7 +69,7 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
       if (const std::string* text = k.string()) { arguments.all.push_back({v, keyword.value->origin(), Name(*text)}); }
     }
   }
-  // This is safe for members of a namespace (`T.alloc_buffer`) and functions of the file, not for functions with effects, such as `print`.
+  // Only safe for members of a namespace (`T.alloc_buffer`) and functions of the file, not for functions with effects, such as `print`.
   bool are_keywords_checked = !callee.value.is_unknown() && unknown.is_error() && !expr.keywords.empty() && (expr.callee->as<AttributeExpr>() || callee.value.as<Function>());
   if (are_keywords_checked) { check_keywords(*this, callee.value, arguments); }
   if (callee.value.is_unknown() || unknown.is_unknown()) {

@@ -13,7 +13,7 @@ using namespace syntax;
 
 namespace {
 
-// Time in which another process runs, or a build that the script waits for, is not the script's.
+// Processor time of this thread: excludes the time of other processes, and of a build that the script waits for.
 auto thread_seconds() -> double {
   timespec now{};
   (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -53,7 +53,7 @@ void Evaluator::reset_steps() {
   (void)took_walk_too_deep();
 }
 
-// A refusal names the statement that runs, not the part of it at which the limit happened to be reached.
+// A refusal points at the statement that runs, not at the expression that happened to reach the limit.
 auto Evaluator::refuse(std::string what, Origin where) -> bool {
   if (!stopped_) {
     stopped_ = true;
@@ -145,7 +145,7 @@ auto Evaluator::lookup(Name name, const ScopeRef& scope, Origin where) -> Value 
 auto closest_name(Name wanted, const std::vector<Name>& names) -> Name {
   const std::string& a = wanted.str();
   Name best;
-  size_t best_distance = a.size() <= 2 ? 1 : a.size() <= 5 ? 2 : 3;  // needs to be below
+  size_t best_distance = a.size() <= 2 ? 1 : a.size() <= 5 ? 2 : 3;  // the distance must be below this
   if (a.size() > 40) { return best; }
   for (Name candidate : names) {
     const std::string& b = candidate.str();

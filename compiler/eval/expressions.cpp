@@ -53,7 +53,7 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
     case Kind::Dict: return eval_dict(static_cast<const DictExpr&>(expr), scope);
     case Kind::Unary: {
       const auto& e = static_cast<const UnaryExpr&>(expr);
-      // The least number of 64 bits is the negative of one that does not fit.
+      // The least number of 64 bits is the negative of a number that does not fit.
       if (e.op == UnaryOp::Negate && e.operand->kind == Kind::Int && static_cast<const IntExpr&>(*e.operand).text == "9223372036854775808") {
         return Value(std::numeric_limits<int64_t>::min());
       }
@@ -123,7 +123,7 @@ auto Evaluator::eval_conditional(const ConditionalExpr& expr, const ScopeRef& sc
   Argument condition = eval_argument(*expr.condition, scope);
   if (condition.value.is_unknown()) { return condition.value; }
   if (const Object* o = condition.value.object(); o && !o->truth()) {
-    // The condition is a value of the program, which chooses when it runs.
+    // The condition is a value of the program, which decides at run time.
     Argument then = eval_argument(*expr.then, scope);
     Argument otherwise = eval_argument(*expr.otherwise, scope);
     for (const Argument* a : {&then, &otherwise}) { if (a->value.is_unknown()) { return a->value; } }
@@ -182,7 +182,7 @@ auto is_integer(Evaluator&, const Value& self, const Arguments&) -> Value {
 }
 auto itself(Evaluator&, const Value& self, const Arguments&) -> Value { return self; }
 
-// Members of Python's numbers; those that need bytes or fractions are unknown. None: numbers have no such member.
+// Members of Python's numbers; members that return bytes or fractions are unknown. None: numbers have no such member.
 auto number_member(const Value& number, Name name) -> std::optional<Value> {
   struct Row { std::string_view name; Method::Run run; bool is_of_ints; };
   static constexpr Row rows[] = {{"bit_length", bit_length, true}, {"bit_count", bit_count, true}, {"is_integer", is_integer, false}, {"conjugate", itself, false}};
@@ -192,7 +192,7 @@ auto number_member(const Value& number, Name name) -> std::optional<Value> {
   for (const Row& row : rows) {
     if (row.name == name.view() && (is_int || !row.is_of_ints)) { return make_object<Method>(number, name, row.run); }
   }
-  // Constants of programs, such as extents, are plain numbers here: their value and type may be asked for.
+  // Constants of programs, such as extents, are plain numbers here: scripts may read their value and type.
   if (name.view() == "value" || name.view() == "real") { return number; }
   if (name.view() == "imag") { return Value(0); }
   if (name.view() == "numerator" && is_int) { return number; }
@@ -252,7 +252,7 @@ auto Evaluator::eval_subscript(const SubscriptExpr& expr, const ScopeRef& scope)
 auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<Value>> {
   if (const Object* o = iterable.value.object()) {
     size_t before = diagnostics.size();
-    // A range that is too long says so itself, with its length.
+    // The check for ranges that are too long has its own message, with the length.
     constexpr size_t bytes_of_text = 5 * sizeof(Value);
     auto length = static_cast<size_t>(std::max<int64_t>(o->length().value_or(0), 0));
     if (length > limits.list_items && iterable.value.string()) {
@@ -331,7 +331,7 @@ auto Evaluator::eval_comprehension(const ComprehensionExpr& expr, const ScopeRef
     Value status = comprehend(expr, 0, inner, list, dict.get());
     return status.is_unknown() ? status : Value(dict);
   }
-  // A generator is evaluated at once: nothing here has effects by which a script could notice.
+  // Evaluates a generator at once: expressions here have no effects that a script could notice.
   Value status = comprehend(expr, 0, inner, list, nullptr);
   return status.is_unknown() ? status : Value::list(std::move(list));
 }

@@ -1,4 +1,4 @@
-// Text from values: see format.h.
+// Converts values to text: see format.h.
 #include "eval/format.h"
 
 #include <algorithm>

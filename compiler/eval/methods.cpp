@@ -23,7 +23,7 @@ auto find_row(const Row (&rows)[N], Name name) -> const Row* {
 auto wrong(Evaluator& e, const Argument& a, std::string_view expected) -> Value {
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
 }
-// Checks that a call has a number of arguments in a range, all positional; false: reported.
+// Checks that a call has a number of arguments in a range, all positional; false: an error was reported.
 auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
   std::vector<Parameter> parameters;
   static const Name argument("argument");
@@ -45,7 +45,7 @@ auto too_long(Evaluator& e, const Arguments& a) -> Value { return e.report(error
 auto made_text(Evaluator& e, std::string text, const Arguments& a) -> Value {
   return e.charge(text.size() / sizeof(Value), text.size(), a.call) ? Value::str(std::move(text)) : Value::error();
 }
-// Adds a part of a text to a list. False: the list is too long, or a limit is exceeded; that is reported.
+// Adds a part of a text to a list. False: the list is too long, or a limit is exceeded; the error was reported.
 auto add_part(Evaluator& e, std::vector<Value>& out, std::string part, const Arguments& a) -> bool {
   constexpr size_t bytes_of_text = 5 * sizeof(Value);
   if (out.size() >= e.limits.list_items) {
@@ -281,7 +281,7 @@ constexpr Row list_rows[] = {
 
 auto dict_of(const Value& self) -> const Dict& { return *self.as<Dict>(); }
 
-// Charges a list of the entries.
+// Counts a list of the entries against the limits.
 auto may_list(Evaluator& e, const Value& self, const Arguments& a) -> bool {
   constexpr size_t bytes_of_pair = 7 * sizeof(Value);
   size_t size = dict_of(self).entries().size();

@@ -32,7 +32,7 @@ auto int_power(int64_t base, int64_t exponent) -> std::optional<int64_t> {
   return result;
 }
 
-// Reports wrong operands, unless one of them is a tuple that was reported already.
+// Reports wrong operands, unless one of them is a tuple that was already reported.
 auto bad_operands(Evaluator& e, std::string_view op, const Value& a, const Value& b, Origin where) -> Value {
   if (e.is_known_tuple(a) || e.is_known_tuple(b)) { return Value::error(); }
   Diagnostic wrong = error(Code::BadOperands, where).arg("op", op).arg("left", describe(a)).arg("right", describe(b));
@@ -42,7 +42,7 @@ auto bad_operands(Evaluator& e, std::string_view op, const Value& a, const Value
   return e.report(std::move(wrong));
 }
 
-// On two integers; none: the operator has no integer result (`/`).
+// For two integers; none: the operator has no integer result (`/`).
 auto binary_of_ints(Evaluator& e, BinaryOp op, int64_t a, int64_t b, bool are_bools, Origin divisor, Origin where) -> std::optional<Value> {
   auto report = [&](Diagnostic d) { return e.report(std::move(d)); };
   int64_t out = 0;
@@ -81,7 +81,7 @@ auto binary_of_ints(Evaluator& e, BinaryOp op, int64_t a, int64_t b, bool are_bo
   return {};
 }
 
-// On two numbers of which one is a float at least, or of `/`; none: the operator has no such result.
+// For two numbers, at least one of them a float, or for `/`; none: the operator has no such result.
 auto binary_of_floats(Evaluator& e, BinaryOp op, double a, double b, Origin divisor) -> std::optional<Value> {
   switch (op) {
     case BinaryOp::Add: return Value(a + b);
@@ -98,7 +98,7 @@ auto binary_of_floats(Evaluator& e, BinaryOp op, double a, double b, Origin divi
   return {};
 }
 
-// `"ab" * 3`, `[0] * n`. None: neither is a sequence with a number beside it.
+// `"ab" * 3`, `[0] * n`. None: the operands are not a sequence and a number.
 auto repeated(Evaluator& e, const Value& a, const Value& b, Origin where) -> std::optional<Value> {
   auto ia = a.to_int();
   auto ib = b.to_int();
@@ -180,7 +180,7 @@ auto Evaluator::binary(BinaryOp op, const Argument& left, const Argument& right,
 }
 
 auto Evaluator::eval_binary(const BinaryExpr& expr, const ScopeRef& scope) -> Value {
-  // Long chains lean left: they are walked, not recursed into.
+  // Long chains lean to the left: a loop goes through them, without recursion.
   std::vector<const BinaryExpr*> spine{&expr};
   const Expr* leftmost = expr.left;
   while (const auto* next = leftmost->as<BinaryExpr>()) {

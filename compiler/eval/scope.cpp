@@ -8,7 +8,7 @@ const TypeTag Function::type_tag{"function"};
 void destroy(const Scope* scope) { delete scope; }
 
 Heap::~Heap() {
-  // Emptying a scope may free others, so each is taken off the list first.
+  // Emptying a scope may free other scopes, so each is removed from the list first.
   while (first_) {
     Ref<Scope> keep(first_);
     Scope* scope = first_;
@@ -34,7 +34,7 @@ Scope::~Scope() {
   if (previous_) { previous_->next_ = next_; } else { heap_->first_ = next_; }
 }
 
-// A program of thousands of lines may name hundreds of buffers; most scopes hold a few.
+// A program of thousands of lines may name hundreds of buffers; most scopes have a few names.
 constexpr size_t few_slots = 24;
 
 auto Scope::slot(Name name) const -> std::pair<Name, Value>* {
@@ -88,7 +88,7 @@ void Scope::names(std::vector<Name>& out) const {
 
 namespace {
 
-// Scopes are not objects; a wrapper lets the cloner remember them with the rest.
+// Scopes are not objects; a wrapper lets the cloner record them like objects.
 class ScopeBox final : public Object {
  public:
   static const TypeTag type_tag;
@@ -101,7 +101,7 @@ const TypeTag ScopeBox::type_tag{"scope"};
 
 auto clone_scope(const ScopeRef& scope, Cloner& cloner) -> ScopeRef {
   if (!scope) { return {}; }
-  // The key only has to be a unique address; it is never followed as an object.
+  // The key only has to be a unique address; it is never dereferenced.
   const auto* key = reinterpret_cast<const Object*>(scope.get());
   if (const Object* copy = cloner.find(key)) { return copy->as<ScopeBox>()->scope; }
   ScopeRef copy(new Scope(scope->heap_, {}));
@@ -116,7 +116,7 @@ auto clone_scope(const ScopeRef& scope, Cloner& cloner) -> ScopeRef {
 auto Function::clone(Cloner& cloner) const -> std::optional<Value> {
   if (!captured) { return {}; }
   ScopeRef copy = clone_scope(captured, cloner);
-  // Cloning the scope may have cloned this very function.
+  // Cloning the scope may have cloned this function as well.
   if (const Object* done = cloner.find(this)) { return Value(done); }
   return make_object<Function>(def, lambda, std::move(copy), defaults, keep_alive, globals);
 }

@@ -89,7 +89,7 @@ auto Evaluator::exec_block(const Block& block, const ScopeRef& scope, Value& res
 auto Evaluator::exec(const Stmt& stmt, const ScopeRef& scope, Value& result) -> Flow {
   const Origin around = std::exchange(statement_, stmt.origin());
   Flow flow = exec_one(stmt, scope, result);
-  // Values that were compared, hashed or copied too deep inside: the result is not right.
+  // A value was compared, hashed or copied beyond the limit of depth: the result is not right.
   if (took_walk_too_deep() && !stopped_) {
     stopped_ = true;
     report(error(Code::TooDeep, stmt.origin()).arg("limit", static_cast<int64_t>(deepest_value)));
@@ -106,7 +106,7 @@ auto Evaluator::exec_one(const Stmt& stmt, const ScopeRef& scope, Value& result)
   switch (stmt.kind) {
     case Kind::ExprStmt:
       last_expression = eval(*static_cast<const ExprStmt&>(stmt).value, scope);
-      // An opaque call may do anything, but it does not change the meaning of values that are known.
+      // An opaque call may have any effect, but it does not change the meaning of known values.
       return last_expression.is_error() ? Flow::Failed : Flow::Next;
     case Kind::Assign:
     case Kind::AnnAssign:
@@ -230,7 +230,7 @@ auto Evaluator::exec_with(const WithStmt& s, const ScopeRef& scope, Value& resul
     if (item.target && !assign(*item.target, {is_context ? context.value : Value::opaque(), item.target->origin(), {}}, scope)) { return Flow::Failed; }
     if (is_context) { here.push_back(std::move(context.value)); }
   }
-  // The body runs even where the context is opaque. A failure in `with pytest.raises(...)` is intended.
+  // The body runs even if the context is opaque. A failure in `with pytest.raises(...)` is intended.
   bool is_failure_meant = std::any_of(s.items.begin(), s.items.end(), [](const WithItem& item) { return expects_failure(*item.context) == ExpectedFailure::Raised; });
   contexts.insert(contexts.end(), here.begin(), here.end());
   WithoutReports attempt(diagnostics);
@@ -244,7 +244,7 @@ auto Evaluator::exec_with(const WithStmt& s, const ScopeRef& scope, Value& resul
 auto Evaluator::exec_import(const ImportStmt& s, const ScopeRef& scope) -> Flow {
   for (const ImportName& name : s.names) {
     Name bound = name.alias.name.empty() ? name.path.front().name : name.alias.name;
-    // A predeclared name keeps its meaning however it is imported.
+    // An import does not change a predeclared name.
     if (scope->find(bound) || (globals && name.alias.name.empty() && globals->lookup(*this, bound, s.origin()))) { continue; }
     auto module = globals ? globals->imported(name) : std::nullopt;
     scope->set(bound, module ? std::move(*module) : Value::opaque());
@@ -260,7 +260,7 @@ auto Evaluator::exec_import_from(const ImportFromStmt& s, const ScopeRef& scope)
       scope->set(bound, std::move(*value));
       continue;
     }
-    // A predeclared name keeps its meaning, under another name as well.
+    // A predeclared name keeps its meaning, even if it is imported under another name.
     bool is_renamed = !name.alias.name.empty();
     auto known = globals ? globals->lookup(*this, is_renamed ? name.path.back().name : bound, s.origin()) : std::nullopt;
     if (known && !is_renamed) { continue; }

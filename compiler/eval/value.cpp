@@ -25,7 +25,7 @@ const TypeTag Namespace::type_tag{"namespace"};
 
 namespace {
 
-// Objects whose last reference is gone are deleted one after the other: a list in a list in a list, a million levels deep, must not fill the stack.
+// Deletes unreferenced objects one after the other: lists nested a million levels deep must not overflow the stack.
 thread_local std::vector<const Object*>* waiting_to_die = nullptr;
 
 void dispose(const Object* object) {
@@ -44,18 +44,18 @@ void dispose(const Object* object) {
   waiting_to_die = nullptr;
 }
 
-// The walk over nested values that goes on, of this thread.
+// This thread's current walk over nested values.
 struct Walk {
   uint32_t depth = 0;
   uint64_t visited = 0;
   bool went_too_deep = false;
   std::unordered_set<uint64_t> compared;                    // pairs of objects, so that shared parts are compared once
-  std::unordered_map<const Object*, uint64_t> hashes;       // of objects that a long walk met
-  std::vector<const Object*> printed;                       // being printed, the outermost first
+  std::unordered_map<const Object*, uint64_t> hashes;       // of objects that a long walk visited
+  std::vector<const Object*> printed;                       // objects being printed, the outermost first
 };
 thread_local Walk walk;
 
-// One level of the walk. False: it is too deep, and ends here.
+// One level of the walk. False: it is too deep, and the walk ends here.
 struct Level {
   Level() {
     ++walk.depth;
@@ -71,12 +71,12 @@ struct Level {
     walk.hashes.clear();
   }
   explicit operator bool() const { return walk.depth <= deepest_value; }
-  /// Walks over few values do not note what they met.
+  /// Walks over few values do not record visited objects.
   [[nodiscard]] static auto is_long() -> bool { return walk.visited > 100; }
 };
 
-// True where the pair was met in this walk. Then it is equal, or the walk has found a difference already, and ends. This holds for values that contain
-// themselves, too: they are equal where no difference can be reached.
+// True if this walk visited the pair before. Then the pair is equal, or the walk has already found a difference, and ends. This also holds for values
+// that contain themselves: they are equal if no difference can be reached.
 auto was_compared(const Object* a, const Object* b) -> bool {
   return Level::is_long() && !walk.compared.insert(hash_combine(reinterpret_cast<uintptr_t>(a), reinterpret_cast<uintptr_t>(b))).second;
 }
@@ -137,7 +137,7 @@ auto Value::repr() const -> std::string {
       if (std::isnan(float_)) { return "nan"; }
       if (std::isinf(float_)) { return float_ < 0 ? "-inf" : "inf"; }
       char text[40];
-      // The shortest text that is read back as the same number.
+      // Finds the shortest text that is read back as the same number.
       for (int digits = 1; digits <= 17; ++digits) {
         std::snprintf(text, sizeof text, "%.*g", digits, float_);
         if (std::strtod(text, nullptr) == float_) { break; }
@@ -145,7 +145,7 @@ auto Value::repr() const -> std::string {
       std::string out = text;
       size_t exponent = out.find('e');
       if (exponent != std::string::npos) {
-        // Python switches to exponents from 1e16 on.
+        // Python uses exponents from 1e16 on.
         if (std::abs(float_) >= 1e-4 && std::abs(float_) < 1e16) {
           std::snprintf(text, sizeof text, "%.1f", float_);
           return text;
@@ -182,7 +182,7 @@ auto Value::hash() const -> uint64_t {
   }
 }
 
-// ---- operations that an object has by default: none ---------------------------------------------------------------
+// ---- the default operations of an object: none ---------------------------------------------------------------------
 
 auto Object::get_attribute(Evaluator&, Name, Origin) const -> std::optional<Value> { return {}; }
 auto Object::call(Evaluator&, const Arguments&) const -> std::optional<Value> { return {}; }
@@ -301,7 +301,7 @@ namespace {
 // Deeper values are printed as `...`.
 constexpr size_t deepest_printed = 100;
 
-// The text of a container: what stands between its brackets is written by `inside`. A container inside itself is `[...]`.
+// The text of a container: `inside` writes the text between its brackets. A container inside itself is `[...]`.
 template <class F>
 auto bracketed(const Object* self, const char* open, const char* close, const F& inside) -> std::string {
   bool is_inside_itself = std::find(walk.printed.begin(), walk.printed.end(), self) != walk.printed.end();
@@ -380,7 +380,7 @@ auto resolve_index(Evaluator& evaluator, const std::vector<Argument>& indices, b
 auto Str::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
   auto size = *length();
   if (!evaluator.charge(text.size() / sizeof(Value), 0, where)) { return Value::error(); }
-  // Where each character begins; empty for ASCII, where that is its index.
+  // The byte positions of characters; empty for ASCII, where the position is the index.
   std::vector<size_t> begins;
   if (size != static_cast<int64_t>(text.size())) {
     if (!evaluator.charge(0, static_cast<size_t>(size) * sizeof(size_t), where)) { return Value::error(); }
@@ -433,7 +433,7 @@ auto Sequence::equals(const Object& other) const -> bool {
   return true;
 }
 auto Sequence::hash() const -> uint64_t {
-  // A list may change while it is a key; its hash is of nothing that changes with its items, or leads back to it.
+  // A list may change while it is a key: its hash must not depend on its items, which may change or contain the list itself.
   if (tag == &List::type_tag) { return 3; }
   Level level;
   if (!level) { return 0; }

@@ -1,11 +1,11 @@
-// Values of the script language, and the interface through which other rooms add theirs.
+// Values of the script language, and the interface through which other rooms add their own values.
 //
-// A Value is 16 bytes: none, bool, int, float, or a counted Object (strings, lists, functions, and whatever a
-// higher room derives from Object: expressions, buffers, schedules, random variables). Two kinds stand for unknown
-// values: `Error` (a diagnostic was reported; no further one is) and `Opaque` (the text uses Python that TIRScript
-// does not have; contagious, never an error).
+// A Value is 16 bytes: none, bool, int, float, or a counted Object (strings, lists, functions, and the classes that
+// higher rooms derive from Object: expressions, buffers, schedules, random variables). Two kinds stand for unknown
+// values: `Error` (a diagnostic was reported; no further one will be) and `Opaque` (the text uses Python that TIRScript
+// does not have; every result computed from it is opaque too, never an error).
 //
-// Counts are plain: values belong to one thread. Objects are told apart by the address of their TypeTag, since
+// Reference counts are not atomic: values belong to one thread. The address of its TypeTag identifies the type of an object, since
 // there is no run-time type information.
 #pragma once
 
@@ -80,7 +80,7 @@ class Value {
   [[nodiscard]] auto int_value() const -> int64_t { return int_; }
   [[nodiscard]] auto float_value() const -> double { return float_; }
   [[nodiscard]] auto object() const -> const Object* { return kind_ == Kind::Object ? object_ : nullptr; }
-  /// The object as a T, or null.
+  /// The object as a T; null if it is of another type.
   template <class T> [[nodiscard]] auto as() const -> const T*;
   /// An int, or a bool as 0 or 1.
   [[nodiscard]] auto to_int() const -> std::optional<int64_t> {
@@ -92,17 +92,17 @@ class Value {
     if (auto i = to_int()) { return static_cast<double>(*i); }
     return {};
   }
-  /// The text of a string, or null.
+  /// The text of a string; null for other values.
   [[nodiscard]] auto string() const -> const std::string*;
-  /// The items of a list or tuple, or null.
+  /// The items of a list or tuple; null for other values.
   [[nodiscard]] auto items() const -> const std::vector<Value>*;
 
   [[nodiscard]] auto type_name() const -> std::string_view;
-  /// As Python's repr() prints it.
+  /// The text of Python's repr().
   [[nodiscard]] auto repr() const -> std::string;
-  /// As Python's str() prints it.
+  /// The text of Python's str().
   [[nodiscard]] auto to_str() const -> std::string;
-  /// Python's ==, where both are script values; identity for objects without a comparison of their own.
+  /// Python's == for two script values; identity for objects without a comparison.
   [[nodiscard]] auto equals(const Value& other) const -> bool;
   [[nodiscard]] auto hash() const -> uint64_t;
 
@@ -117,15 +117,15 @@ class Value {
   };
 };
 
-/// An argument with its place in the text; `keyword` is empty for positional ones.
+/// An argument with its place in the text; `keyword` is empty for positional arguments.
 struct Argument {
   Value value;
   Origin where;
   Name keyword;
-  Origin keyword_at = {};  // of the name; unknown for positional ones
+  Origin keyword_at = {};  // the place of the name; unknown for positional arguments
 };
 
-/// A call as it arrives at an object: positional arguments first, then keywords in the order written.
+/// The arguments of a call as an object receives them: positional arguments first, then keywords in the order of the text.
 struct Arguments {
   std::vector<Argument> all;
   size_t positional = 0;
@@ -141,9 +141,9 @@ struct Arguments {
   }
 };
 
-/// Values nest without end (a list may contain itself) and share parts, so walks over them are bounded: the most levels that are compared, hashed or copied.
+/// The most levels of nested values that are compared, hashed or copied: values may contain themselves and share parts, so walks must be bounded.
 inline constexpr uint32_t deepest_value = 1000;
-/// True where a walk went deeper since this was last called: its result is not right, and the evaluator refuses the statement.
+/// True if a walk exceeded this depth since the last call of this function: its result is not right, and the evaluator refuses the statement.
 [[nodiscard]] auto took_walk_too_deep() -> bool;
 
 class Object {
@@ -160,18 +160,18 @@ class Object {
     return tag == &T::type_tag ? static_cast<const T*>(this) : nullptr;
   }
 
-  // An object returns none for an operation that it does not have; the evaluator then reports that with its place. A
-  // result of Value::error() means that the object has reported the error itself (evaluator.report).
+  // An object returns none for an operation that it does not support; the evaluator then reports this with its place. A
+  // result of Value::error() means that the object itself has reported the error (evaluator.report).
 
   [[nodiscard]] virtual auto type_name() const -> std::string_view { return tag->name; }
   [[nodiscard]] virtual auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value>;
-  /// For "did you mean" and completion.
+  /// The names of attributes, for "did you mean" and completion.
   virtual void attribute_names(std::vector<Name>& out) const {}
   [[nodiscard]] virtual auto is_callable() const -> bool { return false; }
-  /// True of an object that may stand in `with`; code that runs there finds it in `Evaluator::contexts`.
+  /// True for an object that may be used in `with`; code in the body finds it in `Evaluator::contexts`.
   [[nodiscard]] virtual auto is_context() const -> bool { return false; }
   [[nodiscard]] virtual auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<Value>;
-  /// `self[indices]`; the items of a tuple between the brackets are several indices.
+  /// `self[indices]`; the items of a tuple between the brackets are separate indices.
   [[nodiscard]] virtual auto get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const
       -> std::optional<Value>;
   /// False: not supported. Failures that were reported count as supported.
@@ -186,23 +186,23 @@ class Object {
   [[nodiscard]] virtual auto compare(Evaluator& evaluator, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected,
                                      Origin where) const -> std::optional<Value>;
   [[nodiscard]] virtual auto unary(Evaluator& evaluator, syntax::UnaryOp op, Origin where) const -> std::optional<Value>;
-  /// `a and b`, `a or b` where a or b is such an object and neither decides: an expression of the program.
+  /// `a and b`, `a or b` if a or b is such an object and neither decides the result: an expression of the program.
   [[nodiscard]] virtual auto logical(Evaluator& evaluator, bool is_and, const Argument& left, const Argument& right, Origin where) const
       -> std::optional<Value>;
-  /// `then if self else otherwise` where this does not decide: an expression of the program.
+  /// `then if self else otherwise` if the value of `self` is unknown: an expression of the program.
   [[nodiscard]] virtual auto choose(Evaluator& evaluator, const Argument& self, const Argument& then, const Argument& otherwise, Origin where) const
       -> std::optional<Value>;
-  /// None: has no truth value (an expression of the program, say).
+  /// None: the object has no truth value (for example an expression of the program).
   [[nodiscard]] virtual auto truth() const -> std::optional<bool> { return true; }
   [[nodiscard]] virtual auto equals(const Object& other) const -> bool { return this == &other; }
   [[nodiscard]] virtual auto hash() const -> uint64_t { return reinterpret_cast<uintptr_t>(this); }
   [[nodiscard]] virtual auto repr() const -> std::string;
   [[nodiscard]] virtual auto to_str() const -> std::string { return repr(); }
-  /// A decorator that reads the declaration itself (T.prim_func, I.ir_module). None: an ordinary decorator, which
+  /// For a decorator that reads the declaration itself (T.prim_func, I.ir_module). None: an ordinary decorator, which
   /// is called with the function.
   [[nodiscard]] virtual auto decorate(Evaluator& evaluator, const syntax::Stmt& declaration, const Ref<Scope>& scope, Origin where) const
       -> std::optional<Value>;
-  /// A copy that can change independently, for objects that change; none: the object is shared.
+  /// A copy that can change independently, for mutable objects; none: the object is shared.
   [[nodiscard]] virtual auto clone(Cloner& cloner) const -> std::optional<Value>;
 };
 
@@ -214,7 +214,7 @@ class Cloner {
   [[nodiscard]] auto find(const Object* object) const -> const Object*;
   void remember(const Object* original, const Object* copy);
 
-  /// The number of values that were copied, a measure of the memory that the copies take.
+  /// The number of copied values, a measure of the memory that the copies take.
   [[nodiscard]] auto size() const -> size_t { return size_; }
   void add_size(size_t values) { size_ += values; }
 
@@ -352,7 +352,7 @@ class Namespace final : public Object {
  public:
   static const TypeTag type_tag;
   const Name name;
-  /// `fallback` makes members of other names, or has none.
+  /// `fallback` makes members with other names, or returns none.
   using Fallback = auto (*)(Name) -> std::optional<Value>;
   explicit Namespace(Name n, Fallback f = nullptr) : Object(&type_tag), name(n), fallback_(f) {}
   void add(Name member, Value value) { members_.insert_or_assign(member, std::move(value)); }

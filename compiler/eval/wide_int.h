@@ -1,5 +1,5 @@
-// Integers from 2^63 to 2^64 - 1, as `T.uint64(18446744073709551615)` writes them. All others are plain Values; results of
-// operators that fit 64 bits with a sign are plain again, others that fit without one are wide.
+// Integers from 2^63 to 2^64 - 1, as in `T.uint64(18446744073709551615)`. All other integers are plain Values. Results of
+// operators that fit into int64 are plain again; others that fit into uint64 are wide.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class WideInt final : public Object {
   auto repr() const -> std::string override { return std::to_string(bits); }
 };
 
-/// The value of a literal (decimal, 0x, 0o, 0b, with `_`) between 2^63 and 2^64 - 1; none: it is another number.
+/// The value of a literal (decimal, 0x, 0o, 0b, with `_`) between 2^63 and 2^64 - 1; none for other numbers.
 [[nodiscard]] auto wide_literal(std::string_view text) -> std::optional<uint64_t>;
 
 }  // namespace loopsmith::eval

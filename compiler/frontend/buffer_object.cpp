@@ -33,7 +33,7 @@ auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value
     mask = b.values[0].value.to_int().value_or(0);
   }
   Expr elements;
-  // Rewrites of shapes leave strides behind: only those that belong to the shape count.
+  // Rewrites of shapes may leave old strides: only strides that match the shape count.
   if (!buffer->strides.empty() && !buffer->shape.empty()) {
     elements = product_of(Array<Expr>{buffer->strides[0], buffer->shape[0]});
   } else {
@@ -166,7 +166,7 @@ auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const 
   if (name == elem_offset) { return buffer->elem_offset ? expr_value(buffer->elem_offset) : Value(0); }
   if (name == dtype) { return Value::str(buffer->dtype.str()); }
   if (name == name_name) { return Value::str(buffer->name.str()); }
-  // In TVM's main line the type of a tensor has its shape and dtype: here the buffer stands for its own type.
+  // In TVM's main line the type of a tensor has its shape and dtype: here the buffer itself stands for its type.
   if (static const Name ty("ty"); name == ty) { return Value(this); }
   if (name == access_ptr) { return method(Value(this), "access_ptr", first_pointer); }
   if (name == vload_name) { return method(Value(this), "vload", vload); }
@@ -203,7 +203,7 @@ auto BufferObject::equals(const Object& other) const -> bool {
   return o && o->buffer == buffer;
 }
 
-// `A[iters]` where iters is a tuple or list of indices.
+// Spreads `A[iters]`, where iters is a tuple or list of indices.
 static auto spread(const std::vector<Argument>& indices) -> std::vector<Argument> {
   if (indices.size() != 1) { return indices; }
   const auto* meta = indices[0].value.as<MetaObject>();
@@ -263,7 +263,7 @@ auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& i
   return true;
 }
 
-// Slips: the buffer is called or added where one of its elements is meant.
+// A frequent error: the buffer is called or added, but one of its elements is meant.
 auto BufferObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
   return e.report(error(Code::NotCallable, a.callee).arg("what", std::string(type_name())).remedy("name an element with brackets: `" + buffer->name.str() + "[...]`"));
 }

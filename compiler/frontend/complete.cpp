@@ -1,9 +1,9 @@
 // Adds to a program the parts that its text may leave out: the block around the function's body, and the regions that a block reads and
 // writes.
 //
-// As TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops inside of the block.
-// Regions of one buffer are joined. Buffers that the block allocates do not count. A reduction with an init does not read the elements
-// that it writes. An index that is loaded from memory which the block allocates or stores to may be any: its values before the block say nothing.
+// Follows TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops inside of the block.
+// Regions of one buffer are joined. Buffers that the block allocates are ignored. A reduction with an init does not read the elements
+// that it writes. An index that is loaded from memory which the block allocates or stores to may have any value: its value before the block is unrelated.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -78,7 +78,7 @@ class Detector : public Visitor {
     dom_.erase(node.var.get());
   }
   void on(const BlockRealize& node) override {
-    // The regions of an inner block are known: they are written out, or were found before.
+    // The regions of an inner block are known: the text has them, or they were found before.
     for (const Expr& v : node.iter_values) { visit(v); }
     visit(node.predicate);
     VarMap bindings;
@@ -140,7 +140,7 @@ class Detector : public Visitor {
   }
 
  private:
-  // True where a bound is loaded from memory that the block changes.
+  // True if a bound is loaded from memory that the block changes.
   [[nodiscard]] auto changes(const IntSet& set) const -> bool {
     bool found = false;
     auto look = [&](const Expr& bound) {
@@ -160,7 +160,7 @@ class Detector : public Visitor {
   }
   void join(std::vector<Access>& into, const Buffer& buffer, std::vector<IntSet> region) {
     if (auto match = matches_.find(buffer.get()); match != matches_.end()) {
-      // A view: the whole region that it is a view of is touched.
+      // A view accesses the whole region that it is a view of.
       std::vector<IntSet> source;
       for (const Range& r : match->second.region) { source.push_back(arith::eval_set(r, {})); }
       return join_outer(into, match->second.buffer, std::move(source));
@@ -259,7 +259,7 @@ class Completer : public Mutator {
   }
 
  private:
-  // The completed statement of a part, kept while its variables point to the same buffers.
+  // The completed statement of a part, reused while its variables point to the same buffers.
   auto completed(const Stmt& stmt) -> Stmt {
     KnownStmt* known = parts_->known(stmt);
     if (!known) { return mutate(stmt); }
@@ -311,11 +311,11 @@ auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& eva
     fields.name = Name("root");
     fields.body = func.body;
     fields.alloc_buffers = std::move(root_allocs);
-    // Left as the text has it, without regions, as TVM leaves it.
+    // Keeps the text's form, without regions, as TVM does.
     Ref<Block> root = make<Block>(std::move(fields), func.origin);
     func.body = make<BlockRealize>(Array<Expr>{}, bool_imm(true, func.origin), std::move(root), func.origin);
   } else if (realize) {
-    // A root block that is written out may leave its regions out too.
+    // A root block in the text may lack regions too.
     const auto& root = *realize->block;
     if (find_attr(root.annotations, detect_access_key())) {
       Block::Fields fields = root.fields();

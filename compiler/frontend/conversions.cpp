@@ -1,4 +1,4 @@
-// Values of scripts to expressions, types, attributes, indices and regions, and back: what objects.h declares as `to_...` and `from_...`.
+// Converts values of scripts to expressions, types, attributes, indices and regions, and back: the functions `to_...` and `from_...` of objects.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ auto to_dtype(Evaluator& evaluator, const Argument& a) -> std::optional<DataType
     if (s->empty()) { return DataType::void_(); }
     if (auto t = DataType::parse(*s)) { return t; }
     if (s->starts_with("custom[")) {
-      // A type that a Python extension registers: its programs are not checked.
+      // A Python extension registers this type: programs with it are not checked.
       if (Lowerer* lowerer = Lowerer::of(evaluator)) { lowerer->mark_opaque(); }
       evaluator.opaque(a.where);
       return {};
@@ -211,7 +211,7 @@ auto difference(const Expr& stop, const Expr& start) -> Expr {
   return simplified(sub(stop, start));
 }
 
-// A scalable vector counts in multiples of vscale.
+// The number of lanes of a scalable vector is a multiple of vscale.
 auto is_scalable(const Expr& lanes) -> bool {
   const auto* product = lanes.as<Mul>();
   auto is_vscale = [](const Expr& e) { const auto* c = e.as<Call>(); return c && c->op == "vscale"; };
@@ -284,7 +284,7 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
         good = false;
         continue;
       }
-      // TVM reads it, and complains when it makes code. Here the index is rounded towards zero.
+      // TVM reads it, and reports an error when it makes code. Here the index is rounded towards zero.
       d.severity = Severity::Warning;
       evaluator.report(std::move(d).remedy("convert it: `T.Cast(\"int32\", ...)`"));
       DataType rounded = DataType::int_(32, e.dtype().lanes);
@@ -300,7 +300,7 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
           std::string meant = std::to_string(*size + imm->value);
           (void)std::move(d).remedy("count from the beginning: write `" + meant + "`").fix(index.where, meant);
         }
-        // The index stays: the program can still be printed and compared.
+        // Keeps the index: the program can still be printed and compared.
         evaluator.report(std::move(d));
       }
     }
@@ -335,11 +335,11 @@ auto to_region(Evaluator& evaluator, const Argument& a) -> std::optional<BufferR
 
 namespace {
 
-// A chain of operators in a text may have 3,000 links.
+// A chain of operators in a text may have up to 3,000 links.
 constexpr int deepest_expression = 3200;
 constexpr int64_t largest_expression = 1'000'000;
 
-/// Keeps its own stack: the expression may be deeper than the machine's stack allows.
+/// Uses an explicit stack: the expression may be deeper than the machine's stack allows.
 auto is_within(const Expr& root, int depth, int64_t& nodes) -> bool {
   std::vector<std::pair<Expr, int>> left{{root, depth}};
   while (!left.empty()) {

@@ -19,19 +19,19 @@ using namespace syntax;
 struct File::Entry {
   Declaration result;
   std::vector<Name> binds;
-  std::vector<std::pair<Name, Value>> values;    // bound by the evaluation
-  // The names that were looked up, and the version of the declaration found (0: none).
+  std::vector<std::pair<Name, Value>> values;    // names that the evaluation bound
+  // The names that were looked up, each with the version of the declaration that was found (0: none).
   std::vector<std::pair<Name, uint64_t>> used;
   uint64_t version = 0;      // 0: not evaluated
-  uint64_t checked_at = 0;   // the generation in which the version was last found valid
-  uint64_t imports = 0;      // fingerprint of the files that it imports from, at the last evaluation
-  uint64_t stars = 0;        // File::imports_fingerprint at the last evaluation, where it looked for a name among imports by `*`; otherwise 0
-  uint64_t callers = 0;      // hash of the other declarations that call it, where programs inside of it depend on them; otherwise 0
-  uint64_t names = 0;        // File::names_hash_ at the last evaluation, where a message suggests one of all names; otherwise 0
+  uint64_t checked_at = 0;   // the generation in which this version was last found valid
+  uint64_t imports = 0;      // fingerprint of the imported files, at the last evaluation
+  uint64_t stars = 0;        // File::imports_fingerprint at the last evaluation, if it looked for a name among imports by `*`; otherwise 0
+  uint64_t callers = 0;      // hash of the other declarations that call it, if programs inside of it depend on them; otherwise 0
+  uint64_t names = 0;        // File::names_hash_ at the last evaluation, if a message suggests a name of the file; otherwise 0
   bool is_heavy = false;     // a program: evaluated only on demand
   bool is_newer = false;     // it has words that only TVM's main line has, or the import of `tirx` that TVM prints as a comment
-  bool is_broken = false;    // a line that does not parse: it may bind the names in it
-  std::vector<std::pair<uint32_t, std::vector<Name>>> modules; // the modules that it may import from: number of dots, path
+  bool is_broken = false;    // it has a line that does not parse, which may bind any name in it
+  std::vector<std::pair<uint32_t, std::vector<Name>>> modules; // the modules from which it may import: number of dots, path
 };
 
 namespace {
@@ -53,7 +53,7 @@ auto is_known_module(const std::vector<Name>& path) -> bool {
   return !path.empty() && (path[0] == tvm || path[0] == loopsmith);
 }
 
-// The modules that a statement, or one in it, may import from.
+// The modules from which a statement, or a statement inside it, may import.
 void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::vector<Name>>>& out) {
   walk(stmt, [&](const Node& node) {
     if (const auto* import = node.kind == Kind::Import ? static_cast<const ImportStmt*>(&node) : nullptr) {
@@ -76,7 +76,7 @@ void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::
   });
 }
 
-// True for a text whose words show that `T` is that of TVM's main line, where no import says so. TVM prints imports as comments.
+// True for a text without imports whose words show that `T` is that of TVM's main line. TVM prints imports as comments.
 auto shows_main_line(std::string_view text) -> bool {
   static constexpr std::string_view signs[] = {"tirx as T", "s_tir as Ts", "@Ts.", "@T.function", "T.Tensor(", "T.device_entry("};
   return std::any_of(std::begin(signs), std::end(signs), [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; });
@@ -90,7 +90,7 @@ auto hash_of(const std::vector<const Item*>& items) -> uint64_t {
   return out;
 }
 
-// The name of the function or class that an item declares.
+// The position of the name of the function or class that an item declares.
 auto name_place(const Item& item) -> Origin {
   for (StmtPtr s : item.statements) {
     const auto* def = s->as<FunctionDef>();
@@ -103,7 +103,7 @@ auto name_place(const Item& item) -> Origin {
   return {item.decl, 0, 0, 0};
 }
 
-// Sets the evaluation at hand aside, which needs this declaration, while the declaration is evaluated.
+// Interrupts the current evaluation while a declaration that it needs is evaluated.
 struct SetAside {
   Temporarily<Diagnostics> diagnostics;
   Temporarily<Origin> opaque_at;
@@ -172,11 +172,11 @@ void File::update(std::vector<ItemPtr> items) {
     entries_.push_back(std::move(entry));
   }
   if (is_newer_ != was_newer) {
-    // `T` means something else now.
+    // `T` has another meaning now.
     for (const auto& entry : entries_) { entry->version = 0; }
   }
   // A broken line may be about to bind the names in it: no diagnostic reports them as undefined. Names that other declarations bind, or
-  // that every file has, keep their meaning: half a line must not take `T` away from the whole file.
+  // that every file has, keep their meaning: an unfinished line must not remove `T` from the whole file.
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (!entries_[i]->is_broken) { continue; }
     for (Name name : entries_[i]->binds) {
@@ -188,7 +188,7 @@ void File::update(std::vector<ItemPtr> items) {
       if (list.empty() || list.back() != i) { list.push_back(i); }
     }
   }
-  // Forgets the parts of programs that are gone. Where all programs are unchanged, no part is gone.
+  // Forgets the parts of removed programs. If all programs are unchanged, no part was removed.
   for (const auto& [item, entry] : old) { parts_differ = parts_differ || (entry && has_parts(*item)); }
   std::unordered_set<DeclId> parts;
   auto add = [&](const Item& item, auto&& self) -> void {
@@ -221,7 +221,7 @@ auto File::binder(Name name, size_t before) const -> size_t {
   return it == list.begin() ? entries_.size() : it[-1];
 }
 
-// The other declarations with a call of the function that this one declares.
+// The other declarations that call the function of this declaration.
 auto File::callers_of(const Entry& entry) const -> std::vector<const Item*> {
   std::vector<const Item*> out;
   if (entry.result.item->name.empty()) { return out; }
@@ -256,7 +256,7 @@ void File::ensure(size_t index) {
   evaluate(index);
 }
 
-// Evaluates the constants and functions above in order, so that a chain of them does not recur.
+// Evaluates the constants and functions above in order, so that a chain of them causes no deep recursion.
 void File::ensure_before(size_t index) {
   for (; ensured_ < index; ++ensured_) {
     if (!entries_[ensured_]->is_heavy) { ensure(ensured_); }
@@ -307,7 +307,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
   if (const Value* found = predeclared(name)) { return *found; }
   if (has_star_import_ && !eval::builtin(name)) {
     if (!active_.empty()) { entries_[active_.back()]->stars = imports_fingerprint(); }
-    // The last import that gives the name counts. A module that cannot be read may give any name.
+    // The last import of the name counts. A module that cannot be read may define any name.
     for (size_t i = entries_.size(); i-- > 0;) {
       for (StmtPtr s : entries_[i]->result.item->statements) {
         const auto* from = s->as<ImportFromStmt>();
@@ -318,7 +318,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
       }
     }
   }
-  // A function that is called later also sees the names that the file binds below; their values are not evaluated here.
+  // A function that is called later also sees the names that the file binds further down; their values are not evaluated here.
   if (looks_ahead_ && binder(name, entries_.size()) < entries_.size()) {
     entries_[active_.back()]->names = names_hash_;
     return Value::opaque();
@@ -328,7 +328,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
 }
 
 void File::names(std::vector<Name>& out) const {
-  // A suggestion in place of an unknown name depends on all names of the file.
+  // A suggestion for an unknown name depends on all names of the file.
   if (!active_.empty()) { entries_[active_.back()]->names = names_hash_; }
   for (const auto& [name, list] : binders_) { out.push_back(name); }
   out.insert(out.end(), {Name("T"), Name("I"), Name("tir")});
@@ -358,7 +358,7 @@ void File::evaluate(size_t index) {
   SetAside around(evaluator_, this, out.item);
   Temporarily ahead(looks_ahead_, false);
   Temporarily lenient(evaluator_.is_lenient, is_python_);
-  // A file with many declarations that never end does not take many times as long as one: behind the first few there are fewer steps for each.
+  // Limits the time for a file with many declarations that never end: after the first few, each gets fewer steps.
   constexpr uint64_t steps_of_each = 100'000;
   const bool is_outermost = active_.empty();
   if (is_outermost) { evaluator_.reset_steps(); }
@@ -418,7 +418,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       for (Name name : entry.binds) { bind(name, Value::error()); }
       return;
     default:
-      // Not run: the names that it would bind are unknown.
+      // The statement is not run: the names that it would bind are unknown.
       for (Name name : entry.binds) { bind(name, Value::opaque()); }
       return;
   }
@@ -427,7 +427,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   const size_t known_mistakes = evaluator_.diagnostics.size();
   eval::Flow flow = evaluator_.exec(stmt, scope, ignored);
   if (is_python_ && !entry.is_heavy && evaluator_.diagnostics.size() > known_mistakes) {
-    // A mistake in the Python around programs: it is none of TVMScript's.
+    // Drops errors in the Python around programs: only TVMScript is checked.
     evaluator_.diagnostics.resize(known_mistakes);
     flow = eval::Flow::Unknown;
     for (Name name : entry.binds) {
@@ -440,7 +440,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
     }
   }
-  // `f = make(128)`: a program of the file, like those that are written out.
+  // `f = make(128)` makes a program of the file, like one that is written in full.
   if (const auto* assign = stmt.as<AssignStmt>(); assign && !entry.is_heavy && assign->targets.size() == 1 && assign->value->kind == Kind::Call) {
     const auto* name = assign->targets[0]->as<NameExpr>();
     const Value* value = name ? scope->find_here(name->name) : nullptr;
@@ -579,7 +579,7 @@ auto File::module_at(uint32_t level, const std::vector<Name>& path) -> std::shar
 auto File::file_of(const ImportFromStmt& from) -> std::shared_ptr<File> { return module_at(from.level, names_of(from.module)); }
 
 auto File::given(Name name) -> std::optional<Value> {
-  // The files import each other in a circle: the name is being evaluated.
+  // The files import each other in a circle, and the name is being evaluated.
   if (!active_.empty()) { return Value::opaque(); }
   size_t at = binder(name, entries_.size());
   if (at < entries_.size()) { return lookup(evaluator_, name, {}); }
@@ -590,7 +590,7 @@ auto File::given(Name name) -> std::optional<Value> {
   for (const Value* known : {more_ ? more_(name) : nullptr, predeclared(name)}) {
     if (known != nullptr) { return *known; }
   }
-  // A broken file may bind any name, and so may statements that are not run here.
+  // A broken file may define any name, and so may statements that are not run here.
   static const Name any_attribute("__getattr__");
   bool is_plain = !binders_.contains(any_attribute) && std::all_of(entries_.begin(), entries_.end(), [](const auto& entry) {
     const auto& statements = entry->result.item->statements;
@@ -604,7 +604,7 @@ auto File::given(Name name) -> std::optional<Value> {
 auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, const ImportName& name) -> std::optional<Value> {
   std::vector<Name> path = names_of(from.module);
   Name what = name.path.front().name;
-  // Guards against long chains of files that import from one another.
+  // Limits chains of files that import from one another.
   static thread_local int depth = 0;
   struct Deeper {
     Deeper() { ++depth; }

@@ -1,12 +1,12 @@
-// A file's programs: the value of every name at its top level, and each program lowered. Both are found on demand and kept while nothing
-// that they depend on changes.
+// A file's programs: the value of every name at its top level, and each program lowered. Both are computed on demand and kept while none of their
+// inputs changes.
 //
-// A name has the value that the last declaration above gives it; inside of functions, the last declaration of the file. Declarations are
+// At the top level a name has the value from the last declaration above; inside of functions, from the last declaration of the file. Declarations are
 // evaluated on demand. A result is kept with the declaration's text and the results that it used, so an edit evaluates again only the
 // declarations that depend on it. Other statements of the file are not run.
 //
 // A name that is imported from another file (`import_from`) has the value that it has there. A function runs with the names of the file
-// that it is written in. Where files import each other in a circle, a name that is being evaluated is unknown.
+// that contains it. If files import each other in a circle, a name that is being evaluated is unknown.
 //
 // One thread at a time. Values stay valid as long as the File.
 #pragma once
@@ -30,52 +30,52 @@ using Predeclared = auto (*)(Name) -> const eval::Value*;
 /// A declaration after its evaluation.
 struct Declaration {
   syntax::ItemPtr item;
-  /// The value of its name; None where it binds no name. Opaque and Error as in the evaluator.
+  /// The value of its name; None if it binds no name. Opaque and Error have the meaning of the evaluator.
   eval::Value value;
-  /// Those of the evaluation; those of the syntax are the document's.
+  /// The diagnostics of the evaluation; the document has those of the syntax.
   Diagnostics diagnostics;
   bool is_program = false;
-  /// The program; none where lowering found errors, or the program is opaque. A bare function is a module with `main`. An ill-formed
+  /// The program; null if lowering found errors, or if the program is opaque. A bare function is a module with `main`. An ill-formed
   /// program (a variable used outside of its scope) has a module and an error.
   IRModule module;
-  /// The parts that could be lowered in spite of errors; may be none.
+  /// The parts that could be lowered in spite of errors; may be null.
   IRModule partial;
-  /// The programs inside of a function or a class of Python. Their errors are in `diagnostics`.
+  /// The programs inside of a Python function or class. Their errors are in `diagnostics`.
   std::vector<InnerProgram> inside;
-  /// It uses the thread-level language, or Python that is not evaluated here, at `opaque_at`, and is not checked.
+  /// The program uses the thread-level language, or Python that is not evaluated here, at `opaque_at`, and is not checked.
   bool is_opaque = false;
   Origin opaque_at;
-  Name thread_word;           // the first word of the thread-level language in the program; empty: it uses none
+  Name thread_word;           // the first word of the thread-level language in the program; empty: there is none
 };
 
 class File : public eval::Environment {
  public:
   explicit File(Predeclared more = nullptr);
   ~File() override;
-  /// Sets where imported files are found; null: nowhere. A file that was found stays alive as long as this one.
+  /// Sets the source of imported files; null: there is none. A file that was found lives at least as long as this one.
   void import_from(std::shared_ptr<Modules> modules);
 
   [[nodiscard]] auto modules() const -> const std::shared_ptr<Modules>& { return modules_; }
-  /// In a file of Python only TVMScript is checked: mistakes in the Python around it are not reported, and their values are unknown.
+  /// For a Python file checks only TVMScript: errors in the Python around it are not reported, and its values are unknown.
   void set_is_python(bool is_python) { is_python_ = is_python; }
-  /// Sets the value of `__name__`: `__main__` for the file at hand, the module's name for an imported one.
+  /// Sets the value of `__name__`: `__main__` for the main file, the module's name for an imported one.
   void set_own_name(std::string name) { own_name_ = std::move(name); }
 
-  /// Takes the declarations of this document. Keeps the results of those whose text and whose used names are unchanged.
+  /// Takes the declarations of this document. Keeps the results of those with unchanged text and unchanged values of the names they use.
   void update(const syntax::Document& document);
   /// The same for a list of items in the order of the text.
   void update(std::vector<syntax::ItemPtr> items);
 
   [[nodiscard]] auto size() const -> size_t;
-  /// Evaluates the declaration where that has not been done yet.
+  /// Evaluates the declaration if that has not been done yet.
   [[nodiscard]] auto declaration(size_t index) -> const Declaration&;
   /// The last declaration that binds the name; null: none.
   [[nodiscard]] auto find(Name name) -> const Declaration*;
-  /// The diagnostics of all declarations, which are evaluated for that.
+  /// The diagnostics of all declarations; evaluates those that need it.
   [[nodiscard]] auto diagnostics() -> Diagnostics;
   /// The value of a name at the end of the file.
   [[nodiscard]] auto value(Name name) -> std::optional<eval::Value>;
-  /// While the guard lives, names have the values that the declarations above this one give them, as for statements at the top of the file.
+  /// While the guard lives, names have the values from the declarations above this one, as for statements at the top of the file.
   /// SIZE_MAX: the values at the end of the file, as in functions and by default.
   auto seen_from(size_t index) -> Temporarily<size_t> { return {place_, index}; }
   /// The evaluator for functions, schedules and scripts of this file.
@@ -88,20 +88,20 @@ class File : public eval::Environment {
   auto imported(eval::Evaluator& evaluator, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<eval::Value> override;
   auto imported(const syntax::ImportName& name) -> std::optional<eval::Value> override;
 
-  /// A hash of the text and of the files that it imports from. While it is unchanged, all names keep their values.
+  /// A hash of the text and of the imported files. While it is unchanged, all names keep their values.
   [[nodiscard]] auto fingerprint() -> uint64_t;
   /// The same, of the imported files alone.
   [[nodiscard]] auto imports_fingerprint() -> uint64_t;
   /// True for the id of a declaration of this file, and of a declaration inside of one.
   [[nodiscard]] auto holds(DeclId decl) const -> bool;
-  /// The place of an origin in a file that this one imports from.
+  /// The place of an origin in an imported file.
   [[nodiscard]] auto elsewhere(const Origin& origin) const -> std::optional<Elsewhere> { return modules_ ? modules_->locate(origin) : std::nullopt; }
-  /// Moves diagnostics in other files to the call, `from`; a note keeps the place.
+  /// Moves diagnostics about other files to the call, `from`; a note keeps the original place.
   void move_to_call(Diagnostics& diagnostics, const Origin& from) const;
   /// True when the name is imported from another file that could be read.
   [[nodiscard]] auto is_imported(Name name) -> bool;
 
-  /// The number of declarations that the last update kept, and that were evaluated since; for tests and timing tables.
+  /// The number of declarations that the last update kept, and the number evaluated since; for tests and timing tables.
   struct Work { uint32_t kept = 0; uint32_t evaluated = 0; };
   [[nodiscard]] auto last_work() const -> Work { return work_; }
   /// The same for the parts of long programs.
@@ -110,7 +110,7 @@ class File : public eval::Environment {
 
  private:
   struct Entry;
-  /// Evaluates the declaration where that has not been done, or something that it used has changed.
+  /// Evaluates the declaration if that has not been done, or if one of its inputs has changed.
   void ensure(size_t index);
   void ensure_before(size_t index);
   void evaluate(size_t index);
@@ -119,7 +119,7 @@ class File : public eval::Environment {
   void evaluate_module(const syntax::ClassDef& def, Entry& entry);
   void evaluate_import(const syntax::ImportStmt& stmt, Entry& entry);
   void evaluate_import_from(const syntax::ImportFromStmt& stmt, Entry& entry);
-  /// Gives a declaration's name the program that was lowered; where none was, an error, or unknown.
+  /// Binds a declaration's name to the lowered program; without a program, to an error or unknown value.
   void bind_program(const syntax::Identifier& name, DeclId decl, bool is_function, Entry& entry, std::vector<Name> foreign = {});
   [[nodiscard]] auto module_at(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File>;
   [[nodiscard]] auto file_of(const syntax::ImportFromStmt& from) -> std::shared_ptr<File>;
@@ -136,24 +136,24 @@ class File : public eval::Environment {
   std::shared_ptr<Modules> modules_;
   std::vector<std::shared_ptr<File>> imported_;            // their functions may be called as long as this file lives
   eval::Evaluator evaluator_;
-  uint64_t steps_left_ = 0;                                // that the declarations of this version may take together
+  uint64_t steps_left_ = 0;                                // the steps that the declarations of this version may take together
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<Name, std::vector<size_t>> binders_;  // in the order of the text
-  std::vector<size_t> active_;                             // being evaluated, innermost last
+  std::vector<size_t> active_;                             // declarations being evaluated, innermost last
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
-  uint64_t names_hash_ = 1;                                // of all names that the file binds
+  uint64_t names_hash_ = 1;                                // a hash of all names that the file binds
   bool is_python_ = false;
-  bool looks_ahead_ = false;   // in the body of a Python function, which sees all names of the file
+  bool looks_ahead_ = false;   // true in the body of a Python function, which sees all names of the file
   bool is_newer_ = false;                                  // its words show TVM's main line: see shows_main_line
-  bool has_star_import_ = false;                           // names may come from anywhere
-  size_t place_ = SIZE_MAX;    // names looked up from outside have the values that declarations above this one give
+  bool has_star_import_ = false;                           // names may come from any module
+  size_t place_ = SIZE_MAX;    // names looked up from outside have the values from declarations above this one
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
   std::unique_ptr<PartCache> parts_;                       // of long programs
   bool is_looked_at_ = false;                              // its imports are being followed: guards against circles
   uint64_t text_hash_ = 1;
-  uint64_t imports_epoch_ = 0;                             // the epoch of `modules_` when `imports_fingerprint_` was found
+  uint64_t imports_epoch_ = 0;                             // the epoch of `modules_` when `imports_fingerprint_` was computed
   uint64_t imports_generation_ = 0;
   uint64_t imports_fingerprint_ = 0;
 };

@@ -38,7 +38,7 @@ auto last_name(const syntax::Expr& e) -> Name {
   return {};
 }
 
-// `def before(A: T.Buffer(...))` in a class that derives from a comparison: its metaclass makes programs of such functions.
+// `def before(A: T.Buffer(...))` in a class that derives from a comparison: the metaclass makes programs of such functions.
 auto is_bare_program(const FunctionDef& def, const ClassDef* owner) -> bool {
   static const Name t("T"), before("before"), expected("expected");
   if (!owner || owner->bases.empty() || !def.decorators.empty()) { return false; }
@@ -80,7 +80,7 @@ auto any_program(const syntax::Block& block, const ClassDef* owner, int depth) -
   return false;
 }
 
-// Evaluates to learn a value: within few steps, and nothing is reported.
+// Evaluates an expression only to get its value: within few steps, and without reports.
 template <class F>
 void quietly(eval::Evaluator& evaluator, F&& f) {
   WithoutReports unreported(evaluator.diagnostics);
@@ -107,7 +107,7 @@ auto split_names(std::string_view text) -> std::vector<Name> {
   return out;
 }
 
-// `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: the value of the name in the first row; null: none.
+// `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: the value for the name in the first row; null: there is none.
 auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Expr* {
   static const Name parametrize("parametrize");
   const auto* call = decorator.as<CallExpr>();
@@ -129,7 +129,7 @@ auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Ex
   return columns && columns->size() == names.size() ? (*columns)[column] : nullptr;
 }
 
-// The argument of a call for a parameter; null: it has none, or that cannot be told.
+// The argument of a call for a parameter; null: it has none, or it cannot be determined.
 auto argument_for(const CallExpr& call, const FunctionDef& def, const Param& p) -> const syntax::Expr* {
   for (const Keyword& k : call.keywords) {
     if (k.name.name.empty() || k.name.name == p.name.name) { return k.name.name.empty() ? nullptr : k.value; }
@@ -143,7 +143,7 @@ auto argument_for(const CallExpr& call, const FunctionDef& def, const Param& p) 
   return is_sure ? call.args[index] : nullptr;
 }
 
-// Calls of the function by its name, in the order of the text; none that `pytest.raises` expects to fail.
+// Calls of the function by its name, in the order of the text, without those that `pytest.raises` expects to fail.
 auto calls_of(Name function, const syntax::Stmt& root) -> std::vector<const CallExpr*> {
   constexpr size_t most = 16;
   static const Name raises("raises");
@@ -169,7 +169,7 @@ class Reader {
     for (StmtPtr s : block) { statement(*s, scope, owner, around); }
   }
 
-  // `around`: the scope that functions in here see; in a class that is not the scope of the class.
+  // `around`: the scope that nested functions see; in a class this is not the scope of the class.
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
     if (depth_ > deepest_block) { return; }
     ++depth_;
@@ -189,7 +189,7 @@ class Reader {
         return perhaps_wrong(def.decorators, [&] { a_class(def, scope); });
       }
       case Kind::If: {
-        // Reads both branches. Where the condition is known, the branch that is not taken is read with unknown values.
+        // Reads both branches. If the condition is known, reads the other branch with unknown values.
         const auto& s = static_cast<const IfStmt&>(stmt);
         if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
         std::optional<bool> taken = known_truth(*s.condition, scope);
@@ -242,7 +242,7 @@ class Reader {
     }
   }
 
-  // A test marked with `xfail` is wrong on purpose: its mistakes are not reported.
+  // A test marked with `xfail` is wrong on purpose: its errors are not reported.
   template <class Decorators, class F>
   void perhaps_wrong(const Decorators& decorators, F&& read) {
     static const Name xfail("xfail");
@@ -255,7 +255,7 @@ class Reader {
     out_.erase(std::remove_if(out_.begin() + made, out_.end(), [](const InnerProgram& p) { return p.has_errors; }), out_.end());
   }
 
-  // A statement that is no program: binds its names to their values, or to unknown where evaluation fails.
+  // A statement that is no program: binds its names to their values, or to unknown values if the evaluation fails.
   void around_it(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
     std::vector<Name> names;
     bound_names(stmt, names);
@@ -290,7 +290,7 @@ class Reader {
     });
     return out;
   }
-  // A scope for the branch that is not taken: all names but those of functions are unknown.
+  // A scope for the branch that is not taken: all names except those of functions are unknown.
   auto with_unknown(const eval::ScopeRef& scope) -> eval::ScopeRef {
     eval::ScopeRef out = evaluator_.new_scope(scope);
     for (const auto& [name, value] : scope ? scope->slots() : std::vector<std::pair<Name, Value>>()) {
@@ -329,7 +329,7 @@ class Reader {
     path_.pop_back();
   }
 
-  // Gives the parameters that have no value yet those of the first call all of whose arguments are known.
+  // Sets the parameters without a value from the first call whose arguments are all known.
   void set_from_call(const FunctionDef& def, const eval::ScopeRef& scope, const eval::ScopeRef& inner) {
     for (const syntax::Stmt* root : roots_) {
       for (const CallExpr* call : calls_of(def.name.name, *root)) {
@@ -431,13 +431,13 @@ class Reader {
   }
   void add(InnerProgram program, size_t known, bool is_opaque) {
     for (size_t i = known; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
-    // A program that depends on unknown values is not shown: its shape may be another.
+    // A program that depends on unknown values is not shown, since its shape may differ.
     if (is_opaque) { program.module = program.partial = {}; }
     out_.push_back(std::move(program));
   }
 
   eval::Evaluator& evaluator_;
-  std::vector<const syntax::Stmt*> roots_;   // where functions may be called
+  std::vector<const syntax::Stmt*> roots_;   // the statements that may call functions
   std::vector<InnerProgram>& out_;
   std::vector<Name> path_;
   int depth_ = 0;
@@ -516,7 +516,7 @@ auto first_value(eval::Evaluator& evaluator, const FunctionDef& def, const Param
     const auto* fixture = known ? known->as<FixtureObject>() : global ? global->as<FixtureObject>() : nullptr;
     if (fixture) { out = fixture->first; }
   }
-  // `None` counts as no value: code below replaces it by something else.
+  // `None` counts as no value: code below replaces it by another value.
   return out.is_unknown() || out.is_none() ? Value::opaque() : out;
 }
 

@@ -103,7 +103,7 @@ auto list_of(const All& all, const Make& make) -> Value {
   for (const auto& item : all) { out.push_back(make(item)); }
   return Value::list(std::move(out));
 }
-// A constant is a number of the script, whatever its type.
+// A constant of any type becomes a number of the script.
 auto number_or_expr(const Expr& e) -> Value {
   const auto* imm = e.as<IntImm>();
   return imm ? Value(imm->value) : expr_value(e);
@@ -116,7 +116,7 @@ auto range_value(const Range& r) -> Value { return make_object<DomainObject>(r);
 
 constexpr const char* loop_kinds[] = {"serial", "parallel", "vectorized", "unrolled", "thread_binding"};
 
-// Calls `row(name, value)` for every attribute: `value` makes it.
+// Calls `row(name, value)` for every attribute: `value` makes its value.
 template <class Row>
 void each_member(const StmtNode& node, const Row& row) {
   auto stmt = [&](const char* name, const Stmt& s) { row(name, [&] { return or_none(s); }); };
@@ -335,7 +335,7 @@ auto option_value(const std::string& text) -> Value {
 void read_text(const std::string& text, TargetFacts& facts) {
   size_t at = std::min(text.find(' '), text.size());
   std::string kind = text.substr(0, at);
-  // A tag names its maker, which gives the kind and the facts that all cards of NVIDIA share.
+  // A tag names the vendor, which determines the kind and the facts that all NVIDIA cards share.
   if (kind.starts_with("nvidia/")) {
     facts.kind = target_kind::cuda;
     facts.options.emplace_back(Name("max_shared_memory_per_block"), Value(49152));
@@ -355,7 +355,7 @@ void read_text(const std::string& text, TargetFacts& facts) {
 }
 auto facts_of(const Attr& target) -> TargetFacts {
   TargetFacts out;
-  if (const auto* list = target.list()) { return list->empty() ? out : facts_of((*list)[0]); }   // the host is behind it
+  if (const auto* list = target.list()) { return list->empty() ? out : facts_of((*list)[0]); }   // the host comes after it
   if (const std::string* text = target.string()) { read_text(*text, out); }
   if (const auto* map = std::get_if<AttrMap>(&target.value)) {
     for (const auto& [key, value] : *map) {

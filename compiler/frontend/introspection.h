@@ -1,5 +1,5 @@
-// Programs for Python code that inspects them, as libraries of schedules do: statements and expressions with the attributes that TVM gives
-// them, classes for `isinstance`, operators, facts of a target.
+// Programs for Python code that inspects them, as libraries of schedules do: statements and expressions with the attributes that they have in
+// TVM, classes for `isinstance`, operators, facts of a target.
 #pragma once
 
 #include "frontend/objects.h"
@@ -15,18 +15,18 @@ void member_names(const Expr& expr, std::vector<Name>& out);
 /// The name of an operator, `tvm.ir.Op.get("tir.exp")`; empty: the value is no operator.
 [[nodiscard]] auto operator_name(const Value& value) -> std::string;
 
-/// The classes that `isinstance` finds an object in, its own first: the value of `__class__`.
+/// The classes of an object for `isinstance`, its own class first: the value of `__class__`.
 [[nodiscard]] auto classes(std::initializer_list<const char*> names) -> Value;
 
-/// A fact of a target as written: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque where only a machine knows it.
+/// A fact of a target from its text: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque if only the machine knows it.
 [[nodiscard]] auto target_member(const Attr& target, Name name) -> std::optional<Value>;
 
-/// Adds the classes of Python's `tvm.tir` that programs name without calling them, `tir.BufferStore`, `tir.ForKind`, where `tir` has no such
-/// name; and `tir.IterVar` with its constants: calling it runs `make_iter_var`.
+/// Adds the classes of Python's `tvm.tir` that code names without calling them, such as `tir.BufferStore` and `tir.ForKind`, if `tir` has no such
+/// name; and `tir.IterVar` with its constants: a call of it runs `make_iter_var`.
 void add_classes(eval::Namespace& tir, eval::Builtin::Run make_iter_var);
 /// `tvm.ir`: `Op.get("tir.exp")`; its other members are not evaluated.
 [[nodiscard]] auto namespace_ir_of_python() -> Value;
-/// The class `Target`: calling it runs `make`; `Target.current()` is the target of the `with` around.
+/// The class `Target`: a call of it runs `make`; `Target.current()` is the target of the `with` around.
 [[nodiscard]] auto target_class(eval::Builtin::Run make) -> Value;
 
 }  // namespace loopsmith::frontend

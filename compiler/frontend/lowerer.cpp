@@ -1,4 +1,4 @@
-// A program from its declaration: parameters, annotations, the body, and macros expanded in it. See lowerer.h; statements are in
+// Lowers a program from its declaration: parameters, annotations, the body, and macros expanded in it. See lowerer.h. Statements are in
 // lowerer_statements.cpp, names in lowerer_names.cpp, the stack being built in lowerer_frames.cpp, long programs in lowerer_parts.cpp.
 #include "frontend/lowerer.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t deepest_expansion = 60;
 constexpr uint32_t most_expansions = 20'000;
 
-// `range` inside of a program: over expressions it is a loop; over integers it is both.
+// `range` inside of a program: over expressions it makes a loop; over integers it may be either a loop or a Python range.
 auto program_range(Evaluator& evaluator, const Arguments& a) -> Value {
   bool plain = true;
   for (const Argument& x : a.all) { plain &= x.value.is_int() || x.value.is_bool(); }
@@ -59,7 +59,7 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
     return evaluator_.report(error(Code::TooMuchWork, arguments.call).arg("what", "more than " + std::to_string(most_expansions) + " expansions of macros in a program"));
   }
   Ref<eval::Function> function = macro.function;
-  // Names that the macro does not bind are those of its definition, or, where it is not hygienic, those of its caller.
+  // Names that the macro does not bind are looked up at its definition, or, if it is not hygienic, at its call.
   auto frame = evaluator_.start(function, arguments, macro.hygienic ? function->captured : here_);
   if (!frame) { return Value::error(); }
   Temporarily deeper(depth_, depth_ + 1);
@@ -69,7 +69,7 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
   Temporarily def(def_, function->def);
   size_t depth = frames_.size();
   for (StmtPtr stmt : function->def->body) { statement(*stmt, frame->scope); }
-  // A let or an allocation that the macro leaves open covers the rest of the macro only.
+  // A let or an allocation that the macro leaves open extends to the end of the macro only.
   exit_to(depth);
   return {};
 }
@@ -86,7 +86,7 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
     scope->set(p.name.name, v);
     return;
   }
-  // `T.constexpr` and `T.Optional[...]`: a value that `.specialize(...)` gives.
+  // `T.constexpr` and `T.Optional[...]`: `.specialize(...)` sets the value.
   static const Name constexpr_name("constexpr");
   const auto* builtin = v.as<eval::Builtin>();
   if (v.as<ThreadWord>() || (builtin && builtin->name == constexpr_name)) {
@@ -253,7 +253,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
 
   PrimFuncNode node;
   node.params = params_;
-  // In the order of the parameters: the text may match them in any order.
+  // Sorts by parameters: the text may match the buffers in any order.
   std::vector<std::pair<Var, Buffer>> ordered;
   for (const Var& p : params_) {
     for (const auto& entry : buffer_map_) {

@@ -17,7 +17,7 @@ namespace loopsmith::frontend {
 
 class Lowerer {
  public:
-  /// The builder that the evaluator is working for, or null outside of a program.
+  /// The builder for which the evaluator is working; null outside of a program.
   static auto of(Evaluator& evaluator) -> Lowerer* {
     return evaluator.host_tag == &tag ? static_cast<Lowerer*>(evaluator.host) : nullptr;
   }
@@ -30,17 +30,17 @@ class Lowerer {
 
   // -- for the functions of `T`
   void add(Stmt stmt);
-  /// An expression evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop are the statements.
+  /// Adds an expression that is evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop become statements.
   void add_evaluated(Expr value, Origin where);
-  /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)`: where the call is evaluated, this store takes its place.
+  /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)`: if the call is evaluated as a statement, this store replaces it.
   void evaluates_to(const Expr& call, Stmt store) { evaluated_as_.emplace_back(call, std::move(store)); }
   void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
-  /// The innermost block; null: none.
+  /// The innermost block; null: there is none.
   auto block() -> BlockSpec*;
-  /// True inside of a `with` of something unknown, and of no block in it.
+  /// True inside of a `with` whose context is unknown, and of no block in it.
   [[nodiscard]] auto is_in_unknown() const -> bool;
-  /// The block, where it is the innermost frame: axes, reads and the like must stand directly in a block. Null: it is not.
+  /// The block, if it is the innermost frame: axes, reads and similar calls must be directly in a block. Null: it is not.
   auto block_here() -> BlockSpec*;
   auto in_frame(FrameKind kind) const -> bool;
   auto directly_in(FrameKind kind) const -> bool { return !frames_.empty() && frames_.back().kind == kind; }
@@ -50,12 +50,12 @@ class Lowerer {
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
   void add_alloc(Buffer buffer);
-  /// True where `T.alloc_buffer` is a statement, as since TVM 0.24; until then it allocates for the block around. Reports a call of which
-  /// neither the imports nor the words of the program show the version, where the two meanings differ.
+  /// True if `T.alloc_buffer` is a statement, as since TVM 0.24; before, it allocates for the block around. Reports a call if
+  /// neither the imports nor the words of the program show the version, and the two meanings differ.
   [[nodiscard]] auto allocates_in_place(Origin where) -> bool;
-  /// Allocates as a statement of TVM's main line does, for the statements below it; directly in a block, for the block, which means the same.
+  /// Allocates a buffer for the statements below, as in TVM's main line; directly in a block, for the block, which has the same meaning.
   void allocate_here(const Buffer& buffer, Origin where);
-  /// Makes a variable that can be assigned to: memory of one element. Gives the expression that reads it.
+  /// Makes a variable that can be assigned to: memory of one element. Returns the expression that reads it.
   auto make_cell(DataType dtype, Name scope, Origin where) -> Expr;
   void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); attrs_changed_ = true; }
   [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
@@ -64,14 +64,14 @@ class Lowerer {
   [[nodiscard]] auto rebinds_names() const -> bool { return rebinds_names_; }
   void set_name(Name name) { global_symbol_ = name; }
   void set_return_type(DataType t) { ret_type_ = t; }
-  /// The thread index behind a variable of T.env_thread; null: the variable is another one.
+  /// The thread index behind a variable of T.env_thread; null for other variables.
   auto thread_axis(const VarNode* var) -> IterVar*;
   void add_thread_axis(IterVar iter) { threads_.push_back(std::move(iter)); }
   void use_sblock() { uses_sblock_ = true; }
-  /// Notes that the program uses something of which the meaning is not known.
+  /// Records that the program uses code with an unknown meaning.
   void mark_opaque() { is_opaque_ = true; }
   void use_thread_level(std::string_view word, Origin where);
-  /// The index and the number of threads of an axis that a statement around launches; null: none does.
+  /// The index and the number of threads of an axis that a statement around launches; null: there is none.
   [[nodiscard]] auto launched(Name tag) const -> const BuildFrame*;
   /// Gives a fresh variable or buffer its name; false: it already has one.
   static auto name_var(const Var& var, Name name, Origin where) -> bool;
@@ -85,7 +85,7 @@ class Lowerer {
   /// The body of a loop or a `with`, whose block may be missing.
   void body_of(const syntax::Block& block, const eval::ScopeRef& scope);
   void signature(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
-  /// Lowers a part of a long program by `lower`, or takes the result kept for it (parts.h). `nodes`: its syntax.
+  /// Lowers a part of a long program by `lower`, or uses the result kept for it (parts.h). `nodes`: its syntax.
   void part(DeclId decl, const std::vector<const syntax::Node*>& nodes, const eval::ScopeRef& scope, const std::function<void()>& lower);
   struct Mark;
   [[nodiscard]] auto mark(const eval::ScopeRef& scope) const -> Mark;
@@ -93,28 +93,28 @@ class Lowerer {
   void keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, std::optional<Value>>> needs, const std::vector<const syntax::Node*>& nodes,
             const eval::ScopeRef& scope);
   [[nodiscard]] auto meaning(Name name, const eval::ScopeRef& scope) -> std::optional<Value>;
-  /// Notes that the text names the variable; false: it was named before.
+  /// Records that the text names the variable; false: it was named before.
   auto bind_var(const VarNode* var) -> bool;
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
-  /// The words of a function that decide how its assignments and allocations are read.
+  /// The words of a function that determine the meaning of its assignments and allocations.
   struct Words {
-    std::unordered_set<Name> reassigned;         // names that more than one assignment gives a value
+    std::unordered_set<Name> reassigned;         // names with more than one assignment
     bool has_blocks = false;                     // `T.block`, `T.sblock`
     bool has_sblocks = false;                    // `T.sblock`
     uint64_t hash = 0;
   };
-  /// Those of the function or macro at hand, found when they are first asked for.
+  /// The words of the current function or macro, collected on first use.
   [[nodiscard]] auto words() -> const Words&;
-  /// True when an assignment of TVM's main line to this name makes memory that later assignments store to.
+  /// True when an assignment to this name, in TVM's main line, makes memory to which later assignments store.
   [[nodiscard]] auto makes_cell(Name name, const Expr& value) -> bool;
-  /// Stores to several cells as one assignment does: all values are computed first.
+  /// Stores to several cells by one assignment: computes all values first.
   [[nodiscard]] auto store_together(const syntax::AssignStmt& s, const Argument& value, const eval::ScopeRef& scope) -> bool;
-  /// Reports names of the target that were assigned before in the same scope. `changes`: by `+=` and its like.
+  /// Reports names of the target that were assigned before in the same scope. `changes`: the assignment is `+=` or similar.
   void check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes = false);
-  /// Notes the names of a target, so that `check_new` finds them.
+  /// Records the names of a target for `check_new`.
   void has_named(const syntax::Expr& target, const eval::ScopeRef& scope);
-  /// The memory behind a name or value that `make_cell` made; null: it is another one.
+  /// The memory behind a name or value that `make_cell` made; null for others.
   [[nodiscard]] auto cell(const syntax::Expr& target, const eval::ScopeRef& scope) -> Buffer;
   [[nodiscard]] auto cell(const Value& value) const -> Buffer;
   void on_ann_assign(const syntax::AnnAssignStmt& s, const eval::ScopeRef& scope);
@@ -127,7 +127,7 @@ class Lowerer {
   void on_assert(const syntax::AssertStmt& s, const eval::ScopeRef& scope);
   void on_return(const syntax::ReturnStmt& s, const eval::ScopeRef& scope);
   void param(const syntax::Param& p, const eval::ScopeRef& scope);
-  /// `def f[n: T.int32](...)`: variables of shapes.
+  /// `def f[n: T.int32](...)`: declares variables of shapes.
   void type_param(const syntax::Param& p, const eval::ScopeRef& scope);
   /// Declares scalar parameters that earlier annotations use: `A: T.Buffer((n,)), n: T.int32`.
   void declare_ahead(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
@@ -137,19 +137,19 @@ class Lowerer {
   auto bind_name(Name name, const Argument& value, Binding how, Origin where) -> Value;
   auto let(Name name, Expr value, Origin where) -> Value;
 
-  /// Pushes a frame; gives the value that `as` binds.
+  /// Pushes a frame; returns the value that `as` binds.
   auto enter(const FrameObject& object, Origin where) -> Value;
-  /// Pops frames until `depth` are left, each made a statement of the one below.
+  /// Pops frames until `depth` are left; each becomes a statement of the one below.
   void exit_to(size_t depth);
   void exit_frame();
-  /// The statement of a block that ends, and the loops around it that the text leaves out.
+  /// The statement of a block that ends, with the loops around it that the text leaves out.
   auto close_block(BuildFrame& f, Stmt body) -> Stmt;
   auto loop_items(const Argument& iterable, const syntax::ForStmt& s, const eval::ScopeRef& scope) -> bool;
 
   static const char tag;
   Evaluator& evaluator_;
   eval::ScopeRef around_;
-  Temporarily<void*> host_;                      // of the evaluator, which works for this builder while it lives
+  Temporarily<void*> host_;                      // sets the evaluator's host to this builder while it lives
   Temporarily<const void*> host_tag_;
   std::vector<BuildFrame> frames_;
   std::vector<Var> params_;
@@ -162,42 +162,42 @@ class Lowerer {
   bool rebinds_names_ = false;
   FunctionOptions options_;
   Name thread_word_;
-  eval::ScopeRef scope_;                         // of the function's body
+  eval::ScopeRef scope_;                         // the scope of the function's body
   std::unordered_map<const eval::Scope*, std::pair<eval::ScopeRef, std::unordered_map<Name, Origin>>> assigned_;
-  eval::ScopeRef here_;                          // of the statement being lowered
+  eval::ScopeRef here_;                          // the scope of the statement being lowered
   std::vector<std::pair<Name, Var>> symbols_;
   std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text
-  std::vector<Var> bound_in_order_;              // those of `bound_`, where parts are kept
-  PartCache* parts_ = nullptr;                   // null: nothing is kept
+  std::vector<Var> bound_in_order_;              // the variables of `bound_`, if parts are kept
+  PartCache* parts_ = nullptr;                   // null: no results are kept
   std::unordered_map<Name, std::optional<Value>> outside_;   // values of names outside of the program that parts looked up
-  uint32_t symbols_asked_ = 0;                   // calls of `symbol`
+  uint32_t symbols_asked_ = 0;                   // the number of calls of `symbol`
   std::unordered_set<const BufferNode*> cells_;
   std::unordered_map<const syntax::FunctionDef*, Words> words_by_def_;
-  const syntax::FunctionDef* def_ = nullptr;     // the function or macro at hand
+  const syntax::FunctionDef* def_ = nullptr;     // the current function or macro
   std::vector<std::pair<Expr, Stmt>> evaluated_as_;     // calls that become statements when they are evaluated
   std::unordered_map<Name, Var> ahead_;          // scalar parameters that earlier annotations use
   uint32_t expansions_ = 0;                      // of macros
-  uint32_t remapped_ = 0;                        // parameters that got a second buffer
+  uint32_t remapped_ = 0;                        // the number of parameters that got a second buffer
   bool uses_sblock_ = false;
   bool attrs_changed_ = false;                   // by the part being lowered
   bool is_opaque_ = false;
-  std::vector<size_t> unknown_frames_;              // indices into frames_ of each `with` of something unknown
-  std::span<const syntax::StmtPtr> lost_body_;      // the statements below the one at hand, where that lacks its block
+  std::vector<size_t> unknown_frames_;              // indices into frames_ of each `with` whose context is unknown
+  std::span<const syntax::StmtPtr> lost_body_;      // the statements below the current one, if its block is missing
   uint32_t depth_ = 0;
 };
 
-/// Statements in sequence as one; without any, an evaluation of 0, as TVM has it.
+/// Several statements as one; if there is none, an evaluation of 0, as in TVM.
 [[nodiscard]] auto sequence_of(std::vector<Stmt>&& stmts, Origin origin) -> Stmt;
-/// True for a loop or a `with` whose block is not indented, which has been reported.
+/// True for a loop or a `with` whose block is not indented; this error has been reported.
 [[nodiscard]] auto lacks_block(const syntax::Node& statement) -> bool;
 
-/// Adds regions to blocks without `T.reads` or `T.writes`, and a root block where the body has none (complete.cpp).
+/// Adds regions to blocks without `T.reads` or `T.writes`, and a root block if the body has none (complete.cpp).
 [[nodiscard]] auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator, PartCache* parts = nullptr) -> PrimFunc;
 /// The annotation of a block whose reads (1) or writes (2) `complete` must find.
 [[nodiscard]] auto detect_access_key() -> Name;
 
-/// True when an expression is small enough for the functions that walk over it. Scripts can make expressions of any depth, and larger than
-/// any memory by using one twice again and again. False: reported.
+/// True when an expression is small enough for functions that walk over it. Scripts can make expressions of any depth, and of a size beyond
+/// any memory, by using one expression twice again and again. False: an error was reported.
 [[nodiscard]] auto is_within_limits(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
 [[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
 [[nodiscard]] auto simplified(const Expr& e) -> Expr;

@@ -1,4 +1,4 @@
-// The stack of loops, blocks and other statements being built, with the queries and changes that the functions of `T` make: see lowerer.h.
+// The stack of loops, blocks and other statements being built, and the queries and changes by the functions of `T`: see lowerer.h.
 #include "frontend/lowerer.h"
 
 #include "ir/ops.h"
@@ -135,7 +135,7 @@ auto Lowerer::allocates_in_place(Origin where) -> bool {
   return false;
 }
 void Lowerer::allocate_here(const Buffer& buffer, Origin where) {
-  // The threads and lanes of a loop each have their own memory, so a loop around the statement matters.
+  // The threads and lanes of a loop each have their own memory, so it is relevant if the statement is in such a loop.
   bool is_in_loop = false;
   for (size_t i = frames_.size(); i-- > 0 && frames_[i].kind != FrameKind::Block;) {
     is_in_loop |= frames_[i].kind == FrameKind::Loop || frames_[i].kind == FrameKind::While || frames_[i].kind == FrameKind::Thread;
@@ -194,11 +194,11 @@ auto Lowerer::launched(Name tag) const -> const BuildFrame* {
 
 auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
   if (object.entered) {
-    frames_.emplace_back();  // the caller describes the frame that it entered, never one around it
+    frames_.emplace_back();  // the caller fills in the frame that it entered, never one around it
     return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;
-  // One `T.grid` can have as many loops as a line has numbers; passes go down the nest.
+  // One `T.grid` could have as many loops as there are numbers on a line; passes recurse into the nest.
   constexpr size_t most_loops = 1000;
   size_t loops = object.frame.loops.size();
   for (const BuildFrame& around : frames_) { loops += around.loops.size(); }

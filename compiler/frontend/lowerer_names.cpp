@@ -1,4 +1,4 @@
-// Names: assignments to variables, buffers and memory. A fresh variable or buffer takes the first name that the text gives it.
+// Names: assignments to variables, buffers and memory. A fresh variable or buffer gets the first name that the text assigns to it.
 #include "frontend/lowerer.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using IrStmt = loopsmith::Stmt;
 
 auto Lowerer::name_var(const Var& var, Name name, Origin where) -> bool {
   if (!var->name.empty()) { return false; }
-  // The node is not shared with anything finished yet: naming it is the last step of making it.
+  // The node is not yet shared with any finished node: naming it completes its construction.
   auto& fields = const_cast<VarNode&>(*var);
   fields.name = name;
   if (where.is_known()) { fields.origin = where; }
@@ -55,8 +55,8 @@ void add_targets(const syntax::Expr& target, std::vector<Name>& out) {
   }
 }
 
-// Finds the names that are assigned where an assignment in the same or an enclosing list of statements gave them a value. Siblings with one name
-// are apart.
+// Finds names that are assigned although an assignment in the same or an enclosing list of statements gave them a value. Equal names in sibling lists
+// are separate.
 class Reassigned {
  public:
   explicit Reassigned(std::unordered_set<Name>& found) : found_(found) {}
@@ -66,7 +66,7 @@ class Reassigned {
     for (StmtPtr stmt : block) { statement(*stmt); }
     std::unordered_set<Name> ended = std::move(known_.back());
     known_.pop_back();
-    // Where Python decides an `if`, the names of its branch are visible below.
+    // If Python decides an `if`, the names of its branch are visible below.
     if (is_branch_ && !known_.empty()) { known_.back().merge(ended); }
   }
 
@@ -88,7 +88,7 @@ class Reassigned {
     if (const auto* s = stmt.as<WhileStmt>()) { list(s->body); }
     if (const auto* s = stmt.as<WithStmt>()) { list(s->body); }
     if (const auto* s = stmt.as<IfStmt>()) {
-      // A branch does not see the names of the other.
+      // A branch does not see the names of the other branch.
       std::vector<std::unordered_set<Name>> before = known_;
       list(s->then);
       std::vector<std::unordered_set<Name>> after = std::exchange(known_, std::move(before));
@@ -165,14 +165,14 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   if (const auto* meta = v.as<MetaObject>()) { return meta->value; }
   if (const auto* e = v.as<ExprObject>()) {
     if (const auto* var = e->expr.as<VarNode>()) {
-      // A variable that has no name in the text yet gets this one; of others, an assignment makes a copy.
+      // A variable without a name in the text gets this one; for other variables, an assignment makes a copy.
       if (bind_var(var) || how == Binding::Target) {
         (void)name_var(Var(var), name, where);
         return v;
       }
     }
     if (how == Binding::Target) { return v; }
-    // The first name of such memory is the buffer's.
+    // The first name of such memory is the buffer's name.
     if (Buffer memory = cell(v); memory && name_buffer(memory, name, where)) { return v; }
     return let(name, e->expr, where);
   }
@@ -241,7 +241,7 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
     }
     if (items && !has_star && items->size() != targets->size()) {
       evaluator_.report(error(Code::UnpackCount, target.origin()).arg("targets", static_cast<int64_t>(targets->size())).arg("values", static_cast<int64_t>(items->size())));
-      // The names that have a value still get it.
+      // The targets that have a value still get it.
       items->resize(targets->size(), Value::error());
     }
     if (!items) { items = std::vector<Value>(targets->size(), value.value.is_opaque() ? Value::opaque() : Value::error()); }
@@ -262,7 +262,7 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
   }
   if (value.value.is_opaque()) { is_opaque_ = true; return; }
   if (value.value.is_error()) {
-    // The target may have mistakes of its own.
+    // The target may contain errors.
     if (const auto* subscript = target.as<SubscriptExpr>()) {
       Value ignored = evaluator_.eval(*subscript, scope);
       is_opaque_ |= ignored.is_opaque();
@@ -305,7 +305,7 @@ void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
       store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());
       continue;
     }
-    // A value with a mistake has its own report.
+    // The error in the value has been reported.
     if (!value.value.is_error()) { check_new(*target, scope); }
     bind(*target, value, Binding::Assign, scope);
   }
@@ -387,7 +387,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
     var = Var(e->expr.as<VarNode>());
     (void)name_var(var, name->name, name->origin());
   } else if (annotation.value.as<BufferObject>() || annotation.value.as<MetaObject>() || annotation.value.as<eval::Builtin>() || is_let_annotation(annotation.value)) {
-    // `A: T.Buffer(...) = ...`, `x: T.meta_var = ...` and `x: T.let = ...`: the annotation adds nothing to the value.
+    // `A: T.Buffer(...) = ...`, `x: T.meta_var = ...` and `x: T.let = ...`: the annotation has no effect on the value.
     bool makes_variable = annotation.value.as<BufferObject>() || is_let_annotation(annotation.value);
     if (s.value) { scope->set(name->name, bind_name(name->name, value, makes_variable ? Binding::Assign : Binding::Target, name->origin())); }
     return;

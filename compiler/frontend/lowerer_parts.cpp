@@ -1,4 +1,4 @@
-// Parts of long programs: a part whose names mean the same as before is taken from the cache (parts.h) instead of being lowered again.
+// Parts of long programs: if the names in a part have the same meaning as before, its result is taken from the cache (parts.h).
 #include "frontend/lowerer.h"
 
 #include "frontend/inner_programs.h"

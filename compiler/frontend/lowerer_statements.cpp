@@ -15,7 +15,7 @@ using namespace syntax;
 using IrExpr = loopsmith::Expr;
 using IrStmt = loopsmith::Stmt;
 
-// A loop or a `with` whose block is not indented, which has been reported.
+// A loop or a `with` whose block is not indented; this error has been reported.
 auto lacks_block(const syntax::Node& s) -> bool {
   const auto* loop = s.as<ForStmt>();
   const auto* with = s.as<WithStmt>();
@@ -30,7 +30,7 @@ void Lowerer::body(std::span<const StmtPtr> block, const eval::ScopeRef& scope) 
   size_t depth = frames_.size();
   for (size_t i = 0; i < block.size(); ++i) {
     if (!evaluator_.step(block[i]->origin())) { break; }
-    // The statements below a head without a block were meant as its block.
+    // The statements below a head without a block were probably meant as its block.
     lost_body_ = lacks_block(*block[i]) ? block.subspan(i + 1) : std::span<const StmtPtr>();
     if (!lost_body_.empty()) {
       statement(*block[i], scope);
@@ -73,7 +73,7 @@ void Lowerer::statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
       size_t depth = frames_.size();
       frames_.emplace_back().origin = stmt.origin();
       eval::ScopeRef inner = evaluator_.new_scope(scope);
-      // The names in the broken line are unknown, so that their uses below are not reported.
+      // The names in the broken line become unknown, so that their uses below are not reported.
       for (ExprPtr part : broken.parts) {
         walk(*part, [&](const Node& n) {
           if (const auto* name = n.as<NameExpr>(); name && !scope->find(name->name)) { scope->set(name->name, Value::error()); }
@@ -118,7 +118,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
   if (const auto* stmt = v.as<StmtObject>()) { return add(stmt->stmt); }
   if (v.as<ExprObject>() || v.as<RegionObject>() || v.is_int() || v.is_bool()) {
     if (const auto* e = v.as<ExprObject>()) {
-      // A fresh variable of an axis or a declaration that nothing uses.
+      // A fresh variable of an axis or a declaration that is never used.
       if (const auto* var = e->expr.as<VarNode>(); var && var->name.empty()) { return; }
     }
     if (IrExpr e = to_expr(evaluator_, value); e && is_within_limits(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
@@ -168,7 +168,7 @@ auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval:
 
 namespace {
 
-// `for ... else` and `while ... else`: a loop of a program has no such branch, and TVM drops it.
+// `for ... else` and `while ... else`: a loop of a program has no such branch, and TVM ignores it.
 void refuse_else(Evaluator& evaluator, const syntax::Block& otherwise, const char* keyword) {
   if (otherwise.empty()) { return; }
   evaluator.report(error(Code::LoopElse, otherwise[0]->origin()).arg("keyword", keyword)
@@ -201,7 +201,7 @@ void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
     bind(*s.target, {std::move(vars), s.target->origin(), {}}, Binding::Target, inner);
     has_named(*s.target, inner);
   } else {
-    // The body is checked all the same; its loop variables are unknown.
+    // The body is checked anyway; its loop variables are unknown.
     frames_.emplace_back().origin = s.origin();
     bind(*s.target, {iterable.value.is_opaque() ? Value::opaque() : Value::error(), s.target->origin(), {}}, Binding::Target, inner);
   }
@@ -242,7 +242,7 @@ void Lowerer::on_if(const IfStmt& s, const eval::ScopeRef& scope) {
   Argument condition = evaluator_.eval_argument(*s.condition, scope);
   is_opaque_ |= condition.value.is_opaque();
   const Value& v = condition.value;
-  // A condition of the script is decided here, as TVM does.
+  // A condition of the script is decided here, as in TVM.
   if (v.is_bool() || v.is_int() || v.is_none() || v.string() || v.items()) {
     auto holds = evaluator_.truth(condition);
     const syntax::Block& chosen = holds.value_or(false) ? s.then : s.otherwise;
@@ -270,7 +270,7 @@ void Lowerer::on_if(const IfStmt& s, const eval::ScopeRef& scope) {
   }
   exit_to(depth);
   if (!v.is_opaque()) { return; }
-  // Python decides while the program is read, so the names of the branch that is taken are visible below; it is not known which one is.
+  // Python decides while the program is read, so the names of the chosen branch are visible below; the chosen branch is unknown.
   for (const eval::ScopeRef& branch : {inner, other}) {
     for (const auto& [name, value] : branch->slots()) { scope->set(name, Value::opaque()); }
   }
@@ -299,7 +299,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
       const auto* word = context.value.as<ThreadWord>();
       if (word) { use_thread_level(word->path.view(), context.where); }
       if (!context.value.is_unknown() && !word) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
-      // It may have been meant for a block: functions that need a block are not reported inside of it.
+      // It may have been meant as a block: functions that need a block are not reported inside of it.
       unknown_frames_.push_back(frames_.size());
       frames_.emplace_back().origin = s.origin();
     }

@@ -1,4 +1,4 @@
-// Modules: a class decorated by `@I.ir_module`, with its functions and macros, to an IRModule; and the declarations that are programs.
+// Modules: lowers a class decorated by `@I.ir_module`, with its functions and macros, to an IRModule. Also recognises declarations of programs.
 #include <algorithm>
 #include <unordered_set>
 
@@ -43,7 +43,7 @@ auto decorator_name(const syntax::Expr& e) -> Name {
   return {};
 }
 
-// `@T.function`, the name of `@T.prim_func` since October 2026, and `@T.jit`. `R.function` is of another language.
+// `@T.function`, the name of `@T.prim_func` since October 2026, and `@T.jit`. `R.function` belongs to another language.
 auto is_newer_function(const syntax::Expr& e) -> bool {
   static const Name function("function"), jit("jit");
   if (const auto* call = e.as<syntax::CallExpr>()) { return is_newer_function(*call->callee); }
@@ -77,7 +77,7 @@ auto is_macro(const syntax::FunctionDef& f) -> bool {
 
 namespace {
 
-// The functions of a module, each with the type that its text gives for the result.
+// The functions of a module, each with the type of its result according to the text.
 auto functions_of(const syntax::ClassDef& def) -> std::vector<std::pair<Name, DataType>> {
   std::vector<std::pair<Name, DataType>> out;
   for (const syntax::Stmt* stmt : def.body) {
@@ -100,13 +100,13 @@ auto module_attributes(const syntax::Stmt& stmt) -> const syntax::Expr* {
   return call && decorator_name(*call->callee) == attrs_name && call->args.size() == 1 ? call->args[0] : nullptr;
 }
 
-// Functions of other languages (R.function) are left out: one diagnostic names them all.
+// Functions of other languages (R.function) are left out; one diagnostic names all of them.
 void report_foreign(Evaluator& e, const std::vector<const syntax::FunctionDef*>& foreign) {
   if (foreign.empty()) { return; }
   constexpr size_t most_notes = 8;
   auto place = [](const syntax::FunctionDef& f) { return Origin{f.decl, f.name.span.begin, f.name.span.end, 0}; };
   Diagnostic d = error(Code::OtherLanguage, place(*foreign[0])).arg("name", foreign[0]->name.name.view());
-  // Nothing is wrong with the file: editors underline no hint.
+  // The file has no error: editors do not underline hints.
   d.severity = Severity::Hint;
   for (size_t i = 1; i < foreign.size() && i <= most_notes; ++i) { (void)std::move(d).note(place(*foreign[i]), "so is `" + foreign[i]->name.name.str() + "`"); }
   if (foreign.size() > most_notes + 1) { (void)std::move(d).remedy("so are " + std::to_string(foreign.size() - most_notes - 1) + " more"); }
@@ -144,7 +144,7 @@ class ModuleLowering {
  private:
   auto fields() -> ModuleRef& { return const_cast<ModuleRef&>(*self_); }
 
-  // Macros of the module, which its functions call by their names or the module's.
+  // Defines the macros of the module; its functions call them by name or through the module.
   void define_macros() {
     for (const syntax::Stmt* stmt : def_.body) {
       const auto* f = stmt->as<syntax::FunctionDef>();
@@ -182,7 +182,7 @@ class ModuleLowering {
       else if (!decorator.is_error()) { out_.is_opaque = true; }
     }
     LoweredFunction one = lower_function(evaluator_, f, inner_, options, parts_);
-    // Functions without blocks are written alike in several dialects: the latest of the module's functions counts.
+    // Functions without blocks look the same in several dialects: the latest dialect among the module's functions counts.
     node_.dialect = std::max(node_.dialect, dialect_of(options, one));
     if (!options.check_well_formed) { out_.unchecked.push_back(f.name.name); }
     out_.is_opaque |= one.is_opaque;

@@ -35,8 +35,8 @@ auto script_member(Name name) -> std::optional<Value> {
   return thread_member(name);
 }
 
-// `T` of `from tvm.script import tirx as T`: its types declare variables that can be assigned to, and any other name is an operation on
-// tiles. None for a name that is nearly a known one, which is reported as a slip.
+// `T` of `from tvm.script import tirx as T`: its types declare variables that can be assigned to, and any unknown name is an operation on
+// tiles. None for a name that is nearly a known one, which is reported as misspelt.
 auto tirx_member(Name name) -> std::optional<Value>;
 
 // `tvm.IRModule({"main": f})`, `tvm.IRModule.from_expr(f)`.
@@ -222,7 +222,7 @@ struct Namespaces {
   }
 
  private:
-  // The decorators of programs, each with the dialect that it shows.
+  // The decorators of programs, each with the dialect that it implies.
   static void add_decorators(const Ref<eval::Namespace>& tirx, const Ref<eval::Namespace>& s_tir, const Ref<eval::Namespace>& imported) {
     auto add = [](const Ref<eval::Namespace>& space, const char* name, const FunctionOptions& options) {
       const_cast<eval::Namespace&>(*space).add(Name(name), prim_func_decorator(options));
@@ -257,7 +257,7 @@ auto tirx_member(Name name) -> std::optional<Value> {
     const auto* t = known->as<DtypeObject>();
     return t ? Value(make_object<DtypeObject>(t->dtype, true)) : *known;
   }
-  // Operations on tiles, some of which are nearly the names of operators on values, and forms of the builder.
+  // Operations on tiles (some have nearly the name of an operator on values), and forms of the builder.
   Value word = thread_word("T." + name.str());
   if (name.view() == "sum" || name.view() == "tensor" || name.view().size() <= 4 || name.view().ends_with('_')) { return word; }
   std::vector<Name> names;

@@ -56,7 +56,7 @@ auto is_same_expr(Evaluator& e, const Value& self, const Arguments& a) -> Value 
 
 }  // namespace
 
-// TVM's main line adds attributes: one that is nearly a known one is a mistake there too, others are not evaluated.
+// TVM's main line adds attributes: a name that is nearly a known one is an error there too; others are not evaluated.
 auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& object) -> std::optional<Value> {
   const Lowerer* lowerer = Lowerer::of(evaluator);
   if (!lowerer || !lowerer->rebinds_names()) { return {}; }
@@ -200,7 +200,7 @@ auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
 auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -> std::optional<Value> {
   if (!module) { return {}; }
   if (PrimFunc f = module->find(attribute)) { return make_object<ProgramObject>(module_of(f, module->dialect), attribute, true, where); }
-  // with_attr and the like make other programs, which are not evaluated here.
+  // with_attr and similar methods make other programs, which are not evaluated here.
   static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");
   if (attribute == with_attr || attribute == functions) { return Value::opaque(); }
   if (is_function && module->functions.size() == 1) {

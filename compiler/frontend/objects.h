@@ -1,5 +1,5 @@
 // The values of programs for the evaluator: expressions, buffers, regions, types, loops and blocks that are about to be entered, programs.
-// Private to the frontend and to script, whose scripts hold programs.
+// Private to the frontend and to script, whose scripts use programs as values.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class ExprObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const Expr expr;
-  /// The buffer of a parameter that passes a tensor, which is its type in TVM's main line. Otherwise none.
+  /// The buffer of a parameter that passes a tensor, which is its type in TVM's main line. Otherwise null.
   const Buffer tensor;
   explicit ExprObject(Expr e, Buffer t = {}) : Object(&type_tag), expr(std::move(e)), tensor(std::move(t)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
@@ -63,7 +63,7 @@ class BufferObject final : public eval::Object {
   mutable std::string described_;
 };
 
-/// `A[0:4, i]`: a region until it is used as a value.
+/// `A[0:4, i]`: a region until a value is needed.
 class RegionObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -127,7 +127,7 @@ struct LoopSpec {
   ForKind kind = ForKind::Serial;
   std::optional<IterVar> thread;
   AttrMap annotations;
-  Expr start, step;              // of a loop with a step, whose variable in the text is start + var * step; otherwise none
+  Expr start, step;              // for a loop with a step, the variable in the text is start + var * step; otherwise null
   /// The value of the loop variable's name in the body.
   [[nodiscard]] auto value() const -> Expr;
 };
@@ -147,21 +147,21 @@ struct BlockSpec {
   std::vector<MatchBufferRegion> match_buffers;
   AttrMap annotations;
   bool no_realize = false;
-  bool binds_by_name = false;    // `with T.block([16]) as [vi]`: values come by `T.bind`, or loops are made
+  bool binds_by_name = false;    // `with T.block([16]) as [vi]`: `T.bind` gives the values, or loops are made
 };
 
-/// A statement with a body that is being built: the statements so far, and the fields of the statement around them. The kind decides which
+/// A statement with a body that is being built: the statements so far, and the fields of the statement around them. The kind determines which
 /// fields are used.
 struct BuildFrame {
   FrameKind kind = FrameKind::Scope;
   Origin origin;
   std::vector<Stmt> stmts;
   std::vector<LoopSpec> loops;           // Loop
-  std::shared_ptr<BlockSpec> block;      // Block; of one frame
+  std::shared_ptr<BlockSpec> block;      // Block; of one frame only
   Expr a, b;                             // condition; value; message
   Var var;                               // Let, Allocate, AllocateConst
   Buffer buffer;                         // DeclBuffer, Realize
-  bool owns_memory = false;              // DeclBuffer: allocates what it declares
+  bool owns_memory = false;              // DeclBuffer: also allocates the memory
   Array<Expr> extents;
   DataType dtype;
   std::string text;                      // bytes of AllocateConst, scope of Realize
@@ -173,7 +173,7 @@ struct BuildFrame {
   Stmt then_case, else_case;             // If
 };
 
-/// A loop, block or statement with a body that is not entered yet: `with` or `for` enters it, or it covers the rest of the body around it.
+/// A loop, block or statement with a body that is not entered yet: `with` or `for` enters it, or it extends to the end of the body around it.
 class FrameObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -184,13 +184,13 @@ class FrameObject final : public eval::Object {
   auto type_name() const -> std::string_view override { return what; }
 };
 
-/// A value that an assignment gives a name to without making a variable of the program: `T.meta_var(x)`.
+/// A value to which an assignment gives a name without making a variable of the program: `T.meta_var(x)`.
 class MetaObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const Value value;
   explicit MetaObject(Value v) : Object(&type_tag), value(std::move(v)) {}
-  // -- as those of its value
+  // -- same operations as the value
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
   auto iterate(Evaluator&, Origin where) const -> std::optional<std::vector<Value>> override;
@@ -201,7 +201,7 @@ class MetaObject final : public eval::Object {
   auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
 };
 
-/// A statement as a value: the result of `A.vstore(...)`, and of `sch.get(i)`, which gives the loop or block of a schedule's variable.
+/// A statement as a value: the result of `A.vstore(...)`, and of `sch.get(i)`, which returns the loop or block of a schedule's variable.
 /// introspection.h has its attributes.
 class StmtObject final : public eval::Object {
  public:
@@ -212,7 +212,7 @@ class StmtObject final : public eval::Object {
   void attribute_names(std::vector<Name>& out) const override;
   auto type_name() const -> std::string_view override;
   auto repr() const -> std::string override;
-  /// By identity, as in TVM.
+  /// Compares identity, as TVM does.
   auto equals(const Object& other) const -> bool override;
   auto hash() const -> uint64_t override;
 };
@@ -230,7 +230,7 @@ class AttrObject final : public eval::Object {
   auto repr() const -> std::string override;
 };
 
-/// `IndexMap.AXIS_SEPARATOR`, between the results of an index map's function.
+/// `IndexMap.AXIS_SEPARATOR`, used between the results of an index map's function.
 class AxisSeparatorObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -253,7 +253,7 @@ class IterVarObject final : public eval::Object {
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto repr() const -> std::string override { return iter.var->name.str(); }
-  // -- as those of its variable
+  // -- same operations as the variable
   auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
       -> std::optional<Value> override;
   auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
@@ -272,7 +272,7 @@ class GlobalObject final : public eval::Object {
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
 };
 
-/// `@T.macro`: a function whose body takes the place of its call.
+/// `@T.macro`: a function whose body replaces its call.
 class MacroObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -291,7 +291,7 @@ class ProgramObject final : public eval::Object {
   const Name name;            // of the declaration
   const bool is_function;     // a bare function: its module has one function, `main`
   const Origin where;         // of the declaration's name
-  const std::vector<Name> foreign;   // functions of other languages in the text: asking for one gives an unknown value
+  const std::vector<Name> foreign;   // functions of other languages in the text; their values are unknown
   ProgramObject(IRModule m, Name n, bool f, Origin o, std::vector<Name> others = {})
       : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o), foreign(std::move(others)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
@@ -311,13 +311,13 @@ class FixtureObject final : public eval::Object {
   auto repr() const -> std::string override { return "a parameter of tests"; }
 };
 
-/// The value for an expression; integer constants of type int32 stay integers of the script.
+/// The value for an expression; integer constants of type int32 become integers of the script.
 [[nodiscard]] auto expr_value(Expr expr) -> Value;
-/// A value as an expression; none: it is unknown, or no expression, which is reported.
+/// A value as an expression; null: it is unknown, or no expression, which is reported.
 [[nodiscard]] auto to_expr(Evaluator& evaluator, const Argument& argument) -> Expr;
-/// True when the type can hold the value. False: reported.
+/// True when the type can represent the value. False: an error was reported.
 [[nodiscard]] auto fits(Evaluator& evaluator, int64_t value, DataType type, Origin where) -> bool;
-/// As `to_expr`, but a number takes the type `like`, of the other operand or the buffer ("A[i] < 1").
+/// Like `to_expr`, but a number gets the type `like`, that of the other operand or of the buffer ("A[i] < 1").
 [[nodiscard]] auto to_expr_like(Evaluator& evaluator, const Argument& argument, DataType like) -> Expr;
 [[nodiscard]] auto to_dtype(Evaluator& evaluator, const Argument& argument) -> std::optional<DataType>;
 /// The value of an attribute as a value of scripts.
@@ -328,7 +328,7 @@ class FixtureObject final : public eval::Object {
 [[nodiscard]] auto to_attrs(Evaluator& evaluator, const Argument& argument) -> std::optional<AttrMap>;
 /// One expression or a list of them.
 [[nodiscard]] auto to_exprs(Evaluator& evaluator, const Argument& argument, std::vector<Expr>& out) -> bool;
-/// The indices of a load or store; slices with constant sizes become ramps. False: reported or unknown.
+/// The indices of a load or store; slices with constant sizes become ramps. False: an error was reported, or an index is unknown.
 [[nodiscard]] auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, Origin where, std::vector<Expr>& out) -> bool;
 [[nodiscard]] auto to_region(Evaluator& evaluator, const Argument& argument) -> std::optional<BufferRegion>;
 /// The load of a region: one element, or a vector.
@@ -336,20 +336,20 @@ class FixtureObject final : public eval::Object {
 /// `stop - start`, simplified: `start + n` gives `n`.
 [[nodiscard]] auto difference(const Expr& stop, const Expr& start) -> Expr;
 
-/// An attribute that an object does not have. None, an error, in TVM 0.19; in programs of TVM's main line, which adds attributes, opaque
+/// The result for an attribute that an object does not have. None (an error) in TVM 0.19. In programs of TVM's main line, which adds attributes, opaque
 /// unless the name is nearly a known one.
 [[nodiscard]] auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& object) -> std::optional<Value>;
 
-/// Brings two operands to one type; false: reported.
+/// Converts two operands to one type; false: an error was reported.
 [[nodiscard]] auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool;
 [[nodiscard]] auto make_binary(Evaluator& evaluator, syntax::BinaryOp op, Expr a, Origin a_at, Expr b, Origin b_at, Origin where) -> Expr;
 
-/// The options of `T.prim_func`, called or not; none: the value is another one.
+/// The options of `T.prim_func`, called or not; none for other values.
 [[nodiscard]] auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions>;
 /// True for `T.let`, as in `x: T.let = value`.
 [[nodiscard]] auto is_let_annotation(const Value& annotation) -> bool;
 [[nodiscard]] auto is_module_decorator(const Value& decorator) -> bool;
-/// False for `I.ir_module(check_well_formed=False)`, which holds for the module's functions too.
+/// False for `I.ir_module(check_well_formed=False)`, which applies to the module's functions too.
 [[nodiscard]] auto checks_module(const Value& decorator) -> bool;
 
 /// The namespaces of every file: T, I, tir. Each thread has its own.
@@ -361,7 +361,7 @@ class FixtureObject final : public eval::Object {
 [[nodiscard]] auto namespace_s_tir() -> const Value&;
 /// The value that `from tvm.script import tir as T` binds to a name; null: it is unknown.
 [[nodiscard]] auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& what) -> const Value*;
-/// Tensor expressions, `te` (te.cpp); functions of scalars are those of `tir`.
+/// Tensor expressions, `te` (te.cpp). Its functions of scalars are those of `tir`.
 [[nodiscard]] auto te_namespace(const Value& tir) -> Value;
 
 }  // namespace loopsmith::frontend

@@ -1,4 +1,4 @@
-// Operators on the values of programs: arithmetic, comparisons, `and`, `or`, `not` and choices, with types matched as TVM does.
+// Operators on the values of programs: arithmetic, comparisons, `and`, `or`, `not` and choices. Matches types as TVM does.
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "frontend/objects.h"
@@ -43,7 +43,7 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
     evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", "a handle").arg("right", "a handle"));
     return {};
   }
-  // TVM 0.19 folds constants and drops neutral operands (`x * 1` is `x`) of operators written as signs; its main line does not.
+  // TVM 0.19 folds constants and drops neutral operands (`x * 1` is `x`) in expressions with operator signs; its main line does not.
   const Lowerer* lowerer = Lowerer::of(evaluator);
   bool folds = !lowerer || !lowerer->rebinds_names();
   switch (op) {
@@ -75,7 +75,7 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
 
 namespace {
 
-// False for operands that are no expressions: the evaluator reports that the operator cannot be applied.
+// False for operands that are no expressions: the evaluator then reports that the operator cannot be applied.
 auto is_operand(const Value& v) -> bool {
   return v.is_int() || v.is_bool() || v.is_float() || v.as<MetaObject>() || v.as<eval::WideInt>() || v.as<ExprObject>() || v.as<RegionObject>() || v.as<IterVarObject>();
 }
@@ -84,7 +84,7 @@ auto binary_op(Evaluator& evaluator, BinaryOp op, const Argument& self, const Ar
   if (!is_operand(other.value) || op == BinaryOp::MatMul) { return {}; }
   Expr a = to_expr(evaluator, self);
   if (!a) { return Value::error(); }
-  // A literal is int32 or float32, and the two types are matched; in comparisons it takes the type of the other side.
+  // A literal is int32 or float32, and the two types are matched; in comparisons it gets the type of the other side.
   Expr b = to_expr(evaluator, other);
   if (!b) { return Value::error(); }
   Argument self_at = self;
@@ -109,7 +109,7 @@ auto compare_op(Evaluator& evaluator, CompareOp op, const Argument& self, const 
     std::swap(a_at, b_at);
   }
   if (!match_operands(evaluator, symbol(op), a, a_at, b, b_at, where)) { return Value::error(); }
-  // Outside of programs constants compare as numbers: `annotations["unrolled"] == T.bool(True)`.
+  // Outside of programs, constants are compared as numbers: `annotations["unrolled"] == T.bool(True)`.
   auto left = as_int(a);
   auto right = as_int(b);
   if (left && right && !Lowerer::of(evaluator)) {

@@ -1,4 +1,4 @@
-// Remedies for slips that the text shows: see remedies.h.
+// Remedies for frequent errors that the text shows: see remedies.h.
 #include "frontend/remedies.h"
 
 #include <string>
@@ -13,7 +13,7 @@ namespace loopsmith::frontend {
 
 namespace {
 
-// The code that a diagnostic underlines; empty where it is not in the item.
+// The code that a diagnostic underlines; empty if it is not in the item.
 auto underlined(const syntax::Item& item, const Diagnostic& d) -> std::string_view {
   const syntax::Item* home = part_of(item, d.where.decl);
   if (!home || d.where.end > home->text.size()) { return {}; }
@@ -31,7 +31,7 @@ void add_choice(Diagnostic& d, const syntax::Item& item) {
   d.remedies = {"use `T.if_then_else(condition, a, b)` for values, `T.all` and `T.any` for conditions, or an `if` statement of its own"};
 }
 
-// `T.Buffer((n, 16), "float32")`, where nothing defines `n`.
+// `T.Buffer((n, 16), "float32")` with an undefined `n`.
 auto is_in_shape(const syntax::Item& item, const Diagnostic& d) -> bool {
   const syntax::Item* home = part_of(item, d.where.decl);
   if (!home || d.where.begin > home->text.size()) { return false; }

@@ -1,4 +1,4 @@
-// The namespace `te`: tensor expressions as values of scripts, in te/.
+// The namespace `te`: tensor expressions as values of scripts; the code is in te/.
 #include "frontend/te/tensors.h"
 
 namespace loopsmith::frontend {
@@ -13,7 +13,7 @@ auto te_namespace(const Value& tir) -> Value {
   Ref<eval::Namespace> space = make_object<eval::Namespace>(Name("te"), unknown_member);
   auto& members = const_cast<eval::Namespace&>(*space);
   members.add(Name("AXIS_SEPARATOR"), make_object<AxisSeparatorObject>());
-  // Functions of scalars are those of programs.
+  // Functions of scalars are shared with programs.
   const auto* t = tir.as<eval::Namespace>();
   for (const char* name : {"exp", "exp2", "exp10", "erf", "tanh", "sigmoid", "log", "log2", "log10", "log1p", "cos", "cosh", "sin", "sinh", "tan", "acos",
                            "acosh", "asin", "asinh", "atan", "atanh", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "nearbyint", "abs", "isnan",

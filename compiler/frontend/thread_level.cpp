@@ -112,10 +112,10 @@ constexpr ThreadEntry entries[] = {
     {"cooperative_tensor_multiply_accumulate", "(...)", "multiplies matrices of a SIMD group"},
 };
 
-// The functions that give one index for each extent, or one where they take none.
+// Functions that return one index for each extent, or a single index if they have no extents.
 constexpr std::string_view indices[] = {"cta_id", "cta_id_in_cluster", "cta_id_in_pair", "cluster_id", "warpgroup_id", "warp_id", "warp_id_in_wg", "thread_id",
                                         "thread_id_in_wg", "lane_id"};
-// Classes: calling one makes a value, also outside of programs.
+// Classes: a call makes a value, also outside of programs.
 auto is_class(std::string_view name) -> bool { return !name.empty() && name[0] >= 'A' && name[0] <= 'Z'; }
 
 auto last_part(std::string_view path) -> std::string_view { return path.substr(path.rfind('.') + 1); }
@@ -165,7 +165,7 @@ auto ThreadWord::call(Evaluator& e, const Arguments& a) const -> std::optional<V
   if (is_member_of_t && std::find(std::begin(indices), std::end(indices), name) != std::end(indices)) { return indices_of(e, a); }
   if (is_class(name)) { return thread_word(path.view()); }
   if (name == "block_idx" || name == "thread_idx") { return fresh_index(a.call); }
-  // The results of all others are not known; many have none.
+  // The results of all other functions are unknown; many return none.
   return Lowerer::of(e) ? Value::opaque() : thread_word(path.view());
 }
 

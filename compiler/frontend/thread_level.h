@@ -1,8 +1,8 @@
 // The thread-level language of TVM's main line: kernels of threads, warps and tiles, with layouts and instructions of machines,
 // `T.device_entry()`, `T.ptx.mbarrier.init(...)`, `T.TileLayout(T.S[8, 4])`.
 //
-// Its programs are read: names, numbers of values, shapes and types are checked. Its meaning changes with every release of TVM and is not known
-// here, so such a program is neither analysed nor scheduled nor run.
+// Its programs are read: names, numbers of values, shapes and types are checked. Its meaning changes with every release of TVM and is not
+// modelled here, so such a program is neither analysed nor scheduled nor run.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct ThreadEntry {
   std::string_view summary;      // a sentence without full stop
 };
 [[nodiscard]] auto thread_entries() -> std::span<const ThreadEntry>;
-/// Null: the language has no such member of `T`.
+/// Null: `T` has no such member in this language.
 [[nodiscard]] auto find_thread_entry(std::string_view name) -> const ThreadEntry*;
 
 /// A word, or a value made by one. Its members, items and sums are words too; a call in a program marks the program.
@@ -42,9 +42,9 @@ class ThreadWord final : public eval::Object {
 };
 
 [[nodiscard]] auto thread_word(std::string_view path) -> Value;
-/// The member of `T` by its name. None: it is no word of this language.
+/// The member of `T` with this name. None: the name is no word of this language.
 [[nodiscard]] auto thread_member(Name name) -> std::optional<Value>;
-/// Notes that the program at hand uses this language; without a program, nothing.
+/// Records that the current program uses this language; does nothing outside of a program.
 void note_thread_level(Evaluator& e, std::string_view word, Origin where);
 
 }  // namespace loopsmith::frontend

@@ -1,4 +1,4 @@
-// Programs in statements that are not read: see unread_programs.h.
+// Finds programs in statements that are not read: see unread_programs.h.
 #include "frontend/unread_programs.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ auto makes_program(std::string_view line) -> bool {
   return name == "prim_func" || name == "ir_module";
 }
 
-// Where the name of `def name(` or `class name:` begins in the line; npos: it is neither.
+// The position of the name in `def name(` or `class name:`; npos for other lines.
 auto name_in(std::string_view line) -> size_t {
   for (std::string_view word : {"def ", "class "}) {
     if (line.substr(0, word.size()) == word) { return line.find_first_not_of(' ', word.size()); }
@@ -39,7 +39,7 @@ auto count_of(std::string_view line, std::string_view what) -> size_t {
   return n;
 }
 
-// Looks at the lines of a statement. Lines in strings are text, not programs.
+// Searches the lines of a statement. Lines in strings are text, not programs.
 void scan(std::string_view text, DeclId decl, uint32_t begin, Diagnostics& out) {
   bool is_string = false, is_program = false;
   for (size_t at = 0; at < text.size();) {

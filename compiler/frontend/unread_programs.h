@@ -1,4 +1,4 @@
-// Programs in Python statements that are not read (`try`, `match`, `async def`): each is reported, so that none is skipped in silence.
+// Programs in Python statements that are not read (`try`, `match`, `async def`): each is reported, so that none is skipped silently.
 #pragma once
 
 #include "support/diagnostic.h"

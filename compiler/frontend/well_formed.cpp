@@ -29,9 +29,9 @@ class Checker : public Visitor {
     visit(func->body);
   }
 
-  /// Uses the kept results of statements, and keeps new ones.
+  /// Reuses the kept results of statements, and keeps new ones.
   void with(PartCache* parts) { parts_ = parts; }
-  /// True when a kept result did not fit: the whole function must be checked.
+  /// True when a kept result was inconsistent: the whole function must be checked.
   [[nodiscard]] auto is_confused() const -> bool { return is_confused_; }
 
   using Visitor::on;
@@ -80,7 +80,7 @@ class Checker : public Visitor {
   void on(const LetStmt& node) override {
     visit(node.value);
     if (learning_) { learning_->lets.push_back(node.var.get()); }
-    // Once in the whole function, even where the scopes do not meet.
+    // A variable may be defined once in the whole function, even if the scopes do not overlap.
     if (!bound_.insert(node.var.get()).second && !defined_.count(node.var.get()) && reported_.insert(node.var.get()).second) {
       out_.push_back(error(Code::DefinedTwice, node.var->origin).arg("name", node.var->name.view()));
     }
@@ -158,7 +158,7 @@ class Checker : public Visitor {
     for (const MatchBufferRegion& m : node.match_buffers) { define_buffer(*m.buffer); }
     if (node.init) { visit(node.init); }
     visit(node.body);
-    // Regions come after the body: a variable is reported where the body uses it.
+    // Visits regions after the body: a variable is reported where the body uses it.
     for (const auto* regions : {&node.reads, &node.writes}) {
       for (const BufferRegion& r : *regions) {
         use(*r.buffer->data);
@@ -173,10 +173,10 @@ class Checker : public Visitor {
   }
 
  private:
-  // Two loops bound to one axis of threads run only the iterations with equal numbers: a block that uses both variables misses the others.
+  // Two loops bound to one axis of threads run only the iterations in which their variables are equal: a block that uses both misses the others.
   void check_axes(const BlockRealize& node) {
     std::unordered_map<Name, const For*> gone_by;
-    // Only iter vars that a written region uses count: others repeat the same writes.
+    // Only iter vars that a written region uses count: other iter vars repeat the same writes.
     std::unordered_set<const VarNode*> written_by;
     auto note = [&](const Expr& e) {
       if (const auto* var = e.as<VarNode>()) { written_by.insert(var); }
@@ -249,7 +249,7 @@ class Checker : public Visitor {
     if (buffer.elem_offset) { define_expr(buffer.elem_offset); }
   }
 
-  // Checks a statement alone, with the variables that it uses taken as defined around it.
+  // Checks a statement alone, and takes the variables that it uses as defined outside.
   static void learn(KnownStmt& known) {
     known.is_checked = true;
     known.uses.clear();
@@ -294,7 +294,7 @@ class Checker : public Visitor {
   std::vector<const Block*> blocks_;                     // open blocks that are not opaque
   std::set<std::pair<const VarNode*, const Block*>> mixed_;
   std::set<std::pair<const VarNode*, const VarNode*>> twice_;   // loops of one axis of threads that were reported
-  std::unordered_map<Name, const VarNode*> threads_;     // launched around, by tag; null: not there
+  std::unordered_map<Name, const VarNode*> threads_;     // launched around, by tag; null: not launched
 };
 
 }  // namespace
@@ -307,7 +307,7 @@ auto well_formed(const PrimFunc& func, PartCache* parts, bool is_newer) -> Diagn
     checker.with(parts);
     checker.run(func);
     if (!checker.is_confused() && out.empty()) { return out; }
-    // A check of the whole function gives the order of the reports, and one for each variable.
+    // Checks the whole function, which gives the right order of the reports, and one report for each variable.
     out.clear();
   }
   Checker(out).run(func);

@@ -1,4 +1,4 @@
-// Vocabularies, and words that are nearly in them: see words.h.
+// Vocabularies, and words that are nearly members of them: see words.h.
 #include "frontend/words.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ auto in_older_words(std::string_view word) -> std::string {
   return std::string(word);
 }
 
-// True for words that a program makes from a known one on purpose: numbered (`global0`, `vthread1`), prefixed (`kTarget`), or a scope with a
+// True for words that programs derive from known ones on purpose: numbered (`global0`, `vthread1`), prefixed (`kTarget`), or a scope with a
 // tag (`global.pool`).
 auto is_own(Vocabulary vocabulary, std::string_view word, Name near) -> bool {
   if (without_digits(word) == without_digits(near.view())) { return true; }
@@ -142,7 +142,7 @@ void modernise(Diagnostic& diagnostic, std::string_view text) {
   auto call = [&](size_t open, std::string before, std::string after) {
     diagnostic.fixes = {{part(open, open + 1), std::move(before)}, {part(within.size() - 1, within.size()), std::move(after)}};
   };
-  // Of a call the name alone.
+  // For a call, replaces the name alone.
   if (within == "buffer_decl") { diagnostic.fixes = {{at, "Buffer"}}; }
   if (within == "Ptr" || within == "ptr") { diagnostic.fixes = {{at, "handle"}}; }
   if (within.starts_with("T.Ptr[") || within.starts_with("T.ptr[")) {

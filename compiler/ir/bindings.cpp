@@ -1,4 +1,4 @@
-// Formulas of sizes, and the values of their variables: see bindings.h.
+// Formulas of sizes, and solving for the values of their variables: see bindings.h.
 #include "ir/bindings.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto op_of(NodeKind kind) -> std::optional<Op> {
   }
 }
 
-/// Writes an expression into a formula. False: it has none.
+/// Converts an expression to a formula. False: the expression has no formula.
 auto write(const Expr& e, const std::vector<const VarNode*>& slots, Formula& out, size_t depth) -> bool {
   if (depth > max_formula_depth || out.steps.size() > 64) { return false; }
   if (auto value = as_int(e)) {
@@ -99,7 +99,7 @@ auto combine(Op op, const Line& x, const Line& y) -> std::optional<Line> {
   return {};
 }
 
-/// The formula as a line in `unknown`, which may be no slot at all. None: other unknowns, no line, or numbers too large.
+/// The formula as a linear function of `unknown`, which may be no slot at all. None: it has other unknowns, is not linear, or its numbers are too large.
 auto as_line(const Formula& formula, const std::vector<std::optional<int64_t>>& slots, size_t unknown) -> std::optional<Line> {
   std::vector<Line> stack;
   for (const Formula::Step& step : formula.steps) {
@@ -120,7 +120,7 @@ auto as_line(const Formula& formula, const std::vector<std::optional<int64_t>>& 
   return stack.empty() ? std::nullopt : std::optional(stack.back());
 }
 
-/// The only unknown slot of a formula, which may stand in it several times; none: it has none, or several.
+/// The only unknown slot of a formula, which may occur in it several times; none: it has no unknown slot, or several.
 auto only_unknown(const Formula& formula, const std::vector<std::optional<int64_t>>& slots) -> std::optional<size_t> {
   std::optional<size_t> out;
   for (const Formula::Step& step : formula.steps) {
@@ -131,7 +131,7 @@ auto only_unknown(const Formula& formula, const std::vector<std::optional<int64_
   return out;
 }
 
-/// One formula of a buffer with the number that the tensor gives for it.
+/// A formula of a buffer, and the number that the tensor gives for it.
 struct Equation {
   size_t buffer;
   enum class Of : uint8_t { Shape, Strides, Offset } of;
@@ -158,7 +158,7 @@ auto equations_of(const Sizes& sizes, const std::vector<const GivenTensor*>& giv
     for (size_t d = 0; d < buffer.shape.size(); ++d) { out.push_back({i, Equation::Of::Shape, &buffer.shape[d], given[i]->shape[d]}); }
     std::vector<int64_t> strides = strides_of(*given[i]);
     for (size_t d = 0; d < buffer.strides.size(); ++d) {
-      // No element is a stride away from another one.
+      // In a dimension with at most one element the stride has no effect.
       if (given[i]->shape[d] <= 1 && !buffer.strides[d].slot()) { continue; }
       out.push_back({i, Equation::Of::Strides, &buffer.strides[d], strides[d]});
     }
@@ -242,7 +242,7 @@ auto sizes_of(const PrimFunc& func) -> Sizes {
 }
 
 auto undetermined_variable(const Sizes& sizes) -> std::optional<size_t> {
-  // Symbolically: a formula with one unknown gives it where it is a line whose slope is not 0 when the known slots are 1 (a slope may vanish for
+  // Symbolically: a formula with one unknown determines it if the formula is linear with a slope other than 0 when the known slots are 1 (the slope may be 0 for
   // other values, which `solve` then reports).
   std::vector<std::optional<int64_t>> slots(sizes.slots());
   for (size_t i = 0; i < sizes.parameters; ++i) { slots[i] = 1; }
@@ -272,7 +272,7 @@ auto evaluate(const Formula& formula, const std::vector<std::optional<int64_t>>&
 auto solve(const Sizes& sizes, std::vector<std::optional<int64_t>>& slots, const std::vector<const GivenTensor*>& given, bool is_complete) -> std::optional<Misfit> {
   std::vector<Equation> equations = equations_of(sizes, given);
   auto misfit = [&](const Equation& equation) { return misfit_of(sizes, equation, slots, *given[equation.buffer]); };
-  // Formulas that are a variable come first, so that a message speaks of the plainest place.
+  // Formulas that consist of one variable come first, so that a message names the simplest place.
   for (bool goes_on = true; std::exchange(goes_on, false);) {
     for (bool is_plain : {true, false}) {
       for (const Equation& equation : equations) {
@@ -306,7 +306,7 @@ auto text_of(const Sizes& sizes, const Formula& formula) -> std::string {
   static constexpr std::string_view signs[] = {"", "", " + ", " - ", " * ", " // ", " % "};
   struct Part {
     std::string text;
-    bool is_compound = false;   // a sum or a product, which needs brackets inside of another one
+    bool is_compound = false;   // a sum or a product, which needs brackets inside another one
     [[nodiscard]] auto inside() const -> std::string { return is_compound ? "(" + text + ")" : text; }
   };
   std::vector<Part> stack;

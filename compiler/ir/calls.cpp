@@ -47,7 +47,7 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
   if (!name) { return {}; }
   PrimFunc func = module.find(*name);
   size_t count = call.args.size() - 1;
-  // A C function takes the handle of its resources last.
+  // A C function takes the handle of its resources as its last argument.
   bool has_resource = call.op == cpacked && count == func->params.size() + 1 && call.args[count].dtype().is_handle();
   if (count != func->params.size() && !has_resource) { return {}; }
   PackedCall out;
@@ -60,7 +60,7 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
     Buffer buffer = func->buffer_of(func->params[i]);
     const auto* array = given.as<Call>();
     if (!array || !is_array(*array)) {
-      // Numbers are passed in the type of the function's parameter.
+      // Converts numbers to the type of the function's parameter.
       DataType t = func->params[i]->dtype;
       bool is_number = !t.is_handle() && !given.dtype().is_handle();
       if (!is_number && !(t.is_handle() && given.dtype().is_handle())) { return {}; }
@@ -85,7 +85,7 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
     const auto* strides = array->args[2].as<Call>();
     bool is_strided = strides && strides->op == make_shape && strides->args.size() > 0;
     if (!bind(buffer->shape, array->args[1]) || !bind(buffer->strides, array->args[2])) { return {}; }
-    // Rows with gaps between them are read by functions that take strides.
+    // Only functions that take strides can read rows with gaps between them.
     if (is_strided && buffer->strides.empty()) { return {}; }
     const Expr& offset = array->args[5];
     if (is_zero(offset)) {

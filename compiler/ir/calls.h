@@ -1,6 +1,6 @@
-// Calls between the functions of a module: by its name, `Module.scale(A.data, 2)`, and as packed functions,
-// `T.call_packed("scale", A, 2)`, where the module has a program of that name. An argument that is passed as an array
-// (`T.tvm_stack_make_array`) brings its shape along, which gives the sizes of the function's buffers. Functions outside of the module are
+// Calls between the functions of a module: by name, `Module.scale(A.data, 2)`, and as packed functions,
+// `T.call_packed("scale", A, 2)`, if the module has a program of that name. An argument that is passed as an array
+// (`T.tvm_stack_make_array`) includes its shape, which determines the sizes of the function's buffers. Functions outside of the module are
 // unknown.
 #pragma once
 
@@ -13,12 +13,12 @@
 namespace loopsmith {
 
 struct PackedCall {
-  Name function;                              // of the module
+  Name function;                              // the function of the module
   Array<Expr> args;                           // for its parameters: pointers and numbers
-  std::vector<std::pair<Var, Expr>> sizes;    // variables of its shapes and strides, with their values from the arrays
+  std::vector<std::pair<Var, Expr>> sizes;    // variables in its shapes and strides, with their values from the arrays
 };
 
-/// The name in a call of a packed function; none: it is another call.
+/// The name in a call of a packed function; none for other calls.
 [[nodiscard]] auto packed_name(const Call& call) -> std::optional<Name>;
 
 /// The function of the module with this name, or with this `global_symbol`.
@@ -27,16 +27,16 @@ struct PackedCall {
 /// The name in a call whose arguments lie on the stack (`T.call_packed_lowered`).
 [[nodiscard]] auto lowered_packed_name(const Call& call) -> std::optional<Name>;
 
-/// The call as one of a function of the module; none where the module has no such function, or the arguments do not fit it.
+/// Resolves the call to a function of the module; none if the module has no such function, or if the arguments do not fit it.
 [[nodiscard]] auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<PackedCall>;
 
-/// The constant of a module whose variable has a name, `T.lookup_param(name)`, and the function that holds it.
+/// Finds the constant of a module by the name of its variable, `T.lookup_param(name)`; returns it with the function that contains it.
 [[nodiscard]] auto find_constant(const IRModuleNode& module, const Expr& name) -> std::optional<std::pair<Name, const AllocateConst*>>;
 
 /// The functions that a function calls in any of these ways, or whose constants it looks up.
 [[nodiscard]] auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<Name>;
 
-/// The module with only that function and the functions that it calls, directly or not; those become private.
+/// The module with only that function and the functions that it calls, directly or indirectly; the called functions become private.
 [[nodiscard]] auto with_callees(const IRModule& module, Name function) -> IRModule;
 
 }  // namespace loopsmith

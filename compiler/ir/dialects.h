@@ -1,6 +1,6 @@
-// The spellings of programs since TVM 0.25, after `Dialect::Block` and `Dialect::SBlock` of ir.h; their values continue that enumeration.
+// The dialects of programs since TVM 0.25; their values continue the enumeration of `Dialect::Block` and `Dialect::SBlock` in ir.h.
 //
-// A dialect is how a program is written: imports, decorators, the words for blocks and buffers. The program itself is the same in each.
+// A dialect is the spelling of a program: imports, decorators, the words for blocks and buffers. The program itself is the same in each.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@ inline constexpr Dialect tensor{uint8_t{4}};                  // October and Nov
 
 /// True for the dialects since 0.24.
 [[nodiscard]] constexpr auto is_recent(Dialect d) -> bool { return d != block; }
-/// True for the dialects whose words for blocks are members of `Ts`.
+/// True for the dialects in which the words for blocks are members of `Ts`.
 [[nodiscard]] constexpr auto has_ts(Dialect d) -> bool { return d == ts || d == tensor; }
 
 /// The name for `--dialect`: "block", "sblock", "s_tir", "ts", "tensor".
 [[nodiscard]] auto name_of(Dialect d) -> std::string_view;
-/// The versions of TVM that read it, in words.
+/// The versions of TVM that read the dialect, in words.
 [[nodiscard]] auto versions_of(Dialect d) -> std::string_view;
-/// By its name, or by a version that reads it: "0.24", "0.26". None: there is no such dialect.
+/// Finds a dialect by its name, or by a version of TVM that reads it: "0.24", "0.26". None: there is no such dialect.
 [[nodiscard]] auto named(std::string_view text) -> std::optional<Dialect>;
 
 }  // namespace loopsmith::dialects

@@ -91,7 +91,7 @@ auto DataType::parse(std::string_view text) -> std::optional<DataType> {
       if (text[0] == '0') { return {}; }
       auto bits = take_number(text);
       if (!bits || *bits < 1 || *bits > 128) { return {}; }
-      // Widths that no format has.
+      // Refuses widths that no format has.
       if (out.code == TypeCode::Float && *bits != 16 && *bits != 32 && *bits != 64 && *bits != 128) { return {}; }
       out.bits = static_cast<uint8_t>(*bits);
     }

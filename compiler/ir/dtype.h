@@ -34,14 +34,14 @@ struct DataType {
   [[nodiscard]] constexpr auto is_int() const -> bool { return code == TypeCode::Int; }
   [[nodiscard]] constexpr auto is_uint() const -> bool { return code == TypeCode::UInt; }
   [[nodiscard]] constexpr auto is_bool() const -> bool { return code == TypeCode::UInt && bits == 1; }
-  /// Signed or unsigned, bool included.
+  /// Signed or unsigned integers, including bool.
   [[nodiscard]] constexpr auto is_integral() const -> bool { return is_int() || is_uint(); }
   [[nodiscard]] constexpr auto is_float() const -> bool { return code == TypeCode::Float; }
   [[nodiscard]] constexpr auto is_bfloat16() const -> bool { return code == TypeCode::BFloat; }
   [[nodiscard]] constexpr auto is_float8() const -> bool {
     return code >= TypeCode::Float8E4M3FN && code <= TypeCode::Float8E8M0FNU;
   }
-  /// Any representation of reals.
+  /// Any format of real numbers.
   [[nodiscard]] constexpr auto is_real() const -> bool {
     return is_float() || is_bfloat16() || (code >= TypeCode::Float8E4M3FN && code <= TypeCode::Float4E2M1FN);
   }

@@ -1,5 +1,5 @@
-// Structural equality, its first difference, and the hash that goes with it: see equal.h. One comparer walks
-// both trees in step; the hash walks one in the same order and numbers definitions as it meets them.
+// Structural equality, its first difference, and the matching hash: see equal.h. One comparer walks
+// both trees in step; the hash walks one tree in the same order and numbers definitions as it visits them.
 #include "ir/equal.h"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class Comparer {
   }
 
  private:
-  // ---- the way to the current place, for `first_difference` ------------------------------------------------
+  // ---- the path to the current place, for `first_difference` -----------------------------------------------
 
   struct PathItem { const char* what; Name name; int index; };
   struct Step {
@@ -159,7 +159,7 @@ class Comparer {
     Origin left_, right_;
   };
 
-  // Always false, so that callers can `return differ(...)`.
+  // Always returns false, so that callers can `return differ(...)`.
   auto differ(std::string left, std::string right) -> bool {
     if (explain_ && !difference_) {
       Difference d;
@@ -447,7 +447,7 @@ class Comparer {
   auto on(const For& a, const For& b, const Stmt& x, const Stmt& y) -> bool {
     Step step(*this, "loop", a.var->name);
     if (a.for_kind != b.for_kind || a.thread.has_value() != b.thread.has_value()) { return differ_stmt(x, y); }
-    // Domains first, for a message that shows both loops; they cannot mention the loop variable.
+    // Compares domains first, for a message that shows both loops; domains cannot contain the loop variable.
     if (!expr(a.min, b.min) || !expr(a.extent, b.extent)) { return false; }
     if (!var(*a.var, *b.var, Mode::Define)) { return false; }
     if (a.thread) {
@@ -513,7 +513,7 @@ class Hasher {
   auto result() const -> uint64_t { return state_; }
 
   void module(const IRModule& m) {
-    // Functions are found by name, so their order takes no part.
+    // Functions are found by name, so their order is ignored.
     uint64_t sum = 0;
     for (const auto& [name, f] : m->functions) {
       Hasher own;
@@ -573,7 +573,7 @@ class Hasher {
     dtype(v.dtype);
     auto found = numbers_.find(&v);
     if (found == numbers_.end()) {
-      // Undefined variables all hash alike. A variable gets a number only where it is defined.
+      // All undefined variables have the same hash. A variable gets a number only at its definition.
       if (!defines) {
         word(0xf4ee);
         return;
@@ -582,7 +582,7 @@ class Hasher {
     }
     word(found->second);
   }
-  // A use: two nodes with the same content count as one buffer, so only its memory goes in.
+  // At a use, two nodes with the same content count as one buffer, so only its memory is hashed.
   void buffer(const Buffer& b) { var(*b->data, true); }
   void exprs(const Array<Expr>& items, bool defines = false) {
     word(items.size());

@@ -1,4 +1,4 @@
-// Integer expressions at given values: see evaluate.h.
+// Evaluates integer expressions: see evaluate.h.
 #include "ir/evaluate.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<i
   auto with = [&](const BinaryNode& n, const auto& f) -> std::optional<int64_t> {
     auto a = evaluate_integer(n.a, values);
     auto b = a ? evaluate_integer(n.b, values) : std::nullopt;
-    // Larger operands give no value, so that nothing overflows.
+    // The limit on operands, below which no operation overflows.
     constexpr int64_t most = int64_t{1} << 30;
     if (!a || !b || *a > most || *a < -most || *b > most || *b < -most) { return {}; }
     return f(*a, *b);
@@ -43,7 +43,7 @@ auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<i
     auto condition = evaluate_integer(n->condition, values);
     return condition ? evaluate_integer(*condition != 0 ? n->true_value : n->false_value, values) : std::nullopt;
   }
-  // Numbers that are known to be small keep their value in any type of four bytes or more.
+  // Small numbers keep their value in any type of four bytes or more.
   if (const auto* n = e.as<Cast>(); n && e.dtype().is_integral() && e.dtype().lanes == 1 && e.dtype().bits >= 32 && n->value.dtype().is_integral()) {
     auto value = evaluate_integer(n->value, values);
     return value && *value >= 0 && *value < (int64_t{1} << 30) ? value : std::nullopt;

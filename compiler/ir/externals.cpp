@@ -1,4 +1,4 @@
-// The closed list of external functions, and a search for their calls: see externals.h.
+// The closed list of external functions, and a search for calls of them: see externals.h.
 #include "ir/externals.h"
 
 #include <algorithm>

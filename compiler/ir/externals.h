@@ -1,5 +1,5 @@
-// External functions: the C functions that a program calls by name, `T.call_extern("float32", "expf", x)`. A closed list of them runs in this
-// process: maths (externals.def), and copies of memory whose sizes are checked. Any other function is left to whoever links a library.
+// External functions: the C functions that a program calls by name, `T.call_extern("float32", "expf", x)`. Only functions on a closed list run in this
+// process: maths (externals.def), and copies of memory whose sizes are checked. Other functions need a library that the user links.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace loopsmith {
 
 enum class ExternalKind : uint8_t {
-  Unknown,   // Loopsmith does not run it
+  Unknown,   // Loopsmith does not run the function
   Maths,     // reals of one type in, one real of that type out
   Memory,    // memcpy, memmove, memset
   Runtime,   // a call that lowering inserts (transform/check_bounds.h)
@@ -19,7 +19,7 @@ enum class ExternalKind : uint8_t {
 struct External {
   ExternalKind kind = ExternalKind::Unknown;
   int arguments = 0;
-  DataType type;     // of the arguments and of the result of `Maths`
+  DataType type;     // the type of the arguments and of the result of `Maths`
 };
 
 [[nodiscard]] auto external(std::string_view name) -> External;

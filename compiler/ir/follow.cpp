@@ -1,4 +1,4 @@
-// Statements with numbers for variables: see follow.h.
+// Runs statements with numbers for variables: see follow.h.
 #include "ir/follow.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ auto Follower::follow(const Stmt& stmt) -> bool {
   ++depth_;
   bool done = step(stmt);
   values.resize(before);
-  // A jump that leaves the whole statement is over: its loop is the caller's.
+  // A jump that leaves the whole statement ends here: its loop belongs to the caller.
   if (--depth_ == 0) { jump_ = Jump::None; }
   return done;
 }
@@ -162,7 +162,7 @@ void Follower::leave_loop(const Loop& around) {
   if (jump_ != Jump::Return) { jump_ = Jump::None; }
 }
 
-// Some iterations run, or none: the body is followed once.
+// An unknown number of iterations runs, perhaps none: follows the body once.
 auto Follower::follow_unknown_loop(const Stmt& body) -> bool {
   Loop around = enter_loop();
   ++undecided_;

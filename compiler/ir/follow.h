@@ -1,9 +1,9 @@
 // Follows a statement with numbers for variables, and reports the elements of buffers that it loads and stores, in order. This answers
-// questions about short loops that boxes around the accesses cannot: predicates, conditions in bodies, remainders and triangles leave holes
-// in a box. The contents of buffers are unknown: a condition on them may go either way.
+// questions about short loops that boxes around the accesses cannot answer: predicates, conditions in bodies, remainders and triangles leave holes
+// in a box. The contents of buffers are unknown: both results of a condition on them are possible.
 //
-// A jump (`break`, `continue`, a return) that certainly runs skips the statements behind it. Behind a jump that may run, up to the end of its loop,
-// no store is certain.
+// A jump (`break`, `continue`, a return) that certainly runs skips the statements behind it. Behind a jump that may run, no store is certain until the end
+// of its loop.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@ class Follower {
   using Element = std::vector<int64_t>;
   virtual ~Follower() = default;
 
-  /// The values of the variables around; a missing one is unknown.
+  /// The values of the variables around; a variable without an entry is unknown.
   Valuation values;
-  /// Statements, iterations and accesses that may still be followed.
+  /// The number of statements, iterations and accesses that may still be followed.
   int64_t steps_left = 1 << 15;
 
-  /// False: `steps_left` ran out.
+  /// False if `steps_left` ran out.
   auto follow(const Stmt& stmt) -> bool;
 
  protected:
-  /// A load that is made, or may be.
+  /// Called for a load that certainly runs, or may run.
   virtual void load(const Buffer&, const Element&) {}
-  /// A load of one element or another.
+  /// Called for a load of an unknown element.
   virtual void load_somewhere(const Buffer&) {}
-  /// `certain`: the store is made whatever the buffers contain.
+  /// `certain`: the store runs for all contents of buffers.
   virtual void store(const Buffer&, const Element&, bool /*certain*/) {}
   virtual void store_somewhere(const Buffer&) {}
-  /// The pointer to the memory is passed on.
+  /// Called when the program passes the pointer to other code.
   virtual void hand_out(const VarNode* /*data*/) {}
-  /// Before the statement is followed; false leaves it out.
+  /// Called before the statement is followed; returns false to skip it.
   virtual auto enter(const Stmt&) -> bool { return true; }
-  /// The indices of the access that is reported, as they are written; null: the access is reported again behind both branches of a condition.
+  /// The indices of the access that is reported, as expressions; null: the access is reported again behind both branches of a condition.
   const Array<Expr>* indices = nullptr;
 
  private:
@@ -52,7 +52,7 @@ class Follower {
   void jump(Jump kind);
   struct Loop { int breaks, continues; };
   auto enter_loop() -> Loop;
-  /// After an iteration: a `continue` ends here. False: the loop is left.
+  /// Called after an iteration: a `continue` ends here. Returns false if the loop is left.
   auto goes_on() -> bool;
   void leave_loop(const Loop& around);
   auto follow_unknown_loop(const Stmt& body) -> bool;
@@ -63,12 +63,12 @@ class Follower {
   void access(const Buffer& buffer, const Element& at, bool is_store, bool certain);
   void somewhere(const Buffer& buffer, bool is_store);
   std::unordered_map<const BufferNode*, View> views_;
-  std::unordered_map<const VarNode*, const VarNode*> data_of_views_;   // the data of a view to that of its source
+  std::unordered_map<const VarNode*, const VarNode*> data_of_views_;   // from the data of a view to that of its source
   std::vector<std::vector<Stored>*> open_;     // stores of the branches of undecided conditions, outermost first
-  int undecided_ = 0;                          // loops that may not run, conditions without an other case, jumps that may have been made
-  int depth_ = 0;                              // statements around that are followed
-  Jump jump_ = Jump::None;                     // the jump that is being made
-  int breaks_ = 0, continues_ = 0;             // jumps out of the innermost loop that may have been made, counted in `undecided_`
+  int undecided_ = 0;                          // loops that may not run, conditions without an else case, jumps that may have run
+  int depth_ = 0;                              // the number of followed statements around
+  Jump jump_ = Jump::None;                     // the jump that is running
+  int breaks_ = 0, continues_ = 0;             // jumps out of the innermost loop that may have run, included in `undecided_`
 };
 
 }  // namespace loopsmith

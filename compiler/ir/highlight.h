@@ -1,5 +1,5 @@
 // Colours for script text on a terminal: a scan of words, numbers, strings and comments, for printed text and for
-// text that people type. Knows no grammar; editors have their own highlighting.
+// text that people type. It does not parse; editors have their own highlighting.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Finding buffers of indices: see index_uses.h. An index lies between two forms, sums of loaded elements and a constant range; a loop variable
-// between those of its first and last value.
+// Finds buffers of indices: see index_uses.h. Each index has a lower and an upper bound, which are sums of loaded elements and constants; a loop variable
+// lies between the bounds of its first and last value.
 #include "ir/index_uses.h"
 
 #include <algorithm>
@@ -135,7 +135,7 @@ class Finder : public Visitor {
   }
 
   void add_use(const MaybeBounds& between, const Expr& extent, const std::vector<size_t>& involved) {
-    // A negative factor would need the ends of both ranges at once.
+    // With a negative factor, each bound would need ends of both ranges.
     if (!between || between->low.has_negative() || between->high.has_negative()) {
       uses_.unknown.insert(uses_.unknown.end(), involved.begin(), involved.end());
       return;
@@ -209,7 +209,7 @@ class Finder : public Visitor {
       case NodeKind::Mul:
         if (!is_number && a->low.is_constant() && a->high.is_constant()) { return a->low.constant == a->high.constant ? scaled(*b, a->low.constant) : std::nullopt; }
         return is_number ? scaled(*a, number) : std::nullopt;
-      // Elements are not negative, so a quotient lies between 0 and its dividend, and so do remainders.
+      // Elements are not negative, so a quotient lies between 0 and its dividend; so does a remainder.
       case NodeKind::Div:
       case NodeKind::FloorDiv: return is_number && number > 0 && a->low.constant >= 0 && !a->low.has_negative() ? bounded(constant(0), a->high) : std::nullopt;
       case NodeKind::Mod:
@@ -231,7 +231,7 @@ class Finder : public Visitor {
 
   static constexpr int most_steps = 12;
   const PrimFunc& func_;
-  std::unordered_map<const VarNode*, size_t> indices_;               // data of parameters that may hold indices
+  std::unordered_map<const VarNode*, size_t> indices_;               // the data of parameters that may contain indices
   std::unordered_map<const VarNode*, std::vector<Expr>> stores_;
   std::unordered_map<const VarNode*, Expr> values_;
   std::unordered_map<const VarNode*, const For*> loops_;

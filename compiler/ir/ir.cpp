@@ -27,13 +27,13 @@ namespace {
 #ifndef LOOPSMITH_PLAIN_MALLOC
 constexpr size_t class_bytes = 16;
 constexpr size_t classes = 32;
-constexpr size_t chunk_bytes = 64 * 1024;   // and their alignment: a node's address gives its chunk
+constexpr size_t chunk_bytes = 64 * 1024;   // also their alignment: a node's address gives its chunk
 struct FreeNode { FreeNode* next; };
-/// A chunk that nodes were cut from to its end; the rest was too small for the next one.
+/// A chunk from which nodes were cut until its rest was too small for the next one.
 struct SpentChunk { char* memory; size_t cut; };
 struct FreeLists {
   FreeNode* heads[classes] = {};
-  char* begin = nullptr;                    // of the chunk that nodes are cut from now
+  char* begin = nullptr;                    // start of the free part of the current chunk
   char* chunk = nullptr;
   size_t left = 0;
   std::vector<SpentChunk>* spent = nullptr; // never destroyed: nodes outlive their thread
@@ -46,7 +46,7 @@ int lanes_of(const Expr& lanes) {
   return value ? static_cast<int>(*value) : 1;
 }
 
-// `4 * vscale` is written as `vscale * 4`, which is how TVM builds it.
+// Writes `4 * vscale` as `vscale * 4`, the form that TVM builds.
 Expr lanes_in_order(Expr lanes) {
   const Mul* product = lanes.as<Mul>();
   if (!product || !product->a.as<IntImm>()) { return lanes; }
@@ -108,7 +108,7 @@ void give_nodes_back() {}
 void give_nodes_back() {
   FreeLists& mine = lists;
   if (mine.spent == nullptr) { return; }
-  std::unordered_map<char*, size_t> free_bytes;   // by chunk, other threads' among them
+  std::unordered_map<char*, size_t> free_bytes;   // by chunk; includes chunks of other threads
   auto chunk_of = [](const FreeNode* node) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(node) & ~(chunk_bytes - 1)); };
   for (size_t index = 0; index < classes; ++index) {
     for (const FreeNode* node = mine.heads[index]; node != nullptr; node = node->next) { free_bytes[chunk_of(node)] += index * class_bytes; }
@@ -147,7 +147,7 @@ auto node_memory() -> NodeMemory {
   for (size_t index = 0; index < classes; ++index) {
     for (const FreeNode* node = mine.heads[index]; node != nullptr; node = node->next) { waiting += index * class_bytes; }
   }
-  // Free nodes of another thread's chunks may wait in this list.
+  // Free nodes from chunks of other threads may be in this list.
   out.used = cut > waiting ? cut - waiting : 0;
   out.free = waiting + rest;
   return out;
@@ -176,12 +176,12 @@ static void destroy_now(const StmtNode* node) {
   }
 }
 
-/// Destructors run within destructors to this depth; deeper nodes wait until the outermost destructor is done, so that a chain of any length
+/// Destructors nest up to this depth; deeper nodes wait until the outermost destructor is done, so that a chain of any length
 /// is freed on a bounded stack.
 constexpr int max_destroy_depth = 200;
 struct Waiting { std::vector<const ExprNode*> exprs; std::vector<const StmtNode*> stmts; };
 static thread_local int destroy_depth = 0;
-static thread_local Waiting* destroy_waiting = nullptr;  // set while something waits
+static thread_local Waiting* destroy_waiting = nullptr;  // set while nodes wait
 
 static void wait(const ExprNode* node) { destroy_waiting->exprs.push_back(node); }
 static void wait(const StmtNode* node) { destroy_waiting->stmts.push_back(node); }

@@ -4,20 +4,20 @@
 //  - Integers wrap around in two's complement. Arithmetic of int32 and int64, the types of indices, does not wrap in a right
 //    program (as in TVM and C): a pass may regroup it as arithmetic of the integers, and must not compute constants that do
 //    not fit. All other types wrap, and a pass keeps wrapped results. `Div`, `Mod` round to zero, `FloorDiv`, `FloorMod`
-//    down; dividing by 0, or the least int32 or int64 by -1, is an error of the program, a shift beyond the width too.
-//  - Expressions have no side effects, except some calls; operands may be evaluated in any order, and one without effect may
+//    down; dividing by 0, dividing the least int32 or int64 by -1, and a shift beyond the width are errors of the program.
+//  - Expressions have no side effects, except some calls; operands may be evaluated in any order, and an operand without effect may
 //    be dropped or repeated. `And`, `Or`, `Select` evaluate all operands; `if_then_else` only the chosen one. Reading outside a
 //    buffer is an error of the program.
 //  - Statements run in order. Iterations of `Parallel`, `Vectorized` and `ThreadBinding` loops run in any order.
-//  - A block is a unit of computation: its body sees the outside only through iter vars, the buffers it declares to read and
+//  - A block is a unit of computation: its body uses the outside only through iter vars, the buffers it declares to read and
 //    write, and constants. `init` runs in the instances where all reduction iter vars are at the start of their domain. A
 //    false predicate skips the instance. Floating point is not associative; schedules may reassociate reductions only.
 //
-// Identity: variables and buffers are the same when they are the same node. Loops and blocks carry an id,
-// unique in the process, which schedule variables bind to and rewrites report on. Neither ids nor origins
+// Identity: variables and buffers are equal only if they are the same node. Loops and blocks carry an id,
+// unique in the process; schedule variables bind to ids, and rewrites report them. Neither ids nor origins
 // take part in structural equality or hashing (ir/equal.h).
 //
-// This file knows no text, no files, no schedules.
+// This file depends on no text, no files, no schedules.
 #pragma once
 
 #include <optional>
@@ -68,7 +68,7 @@ struct StmtNode {
 void destroy(const ExprNode* node);
 void destroy(const StmtNode* node);
 
-/// An expression, or none.
+/// An expression, or null.
 class Expr : public Ref<ExprNode> {
  public:
   using Ref<ExprNode>::Ref;
@@ -79,14 +79,14 @@ class Expr : public Ref<ExprNode> {
   [[nodiscard]] auto kind() const -> NodeKind { return get()->kind; }
   [[nodiscard]] auto dtype() const -> DataType { return get()->dtype; }
   [[nodiscard]] auto origin() const -> Origin { return get()->origin; }
-  /// The node as a T, or null when it is of another kind (or none).
+  /// The node as a T; null if it is of another kind (or if there is no node).
   template <class T> [[nodiscard]] auto as() const -> const T* {
     return get() && get()->kind == T::node_kind ? static_cast<const T*>(get()) : nullptr;
   }
   template <class T> [[nodiscard]] auto ref() const -> Ref<T> { return Ref<T>(as<T>()); }
 };
 
-/// A statement, or none.
+/// A statement, or null.
 class Stmt : public Ref<StmtNode> {
  public:
   using Ref<StmtNode>::Ref;
@@ -102,8 +102,8 @@ class Stmt : public Ref<StmtNode> {
   template <class T> [[nodiscard]] auto ref() const -> Ref<T> { return Ref<T>(as<T>()); }
 };
 
-/// Makes a node: `make<Add>(a, b, origin)` as the node's constructor takes them. Checks nothing and folds
-/// nothing; ir/ops.h has operators that do.
+/// Makes a node: `make<Add>(a, b, origin)`, with the arguments of the node's constructor. Checks nothing and folds
+/// nothing; the operators in ir/ops.h do.
 template <class T, class... Args>
 [[nodiscard]] auto make(Args&&... args) -> Ref<T> {
   return Ref<T>(new (allocate_node(sizeof(T))) T(std::forward<Args>(args)...));
@@ -118,7 +118,7 @@ struct Range {
 };
 
 /// For variables that point to memory: the type of the elements and the storage scope ("global" when empty).
-/// `SizeVar`s (shapes) are plain variables here.
+/// A `SizeVar` (a size in a shape) is a plain variable here.
 struct PointerType {
   DataType element;
   Name scope;
@@ -128,7 +128,7 @@ struct PointerType {
 struct VarNode : ExprNode {
   static constexpr NodeKind node_kind = NodeKind::VarNode;
   Name name;
-  std::optional<PointerType> pointer;  // only where dtype is handle and the pointee is known
+  std::optional<PointerType> pointer;  // only if dtype is handle and the pointee is known
   VarNode(Name n, DataType t, Origin o = {}, std::optional<PointerType> p = {})
       : ExprNode(node_kind, t, o), name(n), pointer(p) {}
 };
@@ -139,11 +139,11 @@ inline auto var(Name name, DataType dtype = DataType::int_(32), Origin origin = 
 
 enum class BufferKind : uint8_t { Default, AutoBroadcast };
 
-/// A multi-dimensional view of memory. Identity is the node. Strides empty: compact, row-major.
+/// A multi-dimensional view of memory. Identity is that of the node. Strides empty: compact, row-major.
 struct BufferNode {
   mutable uint32_t refs = 0;
   Name name;
-  Var data;                    // handle; its pointer type holds the storage scope
+  Var data;                    // handle; its pointer type has the storage scope
   DataType dtype;              // of an element
   Array<Expr> shape;
   Array<Expr> strides;
@@ -173,7 +173,7 @@ struct BufferRegion {
   [[nodiscard]] auto same_as(const BufferRegion& o) const -> bool { return buffer.same_as(o.buffer) && region.same_as(o.region); }
 };
 
-/// A buffer that is a view of a region of another, within a block.
+/// A buffer that is a view of a region of another one, within a block.
 struct MatchBufferRegion {
   Buffer buffer;
   BufferRegion source;
@@ -185,7 +185,7 @@ enum class IterKind : uint8_t { Spatial, Reduction, Scan, Opaque, ThreadIndex };
 /// A variable with its domain: block axes, reduction axes, thread indices.
 struct IterVar {
   Var var;
-  Range dom;                    // may be none for thread indices
+  Range dom;                    // may be null for thread indices
   IterKind kind = IterKind::Spatial;
   Name thread_tag;              // "threadIdx.x" ..., else empty
   Origin origin;
@@ -198,12 +198,12 @@ struct IndexMapNode;
 using IndexMap = Ref<IndexMapNode>;
 void destroy(const IndexMapNode* node);
 
-/// (initial indices) -> final indices, over its own variables; TVM's IndexMap.
+/// (initial indices) -> final indices, over its own variables; corresponds to TVM's IndexMap.
 struct IndexMapNode {
   mutable uint32_t refs = 0;
   Array<Var> initial;
   Array<Expr> final;
-  IndexMap inverse;            // none where it is to be derived
+  IndexMap inverse;            // null if it must be derived
 };
 [[nodiscard]] inline auto make_index_map(IndexMapNode fields) -> IndexMap {
   fields.refs = 0;
@@ -215,8 +215,8 @@ class Attr;
 /// Sorted by key; keys are unique.
 using AttrMap = Array<std::pair<Name, Attr>>;
 
-/// The value of an annotation or attribute: none, expression (numbers are immediates; a string is a
-/// std::string), list, dictionary, index map, buffer region list is a list of lists of expressions.
+/// The value of an annotation or attribute: none, an expression (numbers are immediates; a string is a
+/// std::string), a list, a dictionary or an index map. A list of buffer regions is a list of lists of expressions.
 class Attr {
  public:
   using Value = std::variant<std::monostate, Expr, std::string, Array<Attr>, AttrMap, IndexMap>;
@@ -287,7 +287,7 @@ struct Not : ExprNode {
   Expr a;
   explicit Not(Expr x, Origin o = {}) : ExprNode(node_kind, compare_type(x.dtype()), o), a(std::move(x)) {}
 };
-/// Both values are evaluated.
+/// Evaluates both values.
 struct Select : ExprNode {
   static constexpr NodeKind node_kind = NodeKind::Select;
   Expr condition, true_value, false_value;
@@ -297,7 +297,7 @@ struct Select : ExprNode {
 struct BufferLoad : ExprNode {
   static constexpr NodeKind node_kind = NodeKind::BufferLoad;
   Buffer buffer;
-  Array<Expr> indices;         // the last may be a ramp: a vector of elements
+  Array<Expr> indices;         // the last one may be a ramp: a vector of elements
   Expr predicate;              // none: all lanes
   BufferLoad(Buffer b, Array<Expr> i, Origin o = {}, Expr p = {});
 };
@@ -330,7 +330,7 @@ struct Call : ExprNode {
   Array<Expr> args;
   Call(DataType t, Name op, Array<Expr> args, Origin o = {}) : ExprNode(node_kind, t, o), op(op), args(std::move(args)) {}
 };
-/// A reduction of tensor expressions (te); gone once a PrimFunc is made.
+/// A reduction in tensor expressions (te); PrimFuncs contain none.
 struct CommReducerNode {
   mutable uint32_t refs = 0;
   Array<Var> lhs, rhs;
@@ -360,7 +360,7 @@ struct LetStmt : StmtNode {
   Stmt body;
   LetStmt(Var x, Expr v, Stmt b, Origin o = {}) : StmtNode(node_kind, o), var(std::move(x)), value(std::move(v)), body(std::move(b)) {}
 };
-/// An attribute over a body. `node`: its subject (a Var, a string, a buffer's data variable, an iter var).
+/// An attribute of a body. `node`: its subject (a Var, a string, a buffer's data variable, an iter var).
 struct AttrStmt : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::AttrStmt;
   using Subject = std::variant<std::monostate, Expr, Buffer, IterVar>;
@@ -396,7 +396,7 @@ struct BufferRealize : StmtNode {
   BufferRealize(Buffer b, Array<Range> r, Expr c, Stmt s, Origin o = {})
       : StmtNode(node_kind, o), buffer(std::move(b)), bounds(std::move(r)), condition(std::move(c)), body(std::move(s)) {}
 };
-/// Allocates memory for `data`, alive within the body.
+/// Allocates memory for `data`, which lives within the body.
 struct Allocate : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::Allocate;
   Var data;                    // with a pointer type
@@ -427,13 +427,13 @@ struct DeclBuffer : StmtNode {
   Stmt body;
   DeclBuffer(Buffer b, Stmt s, Origin o = {}) : StmtNode(node_kind, o), buffer(std::move(b)), body(std::move(s)) {}
 };
-/// Two statements or more; never directly inside another SeqStmt. See `seq` in ir/ops.h.
+/// Two or more statements; never directly inside another SeqStmt. See `seq` in ir/ops.h.
 struct SeqStmt : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::SeqStmt;
   Sequence<Stmt> seq;
   explicit SeqStmt(Sequence<Stmt> s, Origin o = {}) : StmtNode(node_kind, o), seq(std::move(s)) {}
 };
-/// An expression for its effect; a constant for none ("pass").
+/// Evaluates an expression for its effect; a constant has none ("pass").
 struct Evaluate : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::Evaluate;
   Expr value;
@@ -443,7 +443,7 @@ struct IfThenElse : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::IfThenElse;
   Expr condition;
   Stmt then_case;
-  Stmt else_case;              // or none
+  Stmt else_case;              // or null
   IfThenElse(Expr c, Stmt t, Stmt e = {}, Origin o = {})
       : StmtNode(node_kind, o), condition(std::move(c)), then_case(std::move(t)), else_case(std::move(e)) {}
 };
@@ -461,9 +461,9 @@ struct For : StmtNode {
   Expr min, extent;
   ForKind for_kind;
   Stmt body;
-  std::optional<IterVar> thread;   // for ThreadBinding: its index
+  std::optional<IterVar> thread;   // for ThreadBinding: the thread index
   AttrMap annotations;
-  /// A new loop gets a fresh id; a rewritten one passes the old one's.
+  /// A new loop gets a fresh id; pass the old id for a rewritten loop.
   For(Var x, Expr min, Expr extent, ForKind kind, Stmt body, std::optional<IterVar> thread = {}, AttrMap annotations = {},
       Origin o = {}, NodeId id = 0)
       : StmtNode(node_kind, o), id(id ? id : fresh_node_id()), var(std::move(x)), min(std::move(min)), extent(std::move(extent)),
@@ -490,7 +490,7 @@ struct Block : StmtNode {
   Array<IterVar> iter_vars;
   Array<BufferRegion> reads, writes;
   Stmt body;
-  Stmt init;                   // or none
+  Stmt init;                   // or null
   Sequence<Buffer> alloc_buffers;
   Array<MatchBufferRegion> match_buffers;
   AttrMap annotations;
@@ -508,7 +508,7 @@ struct Block : StmtNode {
       : StmtNode(node_kind, o), id(id ? id : fresh_node_id()), name(f.name), iter_vars(std::move(f.iter_vars)),
         reads(std::move(f.reads)), writes(std::move(f.writes)), body(std::move(f.body)), init(std::move(f.init)),
         alloc_buffers(std::move(f.alloc_buffers)), match_buffers(std::move(f.match_buffers)), annotations(std::move(f.annotations)) {}
-  /// For rewrites: change some, build again with this block's id.
+  /// For rewrites: change some fields, and build a block with the same id.
   [[nodiscard]] auto fields() const -> Fields {
     return {name, iter_vars, reads, writes, body, init, alloc_buffers, match_buffers, annotations};
   }
@@ -516,7 +516,7 @@ struct Block : StmtNode {
 struct BlockRealize : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::BlockRealize;
   Array<Expr> iter_values;     // one per iter var
-  Expr predicate;              // never none; true: constant 1
+  Expr predicate;              // never null; true: constant 1
   Ref<Block> block;
   BlockRealize(Array<Expr> v, Expr p, Ref<Block> b, Origin o = {})
       : StmtNode(node_kind, o), iter_values(std::move(v)), predicate(std::move(p)), block(std::move(b)) {}
@@ -530,10 +530,10 @@ struct PrimFuncNode {
   Array<std::pair<Var, Buffer>> buffer_map;   // in the order of params
   Stmt body;
   DataType ret_type = DataType::void_();
-  AttrMap attrs;                               // without "global_symbol" where it is the function's name in the module
+  AttrMap attrs;                               // without "global_symbol" if that is the function's name in the module
   bool is_private = false;                     // no global symbol
   Origin origin;
-  [[nodiscard]] auto buffer_of(const Var& param) const -> Buffer;   // or none
+  [[nodiscard]] auto buffer_of(const Var& param) const -> Buffer;   // null if it has none
 };
 using PrimFunc = Ref<PrimFuncNode>;
 void destroy(const PrimFuncNode* node);
@@ -548,15 +548,15 @@ void destroy(const PrimFuncNode* node);
   return make_func(std::move(fields));
 }
 
-/// The spelling of blocks in text: `T.block` (TVM 0.8 to 0.22) or `T.sblock` (since).
+/// The spelling of blocks in text: `T.block` (TVM 0.8 to 0.22) or `T.sblock` (later versions).
 enum class Dialect : uint8_t { Block, SBlock };
 
 struct IRModuleNode {
   mutable uint32_t refs = 0;
   Sequence<std::pair<Name, PrimFunc>> functions;  // in the order of the text
   AttrMap attrs;
-  Dialect dialect = Dialect::Block;            // no part of equality
-  [[nodiscard]] auto find(Name name) const -> PrimFunc;   // or none
+  Dialect dialect = Dialect::Block;            // ignored by equality
+  [[nodiscard]] auto find(Name name) const -> PrimFunc;   // null if there is none
 };
 using IRModule = Ref<IRModuleNode>;
 void destroy(const IRModuleNode* node);
@@ -566,10 +566,10 @@ void destroy(const IRModuleNode* node);
 }
 /// The module with one function replaced (or added at the end).
 [[nodiscard]] auto with_function(const IRModule& module, Name name, PrimFunc func) -> IRModule;
-/// A module of one function called "main", as TVM makes of a bare function.
+/// A module with one function called "main", as TVM makes for a bare function.
 [[nodiscard]] auto module_of(PrimFunc func, Dialect dialect = Dialect::Block) -> IRModule;
 
-/// The block around a function's body at schedule level, or null ("root").
+/// The block around a function's body at schedule level ("root"); null if there is none.
 [[nodiscard]] auto root_block(const PrimFunc& func) -> const Block*;
 
 }  // namespace loopsmith

@@ -8,7 +8,7 @@
 namespace loopsmith {
 namespace {
 
-// `in_loop`: a loop around, inside the searched statement, takes `break` and `continue`.
+// `in_loop`: a loop inside the searched statement is around, so `break` and `continue` belong to that loop.
 void search(const Stmt& stmt, bool in_loop, bool enters_loops, Jumps& out) {
   switch (stmt.kind()) {
     case NodeKind::Break:

@@ -8,7 +8,7 @@
 
 namespace loopsmith {
 
-/// "serial", "parallel", "vectorized", "unrolled", "threadIdx.x"; "bound" where no thread is named.
+/// "serial", "parallel", "vectorized", "unrolled", "threadIdx.x"; "bound" if the thread has no name.
 [[nodiscard]] inline auto loop_kind(const For& loop) -> std::string {
   switch (loop.for_kind) {
     case ForKind::Serial: return "serial";
@@ -20,7 +20,7 @@ namespace loopsmith {
   return "serial";
 }
 
-/// The kind behind a separator; empty for a serial loop, the usual kind.
+/// The kind after a separator; empty for a serial loop, the usual kind.
 [[nodiscard]] inline auto loop_kind_behind(std::string_view separator, const For& loop) -> std::string {
   return loop.for_kind == ForKind::Serial ? std::string() : std::string(separator) + loop_kind(loop);
 }

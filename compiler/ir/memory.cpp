@@ -1,4 +1,4 @@
-// Counting nodes: see memory.h.
+// Counts the memory of nodes: see memory.h.
 #include "ir/memory.h"
 
 #include <vector>
@@ -17,7 +17,7 @@ auto size_of(NodeKind kind) -> size_t {
   return 0;
 }
 
-// The memory of an array beside its items: their number, its reference count, and the C library's header.
+// The memory of an array apart from its items: its length, its reference count, and the C library's header.
 constexpr size_t array_head = 16;
 
 template <class T>
@@ -36,7 +36,7 @@ auto regions_bytes(const Array<BufferRegion>& regions, std::unordered_set<const 
   return bytes;
 }
 
-// Lists of those kinds of node that have some; their items are visited elsewhere.
+// The lists in those kinds of node that have some; their items are visited elsewhere.
 auto lists_of(const Stmt& stmt, std::unordered_set<const void*>& counted) -> size_t {
   if (const auto* seq = stmt.as<SeqStmt>()) { return sequence_bytes(seq->seq, counted); }
   if (const auto* store = stmt.as<BufferStore>()) { return array_bytes(store->indices, counted) + buffer_bytes(store->buffer, counted); }

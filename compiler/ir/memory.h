@@ -1,4 +1,4 @@
-// Memory of nodes: freed nodes wait in lists of their thread for the next ones of their size (ref.h).
+// Memory of nodes: freed nodes wait in lists of their thread for new nodes of the same size (ref.h).
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 namespace loopsmith {
 
-/// Returns wholly free chunks of this thread's memory for nodes to the C library. Takes a walk over all free nodes: only for use after
-/// something large was closed.
+/// Returns completely free chunks of this thread's node memory to the C library. Walks over all free nodes: only for use after
+/// a large document was closed.
 void give_nodes_back();
 
-/// Of this thread's memory for nodes, in bytes; arrays and nodes of half a kilobyte and more are the C library's. Takes a walk over all free nodes.
-/// Zero where nodes have no memory of their own (under sanitizers).
+/// This thread's memory for nodes, in bytes, without arrays and nodes of 512 bytes and more, which the C library allocates. Walks over all free nodes.
+/// Zero if nodes have no memory of their own (under sanitizers).
 struct NodeMemory {
   size_t used = 0;
-  size_t free = 0;   // waits for the next nodes
+  size_t free = 0;   // waits for new nodes
 };
 [[nodiscard]] auto node_memory() -> NodeMemory;
 
-/// Bytes of the statements and expressions of a program that are not in `counted` yet, with their lists and buffers; adds them to it.
+/// The bytes of the statements and expressions of a program that are not in `counted` yet, with their lists and buffers; adds them to `counted`.
 [[nodiscard]] auto count_nodes(const IRModule& module, std::unordered_set<const void*>& counted) -> size_t;
 
-/// Bytes of a sequence's pieces that are not in `counted` yet, by the first item of each; adds them. Memory that items point to is left out.
+/// The bytes of a sequence's pieces that are not in `counted` yet, by the first item of each piece; adds them to it. Excludes memory that items point to.
 template <class T>
 [[nodiscard]] auto sequence_bytes(const Sequence<T>& sequence, std::unordered_set<const void*>& counted) -> size_t {
   constexpr size_t head = 16;
@@ -31,7 +31,7 @@ template <class T>
   const T* last = nullptr;
   bool is_new = false;
   for (const T& item : sequence) {
-    // Items of a piece lie side by side.
+    // Items of a piece are adjacent in memory.
     if (last == nullptr || &item != last + 1) {
       is_new = counted.insert(&item).second;
       bytes += is_new ? head : 0;

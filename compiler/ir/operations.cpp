@@ -1,4 +1,4 @@
-// Which nodes compute: see operations.h.
+// Decides which nodes compute: see operations.h.
 #include "ir/operations.h"
 
 #include <array>
@@ -14,7 +14,7 @@ auto computes_in(const Expr& e) -> std::optional<DataType> {
     case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE:
       return static_cast<const BinaryNode&>(*e).a.dtype();
     case NodeKind::Call: {
-      // A value as it is, bits under another type, a constant, one value or another.
+      // These calls return a value unchanged, its bits as another type, a constant, or one of two values.
       static const std::array moves{Name("if_then_else"), Name("likely"), Name("ignore_loop_partition"), Name("ret"), Name("reinterpret"),
                                     Name("infinity"), Name("large_uint_imm"), Name("undef")};
       const auto& call = static_cast<const Call&>(*e);

@@ -1,4 +1,4 @@
-// The nodes that compute, for counts of arithmetic: the interpreter counts executed operations, the cost room expected ones.
+// The nodes that compute, for counts of arithmetic: the interpreter counts executed operations, the cost room estimates them.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace loopsmith {
 
-/// The type that a node alone computes in, its operands aside: of arithmetic, comparisons and calls of maths. None: it moves, converts,
-/// chooses, reads or is a constant.
+/// The type in which a node itself computes, without its operands: for arithmetic, comparisons and calls of maths. None: it moves, converts,
+/// chooses, reads, or is a constant.
 [[nodiscard]] auto computes_in(const Expr& e) -> std::optional<DataType>;
 
 }  // namespace loopsmith

@@ -10,7 +10,7 @@
 namespace loopsmith {
 namespace {
 
-// Constants wrap at their width.
+// Wraps a constant at its width.
 auto wrap(DataType dtype, int64_t value) -> int64_t {
   if (dtype.bits >= 64) { return value; }
   if (dtype.is_bool()) { return value != 0; }
@@ -20,7 +20,7 @@ auto wrap(DataType dtype, int64_t value) -> int64_t {
   return static_cast<int64_t>(low);
 }
 
-// TVM rounds folded float32 constants to float32.
+// Rounds a folded float32 constant to float32, as TVM does.
 auto round_real(DataType dtype, double value) -> double {
   return dtype.is_float() && dtype.bits == 32 ? static_cast<double>(static_cast<float>(value)) : value;
 }
@@ -47,11 +47,11 @@ auto folded(DataType t, __int128 exact, Origin origin) -> Expr {
 auto divides_safely(int64_t a, int64_t b) -> bool { return b != 0 && !(b == -1 && a == std::numeric_limits<int64_t>::min()); }
 
 
-// Constants of uint64 are held as int64.
+// Constants of uint64 are stored as int64.
 auto is_uint64(DataType t) -> bool { return t.is_uint() && t.bits == 64; }
 auto unsigned_of(int64_t v) -> uint64_t { return static_cast<uint64_t>(v); }
 auto is_less(DataType t, int64_t a, int64_t b) -> bool { return is_uint64(t) ? unsigned_of(a) < unsigned_of(b) : a < b; }
-// For uint64, where rounding does not matter. Precondition: b != 0.
+// For uint64, where the direction of rounding has no effect. Precondition: b != 0.
 auto divide_constants(DataType t, int64_t a, int64_t b, int64_t (*signed_division)(int64_t, int64_t)) -> int64_t {
   return is_uint64(t) ? static_cast<int64_t>(unsigned_of(a) / unsigned_of(b)) : signed_division(a, b);
 }

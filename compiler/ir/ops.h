@@ -1,6 +1,6 @@
 // Operators on expressions: they match types as TVM does (a scalar is broadcast against a vector, integers
-// are promoted, an integer constant takes the other side's type), and fold constants. Precondition: operands
-// can be matched; callers with text from outside check with `match_types` first.
+// are promoted, an integer constant takes the other side's type), and fold constants. Precondition: the types of the
+// operands can be matched; callers with operands from outside text check this with `match_types` first.
 #pragma once
 
 #include "ir/ir.h"
@@ -18,13 +18,13 @@ namespace loopsmith {
 [[nodiscard]] auto min_value(DataType dtype) -> Expr;
 [[nodiscard]] auto max_value(DataType dtype) -> Expr;
 
-/// The value of an integer constant (broadcasts of one too).
+/// The value of an integer constant, or of a broadcast of one.
 [[nodiscard]] auto as_int(const Expr& expr) -> std::optional<int64_t>;
 [[nodiscard]] inline auto is_int(const Expr& expr, int64_t value) -> bool { auto v = as_int(expr); return v && *v == value; }
 [[nodiscard]] inline auto is_zero(const Expr& e) -> bool { return is_int(e, 0); }
 [[nodiscard]] inline auto is_one(const Expr& e) -> bool { return is_int(e, 1); }
 
-/// Brings both to one type, as TVM's BinaryOpMatchTypes does; false where that cannot be (handles, lanes).
+/// Converts both to one type, as TVM's BinaryOpMatchTypes does; false if that is impossible (handles, lanes).
 [[nodiscard]] auto match_types(Expr& a, Expr& b) -> bool;
 
 [[nodiscard]] auto cast(DataType dtype, Expr value, Origin origin = {}) -> Expr;   // folds constants; same type: the value
@@ -55,7 +55,7 @@ inline auto operator+(Expr a, Expr b) -> Expr { return add(std::move(a), std::mo
 inline auto operator-(Expr a, Expr b) -> Expr { return sub(std::move(a), std::move(b)); }
 inline auto operator*(Expr a, Expr b) -> Expr { return mul(std::move(a), std::move(b)); }
 
-/// Flattens, drops `Evaluate(0)`; none of several: Evaluate(0); one: itself.
+/// Makes one statement: flattens nested sequences and drops `Evaluate(0)`. No statement gives Evaluate(0); one statement is returned as it is.
 [[nodiscard]] auto seq(std::vector<Stmt> stmts, Origin origin = {}) -> Stmt;
 [[nodiscard]] auto no_op() -> Stmt;
 [[nodiscard]] auto is_no_op(const Stmt& stmt) -> bool;

@@ -1,4 +1,4 @@
-// Calls in plain words: see plain.h.
+// Rewrites calls as plain accesses: see plain.h.
 #include "ir/plain.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ auto uses_call(const PrimFunc& func, bool (*is_one)(std::string_view)) -> bool {
 auto is_of_module(std::string_view op) -> bool { return op == "lookup_param" || op.starts_with("anylist_"); }
 auto is_of_memory(std::string_view op) -> bool { return op == "masked_load" || op == "masked_store" || op == "nd_mem_alloc_with_scope" || op.starts_with("texture2d_"); }
 
-// The fields of a `tvm_ffi_any` by TVM's numbers, and the values of the first.
+// The fields of a `tvm_ffi_any` by TVM's numbers, and the values of the first field.
 constexpr int64_t any_kind = 13, any_value = 15;
 constexpr int64_t no_value = 0, int_value = 1, real_value = 3;
 
@@ -83,7 +83,7 @@ class PlainCalls : public Mutator {
   auto item(const Call& n, DataType type) -> Expr {
     return make<Call>(type, Name("tvm_struct_get"), Array<Expr>{mutate(n.args[0]), mutate(n.args[1]), int_imm(any_value)}, n.origin);
   }
-  // Arguments are converted to the kinds of the function's parameters: numbers, pointers, the data of arrays.
+  // Converts arguments to the kinds of the function's parameters: numbers, pointers, the data of arrays.
   auto packed_call(const Call& n) -> Expr {
     auto symbol = packed_name(n);
     auto name = symbol ? function_of_symbol(module_, *symbol) : std::nullopt;
@@ -190,7 +190,7 @@ class PlainAccesses : public Mutator {
         return make<BufferStore>(image, value, Array<Expr>{at}, n.origin);
       }
     }
-    // An access that is evaluated only for its effect is only checked.
+    // An access that is evaluated only for its effect only gets checks.
     if (call && call->op == "texture2d_load") {
       if (Expr value = pixel_value(*call)) { return make<Evaluate>(std::move(value), n.origin); }
     }
@@ -233,7 +233,7 @@ class PlainAccesses : public Mutator {
   static auto is_texture(std::string_view scope) -> bool { return scope.starts_with("global.texture"); }
   void know(const Buffer& b) { memory_.try_emplace(b->data.get(), Known{b->dtype, b->shape}); }
 
-  // All elements that a pointer leads to, in one dimension.
+  // A one-dimensional buffer of all elements that a pointer leads to.
   auto elements(const VarNode* data, DataType element) -> Buffer {
     Buffer& out = flat_[data];
     if (out && out->dtype == element) { return out; }
@@ -256,7 +256,7 @@ class PlainAccesses : public Mutator {
     out = make_buffer(std::move(fields));
     return out;
   }
-  // `element` void: the type that the pointer has. The offset of the pointer is added to `index`.
+  // `element` void: takes the type of the pointer. Adds the offset of the pointer to `index`.
   auto place(const Expr& pointer, DataType element, Expr& index) -> Buffer {
     const auto* data = pointer.as<VarNode>();
     if (const auto* access = pointer.as<Call>(); access && access->op == "tvm_access_ptr" && access->args.size() == 5) {
@@ -275,7 +275,7 @@ class PlainAccesses : public Mutator {
     }
     return element.is_void() ? Buffer() : elements(data, element);
   }
-  // Where a pixel begins: (image, x, y) or (image, x, y, z).
+  // The index where a pixel begins: (image, x, y) or (image, x, y, z).
   auto pixel(const Call& n, size_t coordinates, Buffer& image) -> Expr {
     Expr pointer = mutate(n.args[0]);
     const auto* data = pointer.as<VarNode>();
@@ -285,7 +285,7 @@ class PlainAccesses : public Mutator {
     if (known->second.dtype.lanes == channels) { shape.push_back(int_imm(channels)); }
     auto last = shape.empty() ? std::nullopt : as_int(shape.back());
     if (!last || *last != channels || shape.size() < 2) { return {}; }
-    // Dimensions behind the separator lie in a row.
+    // The dimensions behind the separator form one row.
     std::string_view scope = data->pointer ? data->pointer->scope.view() : std::string_view();
     size_t before = scope == "global.texture-weight" ? 1 : scope == "global.texture-nhwc" ? 3 : 2;
     size_t separator = scope == "global.texture-weight" ? 1 : shape.size() < before ? 0 : shape.size() - before;

@@ -1,4 +1,4 @@
-// Modules and functions as script, and the functions that printer.h declares. Statements, expressions, buffers and names are printed in
+// Prints modules and functions as script, and defines the functions of printer.h. Statements, expressions, buffers and names are printed in
 // printer/, by the class of printer/script_printer.h.
 #include "ir/printer.h"
 
@@ -175,7 +175,7 @@ void ScriptPrinter::module(const IRModule& mod) {
     out_ += ")\n";
     any = true;
   }
-  // As TVM orders them: by name, `main` last.
+  // The order of TVM: by name, `main` last.
   std::vector<const std::pair<Name, PrimFunc>*> order;
   for (const auto& item : mod->functions) { order.push_back(&item); }
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {

@@ -3,10 +3,10 @@
 // a module gives a structurally equal module.
 //
 // Names are unique only among those that are visible at the same time, so two sibling loops may both be `i`.
-// A variable or buffer that nothing defines (a free variable of a fragment, a buffer that only aliases another's
-// memory) is declared in front of the innermost statement that holds all of its uses, as TVM does.
+// A variable or buffer without a definition (a free variable of a fragment, a buffer that only aliases another's
+// memory) is declared in front of the innermost statement that contains all of its uses, as in TVM.
 //
-// Not here: the layout of the user's own text (format), and colours (highlight.h).
+// Other rooms have the layout of the user's own text (format); highlight.h has colours.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,29 @@
 
 namespace loopsmith {
 
-/// The place of a statement in the printed text. Bytes from the beginning of the text; a statement's range goes
-/// from its first letter to the end of its last line, without that line's end.
+/// The place of a statement in the printed text, in bytes from the beginning of the text. A statement's range goes
+/// from its first letter to the end of its last line, without the line end.
 struct PrintedRange {
   const StmtNode* node = nullptr;
   NodeId id = 0;             // of loops and blocks, else 0
-  uint32_t begin = 0;        // of a loop inside `T.grid`: those of the whole statement
+  uint32_t begin = 0;        // for a loop inside `T.grid`: that of the whole statement
   uint32_t end = 0;
   uint32_t name_begin = 0;   // loops: the variable in the header; blocks: the name between the quotes; else 0
   uint32_t name_end = 0;
 };
 
 struct PrintOptions {
-  Dialect dialect = Dialect::Block;    // of everything but modules, which carry their own ...
-  bool override_dialect = false;       // ... unless this is set
+  Dialect dialect = Dialect::Block;    // for everything except modules, which have a dialect ...
+  bool override_dialect = false;       // ... that is used unless this is set
   bool header = true;                  // "# from tvm.script import ..." before modules and functions
-  /// Declares free variables and buffers of a statement in front of it; those of functions always are.
+  /// Declares free variables and buffers of a statement in front of it; those of functions are always declared.
   bool declare_free = false;
-  Name function_name = "main";         // of a function printed alone
-  /// Filled where given, in the order of the text.
+  Name function_name = "main";         // the name of a function that is printed alone
+  /// If given, filled in the order of the text.
   std::vector<PrintedRange>* ranges = nullptr;
 };
 
-/// A target among attributes, `T.target(...)`: a dictionary whose only key is this; its value is a name, a dictionary, or a
+/// Marks a target among attributes, `T.target(...)`: a dictionary with this as its only key. Its value is a name, a dictionary, or a
 /// list of a target and its host.
 [[nodiscard]] auto target_key() -> Name;
 /// The value of a target; null: the attribute is no target.
@@ -57,7 +57,7 @@ struct PrintOptions {
 [[nodiscard]] auto print_script(const AttrMap& attrs, const PrintOptions& options = {}) -> std::string;
 [[nodiscard]] auto print_script(const IndexMap& map, const PrintOptions& options = {}) -> std::string;
 
-/// One line for diagnostics and debuggers, at most `limit` bytes ("..." where cut).
+/// One line for diagnostics and debuggers, at most `limit` bytes ("..." where it was cut).
 [[nodiscard]] auto print_debug(const Expr& expr, size_t limit = 120) -> std::string;
 /// The first line of a statement: `for i, j in T.grid(4, 4):`, `with T.block("C"):`, `A[i] = ...`.
 [[nodiscard]] auto print_debug(const Stmt& stmt, size_t limit = 120) -> std::string;

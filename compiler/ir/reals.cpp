@@ -70,7 +70,7 @@ auto encode(const RealFormat& f, double value) -> uint64_t {
   double magnitude = std::fabs(value);
   if (magnitude == 0) { return zero; }
   int exponent = std::max(std::ilogb(magnitude), 1 - f.bias);
-  // Scaled so that the last place is 1, then rounded to nearest even.
+  // Scales the value so that the last place is 1, then rounds to nearest even.
   auto rounded = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, f.mantissa - exponent)));
   if (rounded == 0) { return zero; }
   uint64_t hidden = uint64_t{1} << f.mantissa;
@@ -86,7 +86,7 @@ auto encode(const RealFormat& f, double value) -> uint64_t {
 
 auto to_bits(DataType dtype, double value) -> uint64_t {
   if (dtype.code == TypeCode::Float8E8M0FNU) {
-    // A power of two, the nearest by ratio; no sign, no zero. NaN has a pattern, infinity none: the largest one.
+    // The power of two that is nearest by ratio; there is no sign and no zero. NaN has a pattern; infinity has none and becomes the largest value.
     if (std::isnan(value) || value <= 0) { return value <= 0 ? 0 : 255; }
     if (std::isinf(value)) { return 254; }
     int exponent = 0;

@@ -1,8 +1,8 @@
 // Counted references and shared arrays for immutable nodes.
 //
 // Counts are plain, not atomic: a graph of nodes belongs to one thread at a time (measured: a path copy of
-// depth 20 with atomic counts costs 2.6 times what it costs with plain ones). Work is spread over processes,
-// and within one over whole graphs, never over one graph. Small nodes come from per-thread free lists.
+// depth 20 costs 2.6 times as much with atomic counts). Work is spread over processes,
+// and within a process over whole graphs, never over one graph. Small nodes come from per-thread free lists.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class Ref {
   auto operator->() const -> const T* { return node_; }
   explicit operator bool() const { return node_ != nullptr; }
   [[nodiscard]] auto same_as(const Ref& other) const -> bool { return node_ == other.node_; }
-  /// Identity, not structure.
+  /// Compares identity, not structure.
   friend auto operator==(const Ref& a, const Ref& b) -> bool { return a.node_ == b.node_; }
   [[nodiscard]] auto is_unique() const -> bool { return node_ && node_->refs == 1; }
   void swap(Ref& other) noexcept { std::swap(node_, other.node_); }
@@ -51,7 +51,7 @@ class Ref {
   const T* node_ = nullptr;
 };
 
-/// An immutable array that copies share. One pointer wide; empty arrays hold no memory.
+/// An immutable array that copies share. It is one pointer wide; an empty array allocates no memory.
 template <class T>
 class Array {
  public:
@@ -75,13 +75,13 @@ class Array {
   auto operator[](size_t index) const -> const T& { return begin()[index]; }
   [[nodiscard]] auto front() const -> const T& { return *begin(); }
   [[nodiscard]] auto back() const -> const T& { return end()[-1]; }
-  /// The very same array, not merely equal.
+  /// True for the same array; equal contents are not enough.
   [[nodiscard]] auto same_as(const Array& other) const -> bool { return block_ == other.block_; }
   [[nodiscard]] auto to_vector() const -> std::vector<T> { return std::vector<T>(begin(), end()); }
   void swap(Array& other) noexcept { std::swap(block_, other.block_); }
 
-  /// The array with f applied to each item; this very array when f returned every item unchanged (as
-  /// `same(a, b)` decides).
+  /// The array with f applied to each item; the same array if f returned every item unchanged (decided by
+  /// `same(a, b)`).
   template <class F, class Same>
   [[nodiscard]] auto map_same(F&& f, Same&& same) const -> Array {
     for (size_t i = 0; i < size(); ++i) {

@@ -5,7 +5,7 @@
 
 namespace loopsmith {
 
-/// The buffer with shape, strides and offset as `rewrite` (Expr to Expr) makes them; the same buffer where it leaves all as they are.
+/// The buffer with shape, strides and offset rewritten by `rewrite` (Expr to Expr); the same buffer if nothing changes.
 template <class Rewrite>
 [[nodiscard]] auto rewritten_buffer(const Buffer& buffer, const Rewrite& rewrite) -> Buffer {
   auto each = [&](const Array<Expr>& all) { return all.map_same(rewrite, [](const Expr& a, const Expr& b) { return a.same_as(b); }); };

@@ -1,4 +1,4 @@
-// The proof that a buffer is scratch memory of a loop: see scratch.h.
+// Proves that a buffer is scratch memory of a loop: see scratch.h.
 #include "ir/scratch.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace loopsmith {
 namespace {
 
-// Follows one iteration: is each loaded element stored before?
+// Follows one iteration, and checks that each loaded element was stored before.
 class Iteration : public Follower {
  public:
   Iteration(const VarNode* data, int64_t steps) : data_(data) { steps_left = steps; }
@@ -65,7 +65,7 @@ class Dominated : public Visitor {
     if (n.buffer->data.get() != data_ || n.predicate) { return; }
     bool loads = false;
     for (const Expr& index : n.indices) {
-      // Each iteration has an element of its own.
+      // Each iteration has a separate element.
       if (index.get() == loop_) { is_shared = false; }
       post_order(index, [&](const Expr& e) { loads = loads || e.as<BufferLoad>() || e.as<Call>(); });
     }
@@ -78,14 +78,14 @@ class Dominated : public Visitor {
     inside([&] { visit(n.then_case); });
     if (n.else_case) { inside([&] { visit(n.else_case); }); }
   }
-  // Iter vars would have to be replaced by their values.
+  // Does not enter blocks: iter vars would have to be replaced by their values.
   void on(const BlockRealize& n) override {
     is_fine = is_fine && n.block->iter_vars.empty() && n.block->match_buffers.empty() && !n.block->init && is_one(n.predicate);
     if (is_fine) { visit(n.block->body); }
   }
 
  private:
-  // Stores inside may not run, or use variables that have no value behind.
+  // Stores inside may not run, or may use variables that are undefined afterwards.
   template <class F> void inside(const F& f) {
     size_t before = stored_.size();
     f();
@@ -100,7 +100,7 @@ class Dominated : public Visitor {
 
 auto scratch_use(const For& loop, const VarNode* data) -> ScratchUse {
   constexpr int64_t most_steps = 1 << 16;
-  // With an unknown number for the loop variable, elements that are known are the same in every iteration.
+  // With an unknown loop variable, the elements that are still known are the same in every iteration.
   Iteration any(data, most_steps);
   if (any.is_proved(loop.body)) { return {true, !any.stored.empty()}; }
   auto min = as_int(loop.min), extent = as_int(loop.extent);

@@ -10,13 +10,13 @@
 namespace loopsmith {
 namespace {
 
-/// A nest of fewer lines than this that moved counts as removed and added: equal single lines occur in many places.
+/// A moved nest with fewer lines counts as removed and added: equal single lines occur in many places.
 constexpr size_t least_moved = 3;
 
 struct Line {
   char kind = ' ';             // ' ', '-', '+', '>', '<'
   int shift = 0;               // columns
-  std::string_view text;       // of the new text, except where it is gone
+  std::string_view text;       // of the new text; of the old text for a removed line
 };
 
 auto indent_of(std::string_view line) -> size_t { return std::min(line.find_first_not_of(' '), line.size()); }
@@ -29,12 +29,12 @@ auto all_lines(std::string_view before, std::string_view after) -> std::vector<L
   std::string new_text;
   for (std::string_view line : old_lines) { old_text.append(stripped(line)) += '\n'; }
   for (std::string_view line : new_lines) { new_text.append(stripped(line)) += '\n'; }
-  struct Pair { size_t old_line = 0; size_t new_line = 0; };   // from 1; 0: none
+  struct Pair { size_t old_line = 0; size_t new_line = 0; };   // from 1; 0: no such line
   std::vector<Pair> pairs;
   for (const DiffLine& line : diff_lines(old_text, new_text)) { pairs.push_back({line.before, line.after}); }
   auto shift_of = [&](const Pair& pair) { return static_cast<int>(indent_of(new_lines[pair.new_line - 1])) - static_cast<int>(indent_of(old_lines[pair.old_line - 1])); };
   std::vector<Line> out;
-  std::vector<Line> added;     // where lines are replaced, the removed ones come first
+  std::vector<Line> added;     // removed lines come before the lines that replace them
   auto flush = [&] {
     out.insert(out.end(), added.begin(), added.end());
     added.clear();
@@ -51,7 +51,7 @@ auto all_lines(std::string_view before, std::string_view after) -> std::vector<L
       ++i;
       continue;
     }
-    // Lines that belong together moved by the same step.
+    // Adjacent lines that moved by the same step form one run.
     int shift = shift_of(pair);
     size_t end = i + 1;
     while (end < pairs.size() && pairs[end].old_line != 0 && pairs[end].new_line != 0 && shift_of(pairs[end]) == shift) { ++end; }
@@ -69,7 +69,7 @@ auto all_lines(std::string_view before, std::string_view after) -> std::vector<L
   return out;
 }
 
-/// "i, j" of `for i, j in ...:`; empty: no loop.
+/// "i, j" of `for i, j in ...:`; empty: the line is no loop.
 auto loops_of(std::string_view line) -> std::string_view {
   line = stripped(line);
   if (!line.starts_with("for ")) { return {}; }
@@ -84,7 +84,7 @@ auto block_of(std::string_view line) -> std::string_view {
   return {};
 }
 
-/// "for n, h: pad; for rh, w: conv": the loops and blocks of some lines, in at most `most` characters; empty: the lines have none.
+/// "for n, h: pad; for rh, w: conv": the loops and blocks in some lines, in at most `most` characters; empty: there are none.
 template <class GetText>
 auto nests_in(size_t begin, size_t end, GetText&& text, size_t most) -> std::string {
   std::string out;
@@ -120,12 +120,12 @@ auto diff_scripts(std::string_view before, std::string_view after, const ScriptD
     if (!is_change(lines[i]) || options.context == every_line) { continue; }
     shown[i] = true;
     for (size_t k = i + 1; k < std::min(lines.size(), i + options.context + 1); ++k) { shown[k] = true; }
-    // Lines above a change show the loops around it; the end of another nest does not help.
+    // The lines above a change show the loops around it; the end of another nest is not shown.
     size_t indent = indent_of(lines[i].text);
     for (size_t k = i; k-- > (i > options.context ? i - options.context : 0) && indent_of(lines[k].text) <= indent;) { shown[k] = true; }
   }
   if (!any) { return {}; }
-  // A single line is shown: a note that it is left out would be as long.
+  // Shows a single line: a note that it is left out would be as long.
   auto is_left_out = [&](size_t i) { return i < lines.size() && !shown[i]; };
   for (size_t i = 0; i < lines.size(); ++i) {
     if (is_left_out(i) && (i == 0 || !is_left_out(i - 1) || lines[i - 1].shift != lines[i].shift) && (!is_left_out(i + 1) || lines[i + 1].shift != lines[i].shift)) { shown[i] = true; }
@@ -166,7 +166,7 @@ auto fold_unchanged(std::string_view before, std::string_view after, const Scrip
   std::erase_if(lines, [](const Line& line) { return line.kind == '-'; });
   std::string out;
   for (size_t i = 0; i < lines.size();) {
-    // A loop or block with all that is in it.
+    // A loop or block with everything inside.
     size_t indent = indent_of(lines[i].text);
     bool is_nest = !loops_of(lines[i].text).empty() || !block_of(lines[i].text).empty();
     size_t end = i + 1;

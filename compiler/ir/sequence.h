@@ -1,6 +1,6 @@
 // Immutable sequences whose versions share memory. A long one is a tree of pieces: replacing one item among thousands copies its piece
 // and the forks above, not the thousands. A short one, the usual case, is a single piece: one pointer wide, one allocation, read like an
-// array. (B-trees whose nodes know the number of items below them.)
+// array. (B-trees whose nodes store the number of items below them.)
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Sequence {
  public:
   using value_type = T;
 
-  /// Goes through a piece like a pointer; looks the next one up at its end.
+  /// Moves through a piece like a pointer, and looks the next piece up at its end.
   class const_iterator {
    public:
     using iterator_category = std::random_access_iterator_tag;
@@ -94,12 +94,12 @@ class Sequence {
   }
   [[nodiscard]] auto front() const -> const T& { return (*this)[0]; }
   [[nodiscard]] auto back() const -> const T& { return (*this)[size() - 1]; }
-  /// The very same sequence, not merely equal.
+  /// True for the same sequence; equal contents are not enough.
   [[nodiscard]] auto same_as(const Sequence& other) const -> bool { return root_ == other.root_; }
   [[nodiscard]] auto to_vector() const -> std::vector<T> { return std::vector<T>(begin(), end()); }
   void swap(Sequence& other) noexcept { std::swap(root_, other.root_); }
 
-  /// The sequence with others in the place of the items from `from` up to `to`. Shares the pieces that hold none of those.
+  /// The sequence with the items from `from` up to `to` replaced by others. Shares the pieces that contain none of the replaced items.
   [[nodiscard]] auto spliced(size_t from, size_t to, std::span<const T> with) const -> Sequence {
     if (!root_) { return of(build(with.data(), with.size())); }
     std::vector<const Piece*> out;
@@ -124,7 +124,7 @@ class Sequence {
     size_t passed = 0;
     const Piece* at = root_;
     while (at && at->height > 0) {
-      // Into the first child whose last item does not come before it.
+      // Enters the first child whose last item does not come before the position.
       const Child* all = children(at);
       const Child* found = std::partition_point(all, all + count(at) - 1, [&](const Child& child) { return is_before(last_of(child.piece)); });
       if (found != all) { passed += found[-1].end; }
@@ -133,11 +133,11 @@ class Sequence {
     return !at ? 0 : passed + static_cast<size_t>(std::partition_point(items(at), items(at) + at->size, is_before) - items(at));
   }
 
-  /// The number of items from `at` on that equal those of another sequence from `there` on. Shared pieces are not compared.
+  /// The number of items from `at` on that equal those of another sequence from `there` on. Does not compare shared pieces.
   [[nodiscard]] auto same_run(size_t at, const Sequence& other, size_t there) const -> size_t {
     size_t run = 0;
     while (at + run < size() && there + run < other.size()) {
-      // Down to the largest piece that begins here in both, or to leaves.
+      // Descends to the largest piece that begins here in both, or to leaves.
       const Piece *a = root_, *b = other.root_, *a_fork = nullptr, *b_fork = nullptr;
       size_t i = at + run, k = there + run, a_child = 0, b_child = 0;
       while (a != b || i != k) {
@@ -163,7 +163,7 @@ class Sequence {
     return run;
   }
 
-  /// The sequence with f applied to each item; this very sequence when f returned every item unchanged (`same(a, b)` decides).
+  /// The sequence with f applied to each item; the same sequence if f returned every item unchanged (decided by `same(a, b)`).
   template <class F, class Same>
   [[nodiscard]] auto map_same(F&& f, Same&& same) const -> Sequence {
     std::vector<std::pair<size_t, T>> changes;
@@ -184,9 +184,9 @@ class Sequence {
   }
 
  private:
-  // A leaf's items follow its head; a fork's children do. Nodes of `most` pointers come from the free lists.
+  // The items of a leaf follow its head in memory; so do the children of a fork. Nodes of `most` pointers come from the free lists.
   struct Piece { mutable uint32_t refs; uint32_t size : 28; uint32_t height : 4; };
-  struct Child { const Piece* piece; uint32_t end; };        // `end`: the number of items in it and in those before
+  struct Child { const Piece* piece; uint32_t end; };        // `end`: the number of items in it and in the children before
   struct Fork : Piece { uint64_t count; };
   static constexpr size_t most = 30, usual = 20;
   static constexpr size_t head = sizeof(Piece) > alignof(T) ? sizeof(Piece) : alignof(T);
@@ -195,7 +195,7 @@ class Sequence {
   static auto children(const Piece* fork) -> const Child* { return reinterpret_cast<const Child*>(reinterpret_cast<const char*>(fork) + sizeof(Fork)); }
   static auto count(const Piece* piece) -> size_t { return piece->height == 0 ? piece->size : static_cast<const Fork*>(piece)->count; }
 
-  // The child that holds an item; the item's number becomes the one in it.
+  // The child that contains an item; the item's number becomes its number in that child.
   static auto child_of(const Piece* fork, size_t& index) -> size_t {
     const Child* all = children(fork);
     const Child* found = std::upper_bound(all, all + count(fork), index, [](size_t i, const Child& child) { return i < child.end; });
@@ -254,7 +254,7 @@ class Sequence {
     made->size = end;
     return made;
   }
-  // As few as hold that many, or ones with room left.
+  // The smallest number of parts for few items; for more, parts with free space.
   static auto parts_for(size_t count) -> size_t { return count <= most ? 1 : (count + usual - 1) / usual; }
   template <class Iterator>
   static void leaves(Iterator from, size_t size, std::vector<const Piece*>& out) {
@@ -296,7 +296,7 @@ class Sequence {
     }
   };
 
-  // The rest of a piece and its new items, as pieces of the same height.
+  // Makes pieces of the same height from the rest of a piece and its new items.
   static void splice(const Piece* piece, size_t from, size_t to, std::span<const T> with, std::vector<const Piece*>& out) {
     if (piece->height == 0) {
       const T* all = items(piece);
@@ -309,7 +309,7 @@ class Sequence {
     size_t own = count(piece);
     all.reserve(own + 4);
     bool is_in = false;
-    size_t begin = 0, changed = 0, changed_end = 0;          // which of `all` are new
+    size_t begin = 0, changed = 0, changed_end = 0;          // the new items among `all`
     for (size_t i = 0; i < own; begin = children(piece)[i].end, ++i) {
       const auto& [child, end] = children(piece)[i];
       bool takes = !is_in && (from < end || i + 1 == own);
@@ -322,7 +322,7 @@ class Sequence {
     join_small(all, changed, changed_end);
     fork(all, out);
   }
-  // New pieces that are small go together with one beside them.
+  // Joins small new pieces with a neighbour.
   static void join_small(std::vector<const Piece*>& all, size_t from, size_t to) {
     for (size_t i = from; i < to && i < all.size(); ++i) {
       if (count(all[i]) >= usual / 2 || all.size() < 2) { continue; }
@@ -353,8 +353,8 @@ class Sequence {
   const Piece* root_ = nullptr;
 };
 
-/// The differences of two sequences, in order, each as the item numbers in both. Items between two differences are the same. An item that
-/// moved may count as removed and added. The cost grows with the differences, where they are few.
+/// The differences of two sequences, in order, each as the item numbers in both. Items between two differences are equal. An item that
+/// moved may count as removed and added. The cost grows with the differences, if there are few.
 template <class T, class F>
 void difference(const Sequence<T>& before, const Sequence<T>& now, const F& differs) {
   constexpr size_t near = 8;
@@ -364,7 +364,7 @@ void difference(const Sequence<T>& before, const Sequence<T>& now, const F& diff
     k += run;
     size_t new_left = now.size() - i, old_left = before.size() - k;
     if (new_left == 0 && old_left == 0) { return; }
-    // The nearest items that are the same again; none: the rest differs.
+    // The nearest items that are equal again; none: the rest differs.
     size_t skip_new = new_left, skip_old = old_left;
     for (size_t distance = 1; distance <= near && skip_new == new_left && skip_old == old_left; ++distance) {
       for (size_t a = 0; a <= distance; ++a) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t most_of_int32 = std::numeric_limits<int32_t>::max();
 
-// total += a * b; false where that passes 63 bits.
+// total += a * b; false if the result overflows 63 bits.
 auto add_product(int64_t& total, int64_t a, int64_t b) -> bool {
   int64_t term = 0;
   return !__builtin_mul_overflow(a, b, &term) && !__builtin_add_overflow(total, term, &total);

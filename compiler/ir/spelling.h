@@ -7,7 +7,7 @@
 
 namespace loopsmith {
 
-/// "float8_e4m3fn", which `DataType::str` calls "e4m3_float8"; others as they are.
+/// "float8_e4m3fn" for the type that `DataType::str` calls "e4m3_float8"; the same as `str` for other types.
 [[nodiscard]] auto recent_spelling(DataType type) -> std::string;
 
 }  // namespace loopsmith

@@ -5,7 +5,7 @@
 
 namespace loopsmith {
 
-/// True when the buffer has a stride for every dimension. TVM's rewrites of shapes leave strides of another number behind: they are
+/// True when the buffer has a stride for every dimension. TVM's rewrites of shapes may leave another number of strides: these are
 /// ignored, and the buffer is row-major.
 [[nodiscard]] inline auto is_strided(const Buffer& buffer) -> bool {
   return !buffer->strides.empty() && buffer->strides.size() == buffer->shape.size();

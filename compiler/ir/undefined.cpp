@@ -1,4 +1,4 @@
-// Scopes of variables and memory: see undefined.h.
+// Checks the scopes of variables and memory: see undefined.h.
 #include "ir/undefined.h"
 
 #include <unordered_map>
@@ -55,7 +55,7 @@ class Scopes : public Visitor {
   void on(const For& n) override {
     visit(n.min);
     visit(n.extent);
-    // One variable may be that of several loops, one behind the other.
+    // Several loops, one behind the other, may use the same variable.
     if (n.thread) { ++defined_[n.thread->var.get()]; }
     auto [loop, is_new] = loops_.emplace(n.var.get(), closed_blocks_);
     inside(n.var, [&] { visit(n.body); });
@@ -69,7 +69,7 @@ class Scopes : public Visitor {
   void on(const AllocateConst& n) override {
     inside(n.data, [&] { visit(n.body); });
   }
-  // The memory of a declared buffer is defined elsewhere, or is an external pointer that the declaration introduces.
+  // The memory of a declared buffer is defined elsewhere, or it is an external pointer that the declaration introduces.
   void on(const DeclBuffer& n) override {
     declare(*n.buffer);
     visit(n.body);
@@ -122,7 +122,7 @@ class Scopes : public Visitor {
     use(*region.buffer);
     Visitor::visit(region);
   }
-  // Variables in the layout of a declared buffer get their values there, where they have none yet.
+  // A declared buffer defines the variables in its layout that have no value yet.
   void declare(const BufferNode& buffer) {
     ++defined_[buffer.data.get()];
     auto define = [&](const Expr& e) {
@@ -136,9 +136,9 @@ class Scopes : public Visitor {
     if (buffer.elem_offset) { define(buffer.elem_offset); }
   }
 
-  std::unordered_map<const VarNode*, int> defined_;      // how many definitions are around
-  std::unordered_map<const VarNode*, int> loops_;        // loops around, and the number of closed blocks around each
-  int closed_blocks_ = 0;                                // blocks with iter vars around
+  std::unordered_map<const VarNode*, int> defined_;      // the number of definitions around
+  std::unordered_map<const VarNode*, int> loops_;        // the loops around, each with the number of closed blocks around it
+  int closed_blocks_ = 0;                                // the number of blocks with iter vars around
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace loopsmith {
 
 namespace {
 
-// Shared by visit_children and its recursive callers, so that no node costs a call through a std::function.
+// Shared by visit_children and its recursive callers, so that nodes do not each cost a call through a std::function.
 template <class F>
 void each_child(const Expr& expr, const F& f) {
   switch (expr.kind()) {
@@ -540,9 +540,9 @@ void post_order(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stm
 
 namespace {
 
-// Buffers whose shape, strides or offset use a replaced variable, or whose data variable is replaced by another one, are made anew, once each.
-// In statements, an integer of another width is cast to the variable's type, except where it is a whole index or the value of an iter var.
-// In expressions, which go to proofs, it stays as it is.
+// Rebuilds buffers whose shape, strides or offset use a replaced variable, or whose data variable is replaced by another one, once each.
+// In statements, casts an integer of another width to the variable's type, unless it is a whole index or the value of an iter var.
+// In expressions, which are used in proofs, it stays unchanged.
 class Substitute : public Mutator {
  public:
   explicit Substitute(const VarMap& map, bool keeps_types = false) : map_(map), keeps_types_(keeps_types) {}

@@ -1,13 +1,13 @@
 // Walking and rewriting TIR.
 //
 //  - `visit_children`, `post_order`: plain functions over references, for analyses.
-//  - `Visitor`: a virtual method per kind of node; the default walks on.
-//  - `Mutator`: the same for rewriting; hands back *the same node* when nothing changed below, so "did this
+//  - `Visitor`: a virtual method per kind of node; the default visits the children.
+//  - `Mutator`: the same for rewriting; returns *the same node* when nothing changed below, so "did this
 //    do anything?" is a pointer comparison. Keeps origins and ids.
 //  - `substitute`: variables for expressions.
 //
-// Visits every expression of a statement, those in buffer regions, iter var domains and annotations' loops
-// included; buffers' own shapes are visited by `visit_buffer` where they are declared.
+// Visits every expression of a statement, including those in buffer regions, iter var domains and annotations of
+// loops; `visit_buffer` visits the shape of a buffer at its declaration.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class Visitor {
 #include "ir/nodes.def"
 
  protected:
-  /// A declaration of a buffer (alloc_buffers, match_buffers, DeclBuffer, BufferRealize). Default: its shape.
+  /// Called for a declaration of a buffer (alloc_buffers, match_buffers, DeclBuffer, BufferRealize). Default: visits its shape.
   virtual void visit_buffer(const Buffer& buffer);
   void visit(const Range& range);
   void visit(const BufferRegion& region);
@@ -55,23 +55,23 @@ class Mutator {
   [[nodiscard]] auto mutate(const IterVar& iter) -> IterVar;
 
  protected:
-  /// A use of a buffer (load, store, region). Default: the same.
+  /// Called for a use of a buffer (load, store, region). Default: returns the same buffer.
   [[nodiscard]] virtual auto use(const Buffer& buffer) -> Buffer { return buffer; }
-  /// A declaration of a buffer. Default: `use`.
+  /// Called for a declaration of a buffer. Default: `use`.
   [[nodiscard]] virtual auto declare(const Buffer& buffer) -> Buffer { return use(buffer); }
-  /// A declaration of a variable (loop, let, iter var, allocation). Default: the same.
+  /// Called for a declaration of a variable (loop, let, iter var, allocation). Default: returns the same variable.
   [[nodiscard]] virtual auto declare(const Var& var) -> Var { return var; }
   static auto self(const ExprNode& node) -> Expr { return Expr(Ref<ExprNode>(&node)); }
   static auto self(const StmtNode& node) -> Stmt { return Stmt(Ref<StmtNode>(&node)); }
 };
 
-/// Every node below and including the root, children first.
+/// Visits every node below and including the root, children first.
 void post_order(const Expr& expr, const std::function<void(const Expr&)>& f);
 void post_order(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt, const std::function<void(const Expr&)>& on_expr);
 
 using VarMap = std::unordered_map<const VarNode*, Expr>;
 [[nodiscard]] auto substitute(const Expr& expr, const VarMap& map) -> Expr;
-/// Bound variables are not renamed: keys are nodes, so that capture cannot happen.
+/// Does not rename bound variables: keys are nodes, so that capture cannot happen.
 [[nodiscard]] auto substitute(const Stmt& stmt, const VarMap& map) -> Stmt;
 [[nodiscard]] auto substitute(const Range& range, const VarMap& map) -> Range;
 using BufferMap = std::unordered_map<const BufferNode*, Buffer>;

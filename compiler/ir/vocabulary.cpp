@@ -53,7 +53,7 @@ auto memory_family(std::string_view scope) -> std::optional<MemoryFamily> {
       {"vtcm", MemoryFamily::Vtcm}, {"workspace", MemoryFamily::Workspace}, {"vmem", MemoryFamily::Vmem}, {"constant", MemoryFamily::Constant}};
   if (scope.empty()) { return MemoryFamily::Global; }
   for (const auto& [word, family] : families) {
-    // Any suffix is a tag of the program's own: `global7`, `local.mine`.
+    // A scope with a suffix belongs to the family: `global7`, `local.mine`.
     if (scope.starts_with(word)) { return family; }
   }
   return {};
@@ -95,7 +95,7 @@ auto find_target_kind(std::string_view name) -> const TargetKind* {
 }
 
 auto kind_of_target(std::string_view target) -> std::string_view {
-  // TVM's tags of NVIDIA's cards.
+  // TVM's tags for NVIDIA's cards.
   if (target.starts_with("nvidia/")) { return target_kind::cuda; }
   return target.substr(0, target.find(' '));
 }

@@ -1,7 +1,7 @@
-// The words that programs have for machines: axes of threads (`threadIdx.x`), scopes of memory (`shared`), kinds of targets
-// (`cuda`). Every room reads these words here, so that a new word is added in one place.
+// The words of programs for machines: axes of threads (`threadIdx.x`), scopes of memory (`shared`), kinds of targets
+// (`cuda`). Every room uses this list, so that a new word is added in one place.
 //
-// Words that are not listed are legal in programs. The predicates look at the family of a word: `shared.dyn` is shared memory.
+// Words that are not listed are legal in programs. The predicates use the family of a word: `shared.dyn` is shared memory.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace loopsmith {
 
 // ---- axes of threads --------------------------------------------------------------------------------------------
 
-/// Block: `blockIdx`, blocks of a grid. Thread: `threadIdx`, threads of a block. Virtual: `vthread` and `cthread`, loops that
-/// count as threads and run one after the other in one of them.
+/// Block: `blockIdx`, blocks of a grid. Thread: `threadIdx`, threads of a block. Virtual: `vthread` and `cthread`: loops that
+/// count as threads, and whose iterations run one after the other in one thread.
 enum class ThreadFamily : uint8_t { Block, Thread, Virtual };
 
 struct ThreadAxis {
@@ -22,10 +22,10 @@ struct ThreadAxis {
   int dimension = -1;   // 0, 1, 2 for x, y, z; -1 for virtual axes, of which a program may have any number
 };
 
-/// The axis that a thread tag names; none for other words, `clusterIdx.x` among them.
+/// The axis that a thread tag names; none for other words, including `clusterIdx.x`.
 [[nodiscard]] auto thread_axis(std::string_view tag) -> std::optional<ThreadAxis>;
 
-/// The tag is of that family, whatever follows its dot.
+/// True if the tag belongs to the family, with any suffix after its dot.
 [[nodiscard]] auto is_block_axis(std::string_view tag) -> bool;
 [[nodiscard]] auto is_thread_axis(std::string_view tag) -> bool;
 [[nodiscard]] auto is_virtual_axis(std::string_view tag) -> bool;
@@ -37,14 +37,14 @@ struct ThreadAxis {
 
 // ---- scopes of memory -------------------------------------------------------------------------------------------
 
-/// Families of memory by their place in the hierarchy: memories that more threads share come first, then those of matrix
+/// Families of memory by their level in the hierarchy: memories that more threads share come first, then those of matrix
 /// units and accelerators.
 enum class MemoryFamily : uint8_t {
   Global, Shared, Warp, Local, WmmaA, WmmaB, WmmaAccumulator, Texture, AmxTile, MmaA, MmaB, MmaC, Simdgroup, Vtcm, Workspace, Vmem, Constant
 };
 
-/// The family of a storage scope: that of the word that it begins with, so `shared.dyn` and `shared2` are shared and `global.texture` global. An empty
-/// scope is global. None for words of no family.
+/// The family of a storage scope, from the word at its beginning: `shared.dyn` and `shared2` are shared, and `global.texture` is global. An empty
+/// scope is global. None for other words.
 [[nodiscard]] auto memory_family(std::string_view scope) -> std::optional<MemoryFamily>;
 [[nodiscard]] inline auto is_global_memory(std::string_view scope) -> bool { return memory_family(scope) == MemoryFamily::Global; }
 [[nodiscard]] inline auto is_shared_memory(std::string_view scope) -> bool { return memory_family(scope) == MemoryFamily::Shared; }
@@ -69,17 +69,17 @@ struct TargetKind {
   std::string_view name;
   bool is_readable = false;  // `target::parse` accepts it
   bool is_gpu = false;       // its code runs on a device with blocks of threads
-  int max_threads = 0;       // TVM's default for threads of a block; 0: it has none
-  int warp_size = 0;         // TVM's default for threads that run in step; 0: it has none
+  int max_threads = 0;       // TVM's default for threads of a block; 0: there is none
+  int warp_size = 0;         // TVM's default for threads that run in step; 0: there is none
 };
 
 /// All kinds that TVM knows, the usual ones first.
 [[nodiscard]] auto target_kinds() -> std::span<const TargetKind>;
-/// The kind by its name; null for a word that is none.
+/// Finds the kind by its name; null for an unknown word.
 [[nodiscard]] auto find_target_kind(std::string_view name) -> const TargetKind*;
-/// The kind of a whole target, as `cuda` of "cuda -arch=sm_80" and of "nvidia/nvidia-a100".
+/// The kind of a whole target, such as `cuda` of "cuda -arch=sm_80" and of "nvidia/nvidia-a100".
 [[nodiscard]] auto kind_of_target(std::string_view target) -> std::string_view;
-/// The target's code runs on a GPU: its kind is `cuda`, `rocm`, `vulkan`, `opencl`, `metal` or `webgpu`.
+/// True if the target's code runs on a GPU: its kind is `cuda`, `rocm`, `vulkan`, `opencl`, `metal` or `webgpu`.
 [[nodiscard]] auto is_gpu_target(std::string_view target) -> bool;
 
 }  // namespace loopsmith

@@ -1,4 +1,4 @@
-// Watches for constants that are wrapped: see wrapped.h.
+// Records constants that wrap: see wrapped.h.
 #include "ir/wrapped.h"
 
 #include <algorithm>

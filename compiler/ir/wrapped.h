@@ -1,5 +1,5 @@
 // Constants that do not fit their type. Arithmetic of int32 and int64 does not wrap in a right program (ir/ir.h), so a rewrite that computes
-// such a constant has computed a size or an index that its type cannot hold. A watch finds out.
+// such a constant has computed a size or an index that its type cannot represent. A watch records such constants.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct WrappedConstant {
   std::string value;
 };
 
-/// Notes the first constant of int32 or int64 that is wrapped while the watch lives, on its thread. Watches nest: the innermost one notes.
+/// Records the first constant of int32 or int64 that wraps on this thread while the watch lives. Watches nest: the innermost one records.
 class WrapWatch {
  public:
   WrapWatch();
@@ -31,7 +31,7 @@ class WrapWatch {
   WrapWatch* around_;
 };
 
-/// Called where a constant is wrapped.
+/// Called when a constant wraps.
 void note_wrapped(DataType dtype, __int128 value);
 
 /// A number of 128 bits in decimal.

@@ -101,7 +101,7 @@ class Finder : public Visitor {
     return out;
   }
 
-  // A view's region in terms of its source: offsets are added to the inner dimensions.
+  // Expresses a view's region in terms of its source: adds the view's offsets to the inner dimensions.
   auto through_match(const MatchBufferRegion& match, const Sets& sets) -> Sets {
     size_t outer = match.source.region.size() - sets.size();
     Sets out;
@@ -134,7 +134,7 @@ class Finder : public Visitor {
   arith::DomMap domains_;
 };
 
-// `own`: buffers that the block allocates and that no outer code knows: an index that is loaded from one of them may be any element.
+// `own`: buffers that the block allocates. An index that is loaded from such a buffer has no known bounds, so the access may reach any element.
 auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const Sequence<Buffer>& own) -> std::vector<BufferRegion> {
   arith::Analyzer analyzer;
   auto looks_up_own = [&](const Expr& e) {

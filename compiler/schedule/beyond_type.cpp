@@ -1,4 +1,4 @@
-// Ranges of the arithmetic in new code: see beyond_type.h.
+// Finds integer overflow in new code: see beyond_type.h.
 #include "schedule/beyond_type.h"
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 namespace loopsmith::schedule {
 namespace {
 
-// A count from which sums and rounded multiples may pass the type.
+// An extent so large that sums and rounded multiples of such indices may overflow their type.
 auto is_far(const Expr& count) -> bool {
   auto number = as_int(count);
   return number && *number >= (count.dtype().bits < 64 ? int64_t{1} << 28 : int64_t{1} << 58);
 }
 auto is_far(const Place& loop) -> bool { return is_far(loop.loop->extent); }
 
-// True when a loop or a block of the statement counts far. Looks at the first few statements, so that a step costs no more in a large program.
+// True when a loop or block in the statement has such an extent. Visits only the first few statements, so that a step stays cheap in a large program.
 auto holds_far(const Stmt& stmt) -> bool {
   int left = 32;
   auto look = [&](const auto& self, const Stmt& s) -> bool {
@@ -91,7 +91,7 @@ class Ranges : public Visitor {
       if (found || !is_counted || uses_var(part, [&](const VarNode& v) { return known_.count(&v) == 0; })) { return; }
       arith::ConstIntBound bound = analyzer_.const_int_bound(part);
       if (t.bits == 64) {
-        // The bound of a sum of known numbers is infinite only where it passes 64 bits.
+        // If all variables have constant bounds, an infinite bound means that the sum exceeds 64 bits.
         if (bound.max == arith::ConstIntBound::pos_inf) { found = {print_script(part), "2^63", t}; }
         return;
       }

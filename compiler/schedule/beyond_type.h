@@ -1,5 +1,5 @@
-// Arithmetic that may pass its type in what a step made: loops whose ends, and iter values, predicates and indices whose parts, may reach
-// beyond int32 or int64. Constants that do not fit are found while they are computed (ir/wrapped.h); here ranges are.
+// Integer overflow in the code that a step made: bounds of loops, iter values, predicates and indices that contain a part which may exceed
+// int32 or int64. Constants that do not fit are found while they are computed (ir/wrapped.h); this file computes ranges of values.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct BeyondType {
   DataType dtype;
 };
 
-/// The first expression in the new code of a rewrite that may pass its type, over all iterations of loops with constant bounds. Looks only
-/// where a loop or an iter var counts so far that a sum may: `func`, as it was before, tells.
+/// The first expression in the new code of a rewrite that may overflow, over all iterations of loops with constant bounds. Searches only
+/// where a loop or an iter var has an extent so large that a sum may overflow. `func`: the function before the rewrite.
 [[nodiscard]] auto find_beyond_type(const FuncState& func, const Rewrite& rewrite) -> std::optional<BeyondType>;
 
 }  // namespace loopsmith::schedule

@@ -1,5 +1,5 @@
-// Complete blocks and reductions, producers and consumers: see block_classes.h. The definitions follow TensorIR and TVM 0.19, whose answers
-// decide which schedules are accepted.
+// Complete blocks and reductions, producers and consumers: see block_classes.h. The definitions follow TensorIR and TVM 0.19: these
+// classes decide which schedules are accepted.
 #include "schedule/block_classes.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ auto consumers_of(const FuncState& func, const Place& block) -> std::vector<Node
 
 namespace {
 
-// True where no other block of the scope writes a buffer that the block writes.
+// True where no other block of the scope writes to the block's output buffers.
 auto is_dominant(const FuncState& func, const Place& block) -> bool {
   const Place* scope = func.scope(block);
   if (!scope) { return true; }
@@ -52,7 +52,7 @@ auto overlapping_buffer(const Block& block) -> const BufferNode* {
   return nullptr;
 }
 
-// A reduction iter var that indexes an output; null: none does.
+// A reduction iter var that indexes an output; null where no output has one.
 auto reduction_index(const Block& block) -> const VarNode* {
   std::unordered_set<const VarNode*> reduction_vars;
   for (const IterVar& iter : block.iter_vars) {
@@ -109,8 +109,8 @@ auto is_loop_outside(const FuncState& func, const Place& place, const Expr& valu
   return false;
 }
 
-// A reduction iter var whose first instance here is not the one that runs the init: in a part of a partitioned loop, the init may run in
-// another part. Null: none.
+// A reduction iter var that does not start at its first value here, so that this block never runs its init: in a partitioned loop, another
+// part may run it. Null: every reduction starts at its first value.
 auto late_reduction(const FuncState& func, const Place& place) -> const VarNode* {
   const Block& block = *place.block();
   VarMap first;
@@ -130,7 +130,7 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
     const IterVar& iter = block.iter_vars[i];
     const Expr& value = place.realize->iter_values[i];
     if (iter.kind == IterKind::Spatial) { continue; }
-    // A part uses loops around its scope directly, without an iter var of the enclosing block.
+    // A part of a partitioned loop uses loops around its scope directly, without an iter var of the enclosing block.
     if (uses_var(value, [&](const VarNode& v) { return !first.contains(&v); }) && is_loop_outside(func, place, value)) { return iter.var.get(); }
     // The start of a loop of one iteration may be folded into the value.
     auto at_first = as_int(analyzer.simplify(substitute(value, first))), begin = as_int(iter.dom.min);

@@ -13,10 +13,10 @@
 
 namespace loopsmith::schedule {
 
-/// The rule of the definition that a block breaks, in words; none for a block of the class.
+/// The rule of the definition that the block breaks, in words; none where the block belongs to the class.
 [[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;
 [[nodiscard]] auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string>;
-/// The same by the block alone, without the other blocks of its scope.
+/// The same, judged from the block alone, without the other blocks of its scope.
 [[nodiscard]] auto why_not_complete_locally(const Block& block) -> std::optional<std::string>;
 [[nodiscard]] auto why_not_reduction_locally(const FuncState& func, const Place& block) -> std::optional<std::string>;
 [[nodiscard]] inline auto is_complete(const FuncState& func, const Place& block) -> bool { return !why_not_complete(func, block); }

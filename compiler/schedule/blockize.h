@@ -5,7 +5,7 @@
 
 namespace loopsmith::schedule {
 
-/// The new block, which is to stand in the place of the loop; errors as those of blockize.
+/// The new block, to be put in the place of the loop; the same errors as `blockize`.
 [[nodiscard]] auto blockize_loop(const Context& cx, const Value& loop, bool preserve_unit_iters) -> Result<Ref<BlockRealize>>;
 
 }  // namespace loopsmith::schedule

@@ -1,5 +1,5 @@
-// Schedules that change the layout of parameters, made comparable with the program before: copies in front and behind convert
-// the layouts as callers would.
+// Makes a schedule that changes the layout of parameters comparable with the program before: copies in front of and behind the function convert
+// the layouts, as callers would.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace loopsmith::schedule {
 
-/// `after`: what the trace makes of `before`. The module with `function` taking its parameters as they were before, copied into the
-/// new layout and back (what no element fills has the pad value, or 0). `after` itself where no parameter was laid out anew.
+/// `after`: the module that the trace makes from `before`. Returns the module with `function` taking its parameters in the old layout: they are copied to
+/// the new layout and back. Elements of the new layout without an old one get the pad value, or 0. Returns `after` itself if no layout of a parameter changed.
 [[nodiscard]] auto with_layouts_before(const IRModule& before, const IRModule& after, const Trace& trace, int64_t seed, Name function = Name("main")) -> IRModule;
 
 }  // namespace loopsmith::schedule

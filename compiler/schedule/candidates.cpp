@@ -27,13 +27,13 @@ auto Choice::subject() const -> const Place& {
 namespace candidates {
 namespace {
 
-// The chain of loops with a loop in it, or around a block: each loop is the only statement in the one before.
+// The chain of directly nested loops that contains the loop, or that is around the block: each loop is the only statement in the next outer one.
 auto chain_of(const Choice& c) -> std::vector<const Place*> {
   const Place& at = c.subject();
   std::vector<const Place*> out = c.func.loops(at);
   if (at.is_loop()) {
     out.push_back(&at);
-    // And down, while there is one loop inside another.
+    // Continues inwards while the body is a single loop.
     for (const Place* inner = &at; inner->loop->body.as<For>();) {
       inner = &c.func.places()[static_cast<size_t>(inner->index) + 1];
       out.push_back(inner);
@@ -117,7 +117,7 @@ auto loops_around(const Choice& c) -> std::vector<Value> {
 
 namespace {
 
-// The block among the arguments before, also behind a loop (`read_at`); null: no block is among them.
+// The block among the arguments before, also if a loop follows it (`read_at`); null where there is none.
 auto block_before(const Choice& c) -> const Block* {
   for (const Value& value : c.chosen) {
     if (const Place* place = c.place(value); place && place->is_block()) { return place->block(); }

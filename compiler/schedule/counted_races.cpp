@@ -1,4 +1,4 @@
-// Iterations of loops that touch the same elements, found by running them: see counted_races.h.
+// Finds iterations of loops that touch the same elements by running them: see counted_races.h.
 #include "schedule/counted_races.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ class Touches : public Follower {
 
 auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool {
   auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
-  // A sum outlives the iterations that add to it, also those of a loop around this one, even with one iteration.
+  // The loop around this one, too, may add to the same sum, even with one iteration: then the sum is used after the loop ends.
   auto adds_in_loops_around = [&](const Place& place) {
     const BlockRealize& realize = *place.realize;
     if (std::none_of(realize.block->writes.begin(), realize.block->writes.end(), is_it)) { return false; }
@@ -152,7 +152,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
       return !CancelScope::is_cancelled() && races.follow(bottom.loop->body);
     });
   });
-  // Buffers that are allocated below the loop, and buffers that only code below it uses.
+  // True where the buffer is allocated below the loop (`below`) or above it.
   auto is_made = [&](const Buffer& buffer, bool below) {
     return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
       return place.is_block() && func.is_below(place, loop) == below && std::find(place.block()->alloc_buffers.begin(), place.block()->alloc_buffers.end(), buffer) != place.block()->alloc_buffers.end();
@@ -164,7 +164,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   Races out{.is_known = all};
   for (const Touches::Met& met : races.met) {
     const BufferNode* buffer = met.buffer.get();
-    // A buffer that is read at unknown elements is not given to each iteration by lowering.
+    // Lowering does not give each iteration a buffer of its own if elements at unknown indices are read.
     if (is_made(met.buffer, true) || (races.unknown.contains(buffer) && !is_own(met.buffer))) { continue; }
     if (is_own(met.buffer) && (!all || !races.not_filled.contains(buffer))) {
       out.own.push_back(met.buffer);
@@ -184,7 +184,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   return out;
 }
 
-// By ids, since places belong to one FuncState object.
+// Keeps ids, since places belong to one FuncState object.
 struct RacesKept {
   NodeId loop = 0;
   int64_t most = 0;

@@ -23,7 +23,7 @@ auto numbers_of(const Value& value) -> std::vector<int64_t> {
   return out;
 }
 
-/// "GetLoops(GetBlock(C))[1]": a loop or block by the instructions that made it; numbers are left out. Empty: too far back, or not to be followed.
+/// "GetLoops(GetBlock(C))[1]": a loop or block by the instructions that made it, without numbers of variables. Empty: the chain of instructions is too
 auto path_of(const std::vector<const Instruction*>& all, const Value& variable, int depth) -> std::string {
   if (depth > deepest) { return {}; }
   for (auto one = all.rbegin(); one != all.rend(); ++one) {

@@ -87,7 +87,7 @@ def main(A: T.Buffer((14,), "float32"), P: T.Buffer((16,), "float32")):
             P[vi] = T.if_then_else(1 <= vi and vi < 15, A[vi - 1], T.float32(0))
 )";
 
-/// A stage of which each element is read three times.
+/// A stage whose elements are each read three times.
 inline constexpr std::string_view blur = R"(@T.prim_func
 def main(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
     B = T.alloc_buffer((18,))

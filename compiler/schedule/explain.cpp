@@ -88,8 +88,8 @@ auto points_of(const BufferRegion& region, const Valuation& values) -> std::vect
   return out;
 }
 
-// The accesses of a block's instances, in the order they run. Loops outside of `loop` stay at their first iteration. At most `most_each`
-// instances of each iteration of `loop` are looked at: a few from several iterations show more than very many from the first.
+// The accesses of a block's instances, in the order they run. Loops outside of `loop` stay at their first iteration. Visits at most `most_each`
+// instances in each iteration of `loop`: a few from several iterations show more than very many from the first.
 auto accesses_of(const FuncState& func, const Place& block, const Place& loop, size_t most_each) -> std::vector<Access> {
   std::vector<const Place*> around;
   Valuation fixed;
@@ -102,12 +102,12 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
   std::reverse(around.begin(), around.end());
   std::reverse(outside.begin(), outside.end());
   for (const Place* at : outside) { fixed.emplace_back(at->loop->var.get(), evaluate_integer(at->loop->min, fixed).value_or(0)); }
-  // Iter vars of blocks outside, which bounds and iter values may use.
+  // Iter vars of blocks outside: bounds and iter values may use them.
   std::vector<const Place*> scopes;
   for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
   std::reverse(scopes.begin(), scopes.end());
 
-  // Its hidden reads.
+  // The hidden reads of the block.
   std::vector<BufferRegion> hidden_regions;
   const auto& hidden = func.hidden_reads(block);
   if (!hidden.empty()) {
@@ -186,7 +186,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
 }
 
 auto place_text(const Access& access, const Access& other) -> std::string {
-  // The loops in which the two differ, and each one's own loops that are not at their first iteration.
+  // The loops in which the two accesses differ, and the loops around one access only that are not at their first iteration.
   std::string out;
   for (size_t i = 0; i < access.instance.loops.size(); ++i) {
     const auto& [name, value] = access.instance.loops[i];
@@ -210,7 +210,7 @@ auto conflict_among(const FuncState& func, const Place& first, const Place& seco
     if (found == touched.end()) { continue; }
     for (const Access* x : found->second) {
       if (x->at_loop == y.at_loop || (!x->instance.writes && !y.instance.writes)) { continue; }
-      // In the order they run, by the loop that they share.
+      // Sorts the two in the order they run, by the loop that both share.
       bool x_is_first = x->at_loop < y.at_loop;
       const Access& early = x_is_first ? *x : y;
       const Access& late = x_is_first ? y : *x;
@@ -236,7 +236,7 @@ auto conflict_among(const FuncState& func, const Place& first, const Place& seco
 }  // namespace
 
 auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict> {
-  // All instances of the first iterations; if these are too many, the first ones of each.
+  // Tries all instances of the first iterations. If these are too many, tries the first instances of each iteration.
   for (size_t most_each : {most_instances, most_instances / 64}) {
     if (auto found = conflict_among(func, first, second, loop, most_each)) { return found; }
   }
@@ -262,7 +262,7 @@ auto blamed(const FuncState& func, const Diagnostics& why) -> std::vector<const 
   return out;
 }
 
-// An instance of a block that reads what different iterations of a loop make.
+// Finds an instance of a block that reads elements which different iterations of a loop made.
 auto find_read_across(const FuncState& func, const Place& reader, const Place& loop) -> std::optional<Conflict> {
   std::map<std::pair<const BufferNode*, std::vector<int64_t>>, Access> made;
   for (NodeId id : producers_of(func, reader)) {
@@ -296,7 +296,7 @@ auto find_read_across(const FuncState& func, const Place& reader, const Place& l
   return {};
 }
 
-// The statement of a block that writes or reads a buffer.
+// The statement of a block that writes to a buffer, or reads it.
 auto statement_touching(const Place& block, bool writes, const BufferNode* buffer) -> Origin {
   std::optional<Origin> found;
   bool is_read = false;
@@ -323,7 +323,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
     const Place* loop = nullptr;
     for (const Place* place : blamed(func, why)) {
       if (place->is_loop()) { loop = place; }
-      // If blocks below are at fault, the diagnostic names only the loop.
+      // If blocks below are the cause, the diagnostic names only the loop around them.
       for (const Place* around = func.parent(*place); !loop && d.code == Code::NotCompact && around; around = func.parent(*around)) {
         bool is_named = around->is_loop() && std::any_of(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == "subtree" && arg.second == around->name().view(); });
         if (is_named) { loop = around; }
@@ -336,7 +336,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
         for (const Place* block : func.child_blocks(*loop)) {
           if (block->name() == std::string_view(value)) { return block; }
         }
-        // One in another block, as the parts of a partitioned loop are.
+        // A block in another block, as in the parts of a partitioned loop.
         for (int i = loop->index + 1; i < loop->end; ++i) {
           const Place& place = func.places()[static_cast<size_t>(i)];
           if (place.is_block() && place.name() == std::string_view(value)) { return &place; }
@@ -352,7 +352,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
   return {};
 }
 
-// Numbers near a wrong one: below it, as a count or a last index would be, then the usual ones.
+// Numbers near a wrong one: first those below it (a count used as an index is too large by one), then the usual ones.
 auto numbers_near(const Value& given, const Param& param) -> std::vector<Value> {
   std::vector<Value> out;
   if (const auto* number = given.as<int64_t>()) {
@@ -364,7 +364,7 @@ auto numbers_near(const Value& given, const Param& param) -> std::vector<Value> 
   return out;
 }
 
-// The nearest divisor of a number, by ratio.
+// The divisor of a number that is nearest to another number, by ratio.
 auto nearest_divisor(int64_t of, int64_t to) -> int64_t {
   int64_t best = 1;
   auto apart = [&](int64_t d) { return static_cast<double>(std::max(d, to)) / static_cast<double>(std::min(d, to)); };
@@ -377,18 +377,18 @@ auto nearest_divisor(int64_t of, int64_t to) -> int64_t {
   return best;
 }
 
-// Factors near those that do not fit an extent. Their number stays, so that the results can still be unpacked: the first one is left
-// out, and the others become the nearest numbers that leave no rest.
+// Factors near those that do not divide an extent, as many as before, so that the results can still be unpacked. First tries to infer one
+// factor (None); then replaces the others by the nearest numbers that divide the extent.
 auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value> {
   const auto* list = given.as<Value::List>();
-  // A number alone is the extent of the inner loop.
+  // A number without a list is the extent of the inner loop.
   if (const int64_t* number = given.integer(); number && *number > 0 && choice.subject().is_loop()) { return {Value(Value::List{Value(), *number})}; }
   if (!list || list->empty() || !choice.subject().is_loop()) { return {}; }
   std::vector<int64_t> numbers;
   for (const Value& factor : *list) {
     const int64_t* number = factor.integer();
     if (!number && !factor.is_none()) { return {}; }
-    // A value that is no factor is left out, and inferred.
+    // Replaces a value that is no factor by None, which is inferred.
     numbers.push_back(number && *number > 0 ? *number : 2);
   }
   size_t free = 0;
@@ -403,7 +403,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   bool was_inferred = (*list)[free].is_none();
   std::vector<Value> out;
   auto extent = as_int(choice.subject().loop->extent);
-  // A factor above the extent is cut to it.
+  // Checks that the product of the other factors fits into the extent.
   int64_t product = 1;
   bool fits = true;
   for (size_t i = 0; i < numbers.size(); ++i) { fits = fits && (i == free || (!__builtin_mul_overflow(product, numbers[i], &product) && (!extent || product <= *extent))); }
@@ -447,7 +447,7 @@ auto words_near(const Value& given, Code code, std::vector<Value> others) -> std
   return out;
 }
 
-// The parameter whose argument is wrong whatever the others are; empty: the code names none.
+// The parameter that the code alone shows to be wrong, independent of the other arguments; empty: the code names none.
 auto parameter_at_fault(Code code) -> std::string_view {
   switch (code) {
     case Code::SplitProduct:
@@ -470,7 +470,7 @@ auto once_each(const Value::List& list) -> Value::List {
   return out;
 }
 
-// The same call with one argument replaced; with `is_first`, where that leads to another refusal, with a second one replaced too.
+// Tries the same call with one argument replaced. With `is_first`, where this leads to another refusal, also tries to replace a second argument.
 void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, bool is_first, const NameOfPlace& name_of,
                         const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   const Primitive& primitive = *refused.primitive;
@@ -503,7 +503,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     } else if (param.kind == ValueKind::Bool && param.otherwise) {
       others = {Value(!(refused.values[i] == Value(true)))};
     } else if (param.kind == ValueKind::Block && !param.is_list) {
-      // For the root block, or a block that must hold no others: the blocks inside.
+      // For the root block, or for a block that must contain no other blocks: the blocks inside.
       const Place* given = choice.place(refused.values[i]);
       if (given && (given->parent < 0 || code == Code::NotLeafBlock)) {
         for (const Place* block : func.child_blocks(*given)) { others.push_back(Choice::block(*block)); }
@@ -513,7 +513,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
       others = {Value("read"), Value("write")};
     }
-    // As many equal probabilities as candidates.
+    // Equal probabilities, as many as there are candidates.
     if (code == Code::CandidateCount && param.name == "probs") {
       const auto* candidates = i > 0 ? refused.values[i - 1].as<Value::List>() : nullptr;
       if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
@@ -530,7 +530,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     size_t found = 0;
     for (Value& other : others) {
       if (other == refused.values[i] || trials >= most_trials || found >= most) { continue; }
-      // A list without any of the named loops is no repair.
+      // A list that contains none of the named loops is no repair.
       if (const auto* list = other.as<Value::List>(); list && param.kind == ValueKind::Loop) {
         const auto* named = refused.values[i].as<Value::List>();
         bool is_near = false;
@@ -556,7 +556,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
   }
 }
 
-// Primitives with the same purpose as the refused one in other states, with the arguments that both take, in the other's order.
+// Primitives with the purpose of the refused one for other situations; and the arguments that both take, in the order of the other primitive.
 struct Alternative { std::string_view refused, other; std::vector<size_t> arguments; };
 const std::vector<Alternative>& alternatives() {
   static const std::vector<Alternative> all = {
@@ -575,7 +575,7 @@ const std::vector<Alternative>& alternatives() {
   return all;
 }
 
-// The loops around a block down to the first that reduces: below that one, a consumer would run for each part of the result.
+// The loops around a block, outermost first, that are outside of all reduction loops: inside of a reduction loop, a consumer would run for each partial result.
 auto loops_before_reduction(const FuncState& func, const Place& block) -> std::vector<const Place*> {
   std::vector<const Place*> loops;
   for (const Place* loop : func.loops(block)) {
@@ -590,7 +590,7 @@ auto loops_before_reduction(const FuncState& func, const Place& block) -> std::v
   return loops;
 }
 
-// Another primitive with the same arguments. A block that cannot be inlined is placed under the innermost loop of its neighbours.
+// Tries another primitive with the same arguments. For a block that cannot be inlined, tries the innermost loop of its neighbours.
 void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
                      std::vector<Repair>& out) {
   auto attempt = [&](Move move) {
@@ -612,7 +612,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     for (size_t argument : alternative.arguments) { values.push_back(refused.values.at(argument)); }
     attempt(with_defaults(*other, std::move(values)));
   }
-  // A block that is no part of a reduction may stand as near to it as possible.
+  // Tries to place a block that cannot be merged into a reduction as near to the reduction as possible.
   if (refused.primitive->name == "fuse_reduction_epilogue") {
     Choice named{schedule.state(), func, func.root(), refused.values};
     const Place* reduction = named.place(refused.values.at(0));
@@ -625,7 +625,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     }
     return;
   }
-  // If a consumer cannot move to its producer, the producer may move to it: under the outermost loop it repeats the least work.
+  // If a consumer cannot move to its producer, the producer may be able to move to the consumer. The outermost loop repeats the least work.
   if (code == Code::ReadsAcross) {
     Choice named{schedule.state(), func, func.root(), refused.values};
     const Primitive* place = find_primitive("compute_at");
@@ -637,7 +637,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     }
     return;
   }
-  // A reduction that was decomposed is written through a copy at a loop around both of its blocks.
+  // A decomposed reduction is written through a copy at a loop that contains both of its blocks.
   if (code == Code::SeveralWriters && refused.primitive->name == "cache_write") {
     Choice named{schedule.state(), func, func.root(), refused.values};
     const Primitive* at_loop = find_primitive("write_at");
@@ -666,10 +666,10 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
   }
 }
 
-// Primitives that often make another one legal, those with the smallest change first.
+// Primitives that often make another primitive legal; those with the smallest change first.
 constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize", "cache_write"};
 
-// Look-ups inside the refused call: they see the effect of calls put before it, too.
+// Look-ups inside the refused call: they run after calls that are put before it, and see their effect.
 auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<const Instruction*> {
   std::vector<const Instruction*> out;
   if (!call.is_known()) { return out; }
@@ -682,8 +682,8 @@ auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<con
   return out;
 }
 
-// True where the look-ups, made anew, find the places of a call with these values. If there are more loops than before, the call may count
-// from the first or from the last: one of the two must match.
+// True where the look-ups, repeated after the repair, find the same loops and blocks that the call has as `values`. If a block has more loops than before,
+// the call may count them from the first or from the last: one of the two must match.
 auto find_the_same(Schedule fork, const std::vector<const Instruction*>& lookups, const std::vector<Value>& values) -> bool {
   auto place_of = [&](const Value& value) -> NodeId {
     if (const auto* b = value.as<BlockRV>()) { auto place = fork.get(*b); return place.ok() ? (*place)->id : 0; }
@@ -735,7 +735,7 @@ void repair_before(const Schedule& schedule, const FuncState& func, const Primit
   }
 }
 
-// For a variable whose loop or block a step has consumed: the same call with the loops or blocks that the step made from it.
+// For a variable whose loop or block an earlier step consumed: tries the same call with the loops or blocks that the step made from it.
 void repair_gone(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const NameOfPlace& name_of, std::vector<Repair>& out) {
   auto is_gone = [&](const Value& value) {
     if (const auto* b = value.as<BlockRV>()) { return !schedule.get(*b).ok(); }
@@ -797,13 +797,13 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (why.front().code == Code::IterationsDepend && !is_shown) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
   repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
-  // Look-ups and samples change nothing, so no earlier step could make them legal.
+  // Look-ups and sampling change nothing, so no earlier step could make them legal.
   if (primitive.is_pure) { return out; }
   repair_by_other(schedule, *func, {&primitive, *by_place}, why.front().code, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
   if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }
-  // Also their loops and the blocks below, each once.
+  // Adds their loops and the blocks below, each once.
   for (size_t i = 0, n = near.size(); i < n && near.size() < 24; ++i) {
     for (const Place* loop : func->loops(*near[i])) { near.push_back(loop); }
     for (const Place* block : func->child_blocks(*near[i])) { near.push_back(block); }
@@ -820,7 +820,7 @@ auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagno
   if (why.empty()) { return why; }
   Diagnostic& d = why.front();
   if (explanation.conflict) {
-    // Notes on the two statements; the one that gets a wrong value, with which the text begins, first.
+    // Adds notes at the two statements. The statement that gets a wrong value comes first, as in the text.
     const auto& [first, second, buffer, element, text] = *explanation.conflict;
     bool is_first_shown = second.writes && !first.writes;
     const Conflict::Instance& shown = is_first_shown ? first : second;

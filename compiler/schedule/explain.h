@@ -1,7 +1,7 @@
-// Explanations of a refused step: is it illegal or only not proved legal, a concrete pair of iterations that shows a
+// Explanations of a refused step: a verdict (illegal, or only not proved legal), a concrete pair of iterations that shows a
 // dependence, and repairs, each tried on a copy of the schedule.
 //
-// No step needs an explanation to be refused, so none is made where steps are judged by the thousand (moves, search).
+// A refusal needs no explanation, so code that judges thousands of steps (moves, search) makes none.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ namespace loopsmith::schedule {
 enum class Verdict : uint8_t { Illegal, NotProved, Usage };
 [[nodiscard]] auto verdict_of(Code code) -> Verdict;
 
-/// Two instances of blocks that touch the same element, at least one of them writing it, though the step needs them apart.
+/// Two block instances that touch the same element, at least one of which writes it. The step would change their order.
 struct Conflict {
   struct Instance {
     NodeId block = 0;
@@ -34,15 +34,15 @@ struct Conflict {
   std::vector<int64_t> element;
   std::string text;                        // "`D` at i=3 reads `C[4]`, which `C` writes at i=4"
 };
-/// Instances of two blocks (or of one) in different iterations of a loop that touch the same element of a buffer, one of them
-/// writing it. Found by enumerating at most some thousand instances of each; none: these hold no such pair.
+/// Finds instances of two blocks (or of one) in different iterations of a loop that touch the same element of a buffer, one of them
+/// writing it. Visits at most some thousand instances of each block; none: no such pair among these.
 [[nodiscard]] auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict>;
 
-/// A repair: calls to put before the refused one, or a call instead of it. It was tried on a copy, where the step then worked.
+/// A repair: calls to put before the refused one, or a call to replace it. It was tried on a copy of the schedule, where it worked.
 struct Repair {
   std::string before;                      // "sch.reorder(k, j)"; empty: none
   std::string instead;                     // "sch.compute_at(b, i)"; empty: the call stays
-  Move move;                               // that one
+  Move move;                               // the call in `instead`
   [[nodiscard]] auto text() const -> std::string { return before.empty() ? "`" + instead + "` works" : "`" + before + "` first: then it works"; }
 };
 
@@ -51,11 +51,11 @@ struct Explanation {
   std::optional<Conflict> conflict;
   std::vector<Repair> repairs;             // at most three, the nearest first
 };
-/// `values`: of the refused call, as matched to the row. `name_of`: names in the script. On cancellation returns the results so far.
+/// `values`: the arguments of the refused call, one per parameter. `name_of`: names in the script. On cancellation returns the results so far.
 [[nodiscard]] auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why,
                            const NameOfPlace& name_of = {}, const CancelToken& cancel = {}) -> Explanation;
-/// The diagnostics with the explanation added: the pair as a note, repairs as remedies (in front of the others), and a note
-/// where the step was only not proved legal.
+/// Adds the explanation to the diagnostics: the pair as a note, repairs as remedies (in front of the others), and a note
+/// if the step was only not proved legal.
 [[nodiscard]] auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagnostics;
 
 }  // namespace loopsmith::schedule

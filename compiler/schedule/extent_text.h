@@ -1,4 +1,4 @@
-// Extents of loops as a person reads them: in programs with indices of 64 bits, too, a number is a number.
+// Extents of loops as text for people: a constant prints as a plain number, also in programs with 64-bit indices.
 #pragma once
 
 #include <string>

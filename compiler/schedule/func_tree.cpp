@@ -35,7 +35,7 @@ auto FuncTree::child_blocks(const Place& p) const -> std::vector<const Place*> {
   return out;
 }
 
-// Starts at the position that equal sizes would give, then searches by halves while statements are loops or blocks.
+// Guesses the position as if all statements held equally many places, then searches by halves, as long as statements are loops or blocks.
 auto position_of(const FuncTree& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t {
   const void* node = wanted.is_loop() ? static_cast<const void*>(wanted.loop) : wanted.realize;
   auto is_it = [&](const Stmt& item) { return item.get() == node; };

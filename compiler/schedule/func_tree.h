@@ -1,5 +1,5 @@
-// The loops and blocks of one function as a tree, and the questions that the tree alone answers: who is around whom, over which domains the
-// loops around a block run, whether a statement stands under a condition. Facts (facts/) are computed from it; a FuncState (state.h) is such a
+// The loops and blocks of one function as a tree, and questions that the tree alone answers: nesting, the domains of the loops
+// around a block, statements under conditions. Facts (facts/) are computed from the tree; a FuncState (state.h) is a
 // tree with the facts that it keeps.
 #pragma once
 
@@ -20,7 +20,7 @@ using Domains = std::vector<std::pair<Var, Range>>;
 class FuncTree {
  public:
   FuncTree(Name name, PrimFunc func);
-  /// The same, where most of the function is shared with `before`: the places of shared parts are taken over.
+  /// The same, for a function that shares most of its nodes with `before`: reuses the places of shared parts.
   FuncTree(Name name, PrimFunc func, const FuncTree& before);
   [[nodiscard]] auto name() const -> Name { return name_; }
   [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
@@ -29,7 +29,7 @@ class FuncTree {
   [[nodiscard]] auto root() const -> const Place& { return places_.front(); }
   /// False for functions without a root block: they are not schedulable TIR.
   [[nodiscard]] auto is_schedulable() const -> bool { return !places_.empty(); }
-  /// The loop or block around; null for the root block.
+  /// The loop or block directly around; null for the root block.
   [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[static_cast<size_t>(p.parent)]; }
   /// The nearest block around; null for the root block.
   [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[static_cast<size_t>(p.scope)]; }
@@ -39,7 +39,7 @@ class FuncTree {
   [[nodiscard]] auto is_below(const Place& inner, const Place& outer) const -> bool {
     return inner.index > outer.index && inner.index < outer.end;
   }
-  /// The blocks below, without the blocks inside those; in the order of the text.
+  /// The outermost blocks below, in the order of the text.
   [[nodiscard]] auto child_blocks(const Place& p) const -> std::vector<const Place*>;
 
  private:
@@ -48,17 +48,17 @@ class FuncTree {
   Places places_;
 };
 
-/// The number of a loop or block among the statements in the body of `around`; the count of statements where it is none of them.
+/// The position of a loop or block among the statements in the body of `around`; the count of statements if it is not one of them.
 [[nodiscard]] auto position_of(const FuncTree& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
-/// True for a statement directly in the body of the loop or block around; false inside of a condition or another statement of that body.
+/// True if the loop or block is itself a statement in the body of its parent; false if it is inside of a condition or of another statement there.
 [[nodiscard]] auto is_plain_child(const FuncTree& func, const Place& place) -> bool;
-/// True where a loop or block runs whenever the loop or block around does: it stands in no condition (in declarations it may stand),
+/// True where a loop or block runs whenever its parent runs: it stands under no condition (declarations around it are allowed),
 /// and no jump skips it.
 [[nodiscard]] auto always_runs(const FuncTree& func, const Place& place) -> bool;
 
 /// The domains of the loops around a block within its scope, up to but not including `above`.
 [[nodiscard]] auto loop_domains(const FuncTree& func, const Place& block, const Place* above = nullptr) -> Domains;
-/// True where a variable has a value at a place and below: an iter var of a block or the variable of a loop around (or of the place itself), a
+/// True where a variable is defined at a place and below: an iter var of a block, the variable of a loop around (or of the place itself), a
 /// parameter, or an unknown size in the shape of a parameter.
 [[nodiscard]] auto is_known_at(const FuncTree& func, const Place* place, const VarNode& var) -> bool;
 /// The iter vars of a block with their iter values.

@@ -13,7 +13,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// Primitives that move or remove computation (compute_at checks by itself), that make one block of several, or that redirect
+// Primitives that move or remove computation (compute_at has its own check), that make one block of several, or that redirect
 // accesses of a buffer.
 constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "decompose_padding",
                                         "rolling_buffer"};
@@ -21,7 +21,7 @@ constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
                                             "write_at", "transform_layout"};
-// Primitives that change only the loops in which the block stands, and no buffer that it shares with others.
+// Primitives that change only the loops around the block, and no buffer that the block shares with others.
 constexpr std::string_view in_place[] = {"decompose_reduction", "rfactor", "pad_einsum", "decompose_padding"};
 // Primitives that rely on the declared accesses of a block.
 constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
@@ -29,7 +29,7 @@ auto is_one_of(const auto& names, std::string_view name) -> bool { return std::f
 
 auto declares_nothing(const Place& block) -> bool { return block.block()->reads.empty() && block.block()->writes.empty(); }
 
-// All accesses that blocks inside of a hiding block declare, to buffers from outside.
+// All accesses to outer buffers that blocks inside of a hiding block declare.
 struct Accesses { std::vector<const BufferNode*> reads, writes; };
 auto hidden_in(const FuncState& func, const Place& block) -> Accesses {
   Accesses out;
@@ -55,7 +55,7 @@ auto shared(const std::vector<const BufferNode*>& a, const std::vector<const Buf
   return nullptr;
 }
 
-// True where a hiding block below the loop allows its iterations to run in any order: iter vars of inner blocks that use the loop
+// True where the iterations of a loop may run in any order although a hiding block is below: iter vars of inner blocks that use the loop
 // are data-parallel, and no inner block reads a buffer that is written inside.
 auto is_order_free(const FuncState& func, const Place& block, const Place& loop) -> bool {
   Accesses all = hidden_in(func, block);
@@ -69,7 +69,7 @@ auto is_order_free(const FuncState& func, const Place& block, const Place& loop)
       if (at.block()->iter_vars[k].kind != IterKind::Spatial) { return false; }
       follows = true;
     }
-    // An inner block that does not use the loop would run in each iteration on the same elements.
+    // An inner block that does not use the loop accesses the same elements in each iteration.
     if (!follows && func.child_blocks(at).empty()) { return false; }
   }
   return true;
@@ -101,23 +101,23 @@ auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
   return all.writes.empty() ? all.reads.front() : all.writes.front();
 }
 
-// The loop or block right below a block in which a place stands.
+// The child of a block that is, or contains, a place.
 auto strand_of(const FuncState& func, const Place& scope, const Place& place) -> const Place& {
   const Place* at = &place;
   while (func.parent(*at) && func.parent(*at) != &scope) { at = func.parent(*at); }
   return *at;
 }
 
-// The accesses of a sibling that conflict with those of a block or loop.
+// The hidden accesses of a sibling that conflict with the accesses of a block or loop.
 enum class Conflict : uint8_t {
   None,
-  OfReaders,                                // it reads what the block writes
-  OfWriters,                                // it writes what the block writes
-  OfOrder,                                  // the two may not change places
-  OfOwn,                                    // that, and a buffer of the scope may vanish or change its form, so even a common read of it matters
-  OfAny,                                    // that, and parameters may change their form
+  OfReaders,                                // the sibling reads elements that the block writes
+  OfWriters,                                // the sibling writes elements that the block writes
+  OfOrder,                                  // the order of the two must stay
+  OfOwn,                                    // as OfOrder; also any common read of a buffer of the scope, since the buffer may vanish or change its form
+  OfAny,                                    // as OfOwn; also any common read of a parameter, since parameters may change their form
 };
-// The conflict of a sibling, by where it stands.
+// The kind of conflict with a sibling, by its position.
 using ConflictWith = std::function<Conflict(const Place& sibling)>;
 
 auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, const ConflictWith& conflict_with) -> Status {
@@ -144,7 +144,7 @@ auto require_siblings_apart(const Context& cx, const FuncState& func, const Plac
   return ok();
 }
 auto always(Conflict conflict) -> ConflictWith { return [conflict](const Place&) { return conflict; }; }
-// Declared accesses of a block, and its hidden reads.
+// Adds the declared accesses of a block, and its hidden reads.
 void add_known(const FuncState& func, const Place& block, Accesses& out) {
   for (const BufferRegion& r : block.block()->reads) { out.reads.push_back(r.buffer.get()); }
   for (const BufferRegion& r : block.block()->writes) { out.writes.push_back(r.buffer.get()); }
@@ -168,7 +168,7 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
     for (const Place* block : func.child_blocks(*at)) {
       if (!hides_accesses(func, *block)) { continue; }
       if (!reorders || !is_order_free(func, *block, *at)) { return refuse(cx, *block, any_of(func, *block)); }
-      // Buffers that the blocks beside it write or read in other iterations.
+      // Collects the buffers that the blocks beside it access in other iterations.
       Accesses all = hidden_in(func, *block), others;
       for (const Place* other : func.child_blocks(*at)) { if (other != block) { add_known(func, *other, others); } }
       const BufferNode* between = shared(all.writes, others.reads);
@@ -186,7 +186,7 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   bool stays = is_one_of(in_place, name);
   const Place& strand = strand_of(func, *scope, *at);
   return require_siblings_apart(cx, func, *at, here, [&](const Place& sibling) {
-    // Work that stays in its loops keeps its order with all that stands elsewhere, and buffers between the two keep their form.
+    // A block that stays in its loops keeps its order with everything outside of them, and buffers between the two keep their form.
     bool is_elsewhere = &strand_of(func, *scope, sibling) != &strand;
     if (stays && is_elsewhere) { return Conflict::None; }
     return changes_buffers ? Conflict::OfOwn : Conflict::OfOrder;
@@ -205,7 +205,7 @@ auto require_free_to_move(const Context& cx, const FuncState& func, const Place&
     const int at = strand_of(func, *scope, sibling).index;
     if (at < std::min(from.index, to.index)) { return Conflict::None; }
     if (at <= std::max(from.index, to.index)) { return Conflict::OfOrder; }
-    // Under a loop of its consumers, a block makes only what these read.
+    // Under a loop of its consumers, a block makes only the elements that these consumers read.
     return to.index > from.index ? Conflict::OfReaders : Conflict::None;
   });
 }
@@ -224,7 +224,7 @@ auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buff
   Accesses here;
   (is_write ? here.writes : here.reads).push_back(buffer.get());
   return require_siblings_apart(cx, *found.func, block, here, [&](const Place& sibling) {
-    // The copy of cache_write is made in front of the first sibling that reads the buffer.
+    // cache_write copies in front of the first sibling that reads the buffer.
     if (cx.primitive.name == "cache_write" && is_write && sibling.index > block.index) { return Conflict::OfWriters; }
     return cx.primitive.name == "transform_layout" ? Conflict::OfAny : Conflict::OfOrder;
   });

@@ -1,25 +1,25 @@
-// Blocks that declare no accesses though blocks inside of them access buffers: `loop_partition` makes them, as in TVM, and files may have
-// them. Dependences come from declared accesses, so a primitive that relies on dependences refuses such blocks.
+// Blocks that declare no accesses although blocks inside of them access buffers: `loop_partition` makes such blocks, as in TVM, and files may
+// contain them. Dependences come from declared accesses, so a primitive that relies on dependences refuses such blocks.
 #pragma once
 
 #include "schedule/primitive.h"
 
 namespace loopsmith::schedule {
 
-/// True where a block declares no access, while blocks inside it access buffers that it does not allocate; false for the root block.
+/// True where a block declares no access, but blocks inside it access buffers that it does not allocate; false for the root block.
 [[nodiscard]] auto hides_accesses(const FuncState& func, const Place& block) -> bool;
-/// True for such a block if blocks inside it access this buffer.
+/// True where `hides_accesses`, and blocks inside access this buffer.
 [[nodiscard]] auto hides_access_to(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 
-/// For an argument of the call: no hidden access forbids a primitive to move or remove a block; below a loop whose iterations are
-/// reordered, iterations of hiding blocks do not depend on it.
+/// Checks an argument of the call: no hidden access forbids the primitive to move or remove a block; and below a loop whose iterations are
+/// reordered, the iterations of hiding blocks are independent of each other.
 [[nodiscard]] auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status;
-/// No sibling hides an access that forbids the block to move under a loop (null: anywhere).
+/// Checks that no sibling hides an access that forbids the block to move under a loop (null: under any loop).
 [[nodiscard]] auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block, const Place* loop) -> Status;
-/// For primitives that redirect accesses of one buffer: no sibling of the block has a hidden write of the buffer, or a hidden read
-/// where the block writes it.
+/// For primitives that redirect accesses of one buffer. Checks that no sibling of the block has a hidden write of the buffer; and, if the block
+/// writes the buffer, no hidden read.
 [[nodiscard]] auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status;
-/// For a copy that loads indices earlier than the block does: no sibling of the block has a hidden write of the buffer of these indices.
+/// For a copy that loads indices earlier than the block does. Checks that no sibling of the block has a hidden write of the buffer with these indices.
 [[nodiscard]] auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffer& buffer) -> Status;
 
 }  // namespace loopsmith::schedule

@@ -1,6 +1,6 @@
 // A map from ids of loops and blocks to small numbers. Copies share nodes: setting a value copies only the few nodes above it. (A big-endian
 // Patricia tree, after Okasaki and Gill's "Fast Mergeable Integer Maps". Its leaves are buckets of 16 consecutive ids, since loops and blocks
-// that were made together have consecutive ids.)
+// Patricia tree, after Okasaki and Gill's "Fast Mergeable Integer Maps". Its leaves are buckets of 16 consecutive ids, since loops and blocks
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ class IdMap {
   ~IdMap() { release(root_); }
   auto operator=(IdMap other) noexcept -> IdMap& { std::swap(root_, other.root_); return *this; }
 
-  /// -1 where nothing was set.
+  /// -1 where the id has no number.
   [[nodiscard]] auto find(NodeId id) const -> int {
     const Node* at = root_;
     if (!at) { return -1; }
@@ -33,7 +33,7 @@ class IdMap {
   struct Node {
     mutable uint32_t refs;
     int bit;                                 // the bit that distinguishes the two sides of a fork; -1: a bucket
-    NodeId key;                              // of a fork those above its bit
+    NodeId key;                              // of a fork: the bits above `bit`
     [[nodiscard]] auto is_fork() const -> bool { return bit >= 0; }
   };
   struct Fork : Node { Node* below[2]; };
@@ -55,7 +55,7 @@ class IdMap {
     for (int& number : out->numbers) { number = -1; }
     return out;
   }
-  // Takes ownership of the node, and changes it in place where no one else holds it.
+  // Takes ownership of the node, and changes it in place if it has no other owner.
   static auto set(Node* node, NodeId id, int number) -> Node* {
     NodeId key = key_of(id);
     NodeId differs = !node ? 0 : node->is_fork() ? (node->key ^ key) >> node->bit >> 1 << node->bit << 1 : node->key ^ key;

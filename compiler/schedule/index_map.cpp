@@ -66,7 +66,7 @@ auto map_ranges(const IndexMap& map, const std::vector<Range>& ranges, arith::An
   auto found = arith::detect_iter_map(map->final.to_vector(), domains_of(map, ranges), bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false);
   std::vector<Range> out;
   if (!found.indices.empty()) {
-    // Terms of an affine sum lie beside each other: the largest is the extent of the sum.
+    // The terms of an affine sum are adjacent digits: the largest term gives the extent of the sum.
     for (const arith::IterSum& sum : found.indices) {
       Expr extent;
       for (const arith::IterSplit& term : sum->args) {
@@ -256,7 +256,7 @@ auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, a
 }
 
 auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool> {
-  // The map and its inverse compose to the identity.
+  // Checks that the map and its inverse compose to the identity.
   arith::Analyzer analyzer;
   for (size_t i = 0; i < map->initial.size(); ++i) { analyzer.bind(map->initial[i], from_zero(cast(map->initial[i]->dtype, shape[i]))); }
   if (inverse && inverse->initial.size() == map->final.size() && inverse->final.size() == map->initial.size()) {
@@ -265,7 +265,7 @@ auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vecto
     for (size_t i = 0; is_identity && i < back.size(); ++i) { is_identity = analyzer.can_prove_equal(back[i], map->initial[i]); }
     if (is_identity) { return true; }
   }
-  // All indices, where they are few.
+  // Tries all indices, if they are few.
   int64_t count = 1;
   std::vector<int64_t> extents;
   for (const Expr& e : shape) {

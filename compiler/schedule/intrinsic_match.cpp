@@ -1,6 +1,6 @@
-// Matches a block with the description of a tensor intrinsic. Both are walked together: left is the program, right the
-// description. Follows TVM's TensorizeComparator, but is stricter where that accepts other results: casts and constants must have the
-// same type, inner blocks the same init, and indices in front of the tile must be the same in every access.
+// Matches a block with the description of a tensor intrinsic. Walks both together: the program is on the left, the description on the
+// right. Follows TVM's TensorizeComparator, but is stricter where TVM accepts programs with other results: casts and constants must have
+// the same type, inner blocks the same init, and indices in front of the tile must be the same in every access.
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
@@ -95,7 +95,7 @@ class Matcher {
       }
     }
     if (!regions(a, a.writes, b.writes, "writes") || !regions(a, a.reads, b.reads, "reads")) { return false; }
-    // The init of the block around stays with it.
+    // The init belongs to the block around it.
     bool was_scope = std::exchange(is_scope_, false);
     if (was_scope ? !a.init && b.init : bool(a.init) != bool(b.init)) {
       return no(a.origin, "block `{}` {} `T.init()`, the description's {}", a.name.view(), a.init ? "has a" : "has no", a.init ? "has none" : "has one");
@@ -166,7 +166,7 @@ class Matcher {
     return true;
   }
 
-  // Under the correspondence of variables.
+  // True where two expressions are equal if corresponding variables are taken as equal.
   auto same(const Expr& a, const Expr& b) -> bool {
     if (!a.dtype().is_int() || !b.dtype().is_int() || a.dtype().lanes != 1 || b.dtype().lanes != 1) { return false; }
     return both_.can_prove_equal(a, cast(a.dtype(), b));
@@ -197,7 +197,7 @@ class Matcher {
   }
 
   auto expr(const Expr& a, const Expr& b) -> bool {
-    // Integers may be written differently: `i % 8` is `i` in a tile of 8.
+    // Integer expressions may have different forms: `i % 8` is `i` in a tile of 8.
     auto differs = [&] { return same(a, b) || no(a.origin(), "`{}` stands where the description has `{}`", print_script(a), print_script(b)); };
     if (a.kind() != b.kind() || a.dtype().code != b.dtype().code || a.dtype().lanes != b.dtype().lanes) { return differs(); }
     switch (a.kind()) {
@@ -259,7 +259,7 @@ class Matcher {
 
 namespace {
 
-// Takes loops of one iteration away, and iter vars of one value: they are written as that value.
+// Removes loops of one iteration and iter vars of one value: replaces their variables by that value.
 class WithoutUnits final : public Mutator {
  public:
   using Mutator::on;
@@ -285,7 +285,7 @@ class WithoutUnits final : public Mutator {
   }
 };
 
-// The same for all inside of a block; its own iter vars stay.
+// The same for everything inside of a block; the iter vars of the block itself stay.
 auto without_units(const BlockRealize& realize) -> Ref<BlockRealize> {
   auto fields = realize.block->fields();
   fields.body = WithoutUnits().mutate(fields.body);
@@ -299,7 +299,7 @@ auto match_intrinsic(const BlockRealize& block, const PrimFunc& description, Int
   const IntrinsicMatch none = out;
   Matcher matcher(out);
   if (!matcher.realize(block, described)) {
-    // Dimensions of one element may be written on one side and left out on the other.
+    // A dimension of one element may be present on one side and absent on the other.
     out = none;
     Matcher again(out);
     if (!again.realize(*without_units(block), *without_units(described))) { return std::move(matcher.mismatch); }

@@ -20,7 +20,7 @@ auto names_buffer(const Block& block, const Buffer& buffer) -> bool {
   return false;
 }
 
-// Definitions are copied where they occur; uses are mapped to the copies.
+// Copies each definition where it occurs, and maps its uses to the copy.
 class FreshCopy : public Mutator {
  public:
   explicit FreshCopy(int index_bits) : widens_(index_bits == 64) {}
@@ -105,7 +105,7 @@ class FreshCopy : public Mutator {
     Stmt block = mutate(Stmt(n.block));
     return make<BlockRealize>(Array<Expr>(std::move(values)), std::move(predicate), block.ref<Block>(), n.origin);
   }
-  // Operands whose types now differ are cast to one type.
+  // Casts operands whose types now differ to one type.
 #define EXPR(Kind)
 #define BINARY(Kind) \
   auto on(const Kind& n) -> Expr override { return binary(n); }
@@ -133,7 +133,7 @@ class FreshCopy : public Mutator {
     buffers_.emplace(buffer.get(), out);
     return out;
   }
-  // A variable of indices: a loop, an iter var, a stride.
+  // A variable used in indices: a loop variable, an iter var, a stride.
   auto declare(const Var& var) -> Var override {
     bool is_index = var->dtype == DataType::int_(32);
     return fresh(var, widens_ && is_index ? DataType::int_(64) : var->dtype);
@@ -153,7 +153,7 @@ class FreshCopy : public Mutator {
     if (!(a.dtype() == b.dtype())) { (void)match_types(a, b); }
     return make<N>(std::move(a), std::move(b), n.origin);
   }
-  // Constants in an index take the width.
+  // Widens the constants in an index.
   auto wide(const Expr& e) -> Expr {
     Expr out = mutate(e);
     if (!widens_) { return out; }

@@ -1,8 +1,8 @@
-// Tensor intrinsics: computations of a machine's unit on small tiles of buffers. Each is a pair of programs with the same
+// Tensor intrinsics: computations of a hardware unit on small tiles of buffers. Each is a pair of programs with the same
 // parameters: a description in plain loops, which defines the result, and an implementation, which calls the unit.
-// `tensorize` replaces a block that computes the same as the description by the implementation.
+// `tensorize` replaces a block that matches the description by the implementation.
 //
-// This room knows the form of intrinsics; their texts are scripts (compiler/intrinsics), passed in as a table.
+// This room defines the form of intrinsics. Their texts are scripts (compiler/intrinsics), passed in as a table.
 #pragma once
 
 #include <optional>
@@ -32,13 +32,13 @@ class IntrinsicTable {
 [[nodiscard]] auto builtin_intrinsics() -> const IntrinsicTable*;
 void set_builtin_intrinsics(const IntrinsicTable* table);
 
-/// The reason why two programs are no tensor intrinsic, in words; none: they are one.
+/// The reason, in words, why two programs are no tensor intrinsic; none: they are one.
 ///
 /// Both must have the same number of parameters, all buffers of equal element types and shapes, and a root block whose declared
 /// regions include every parameter.
 [[nodiscard]] auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<std::string>;
 
-/// A program with variables, buffers, loops and blocks of its own; with `index_bits` 64, loops, indices, shapes and strides
+/// A copy of a program with new variables, buffers, loops and blocks. With `index_bits` 64, loops, indices, shapes and strides
 /// are int64.
 [[nodiscard]] auto fresh_copy(const PrimFunc& func, int index_bits) -> PrimFunc;
 
@@ -46,15 +46,15 @@ void set_builtin_intrinsics(const IntrinsicTable* table);
 struct IntrinsicMatch {
   /// The buffer of the program that corresponds to a buffer of the description.
   std::unordered_map<const BufferNode*, Buffer> buffers;
-  /// The begin of the tile in a buffer of the program: an index per dimension.
+  /// The first element of the tile in a buffer of the program: an index per dimension.
   std::unordered_map<const BufferNode*, std::vector<Expr>> base;
 };
 
 struct Mismatch { std::string why; Origin where; };
 
-/// Compares a block with the root block of a description: loops, blocks, iter vars, regions, stores and values in the same
-/// order, buffers of the same type in the same storage scope; buffers may have more dimensions in front, whose indices stay the same
-/// all over the tile.
+/// Compares a block with the root block of a description: loops, blocks, iter vars, regions, stores and values must be in the same
+/// order; buffers must have the same type and storage scope. A buffer may have more dimensions in front, whose indices must be the same
+/// in the whole tile.
 [[nodiscard]] auto match_intrinsic(const BlockRealize& block, const PrimFunc& description, IntrinsicMatch& out) -> std::optional<Mismatch>;
 
 }  // namespace loopsmith::schedule

@@ -22,13 +22,13 @@ class IterContextMutator : public Mutator {
   auto on(const Call& n) -> Expr override;
 
  protected:
-  /// An index that is a variable stays a variable, even where it can have only one value.
+  /// Keeps an index that is a variable, even if the variable can have only one value.
   [[nodiscard]] auto simplify_indices(const std::vector<Expr>& indices) -> std::vector<Expr>;
   arith::Analyzer analyzer_;
 
  private:
   void enter(const Var& var, const Range& domain);
-  /// True where a condition uses a variable of the loops or blocks around; others are no conditions on iterators.
+  /// True where a condition uses a variable of the loops or blocks around. Other conditions do not limit iterators.
   [[nodiscard]] auto is_iter_condition(const Expr& condition) const -> bool;
   arith::IterDomains iters_;
   std::vector<Expr> conditions_;

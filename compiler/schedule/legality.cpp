@@ -7,7 +7,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-/// The checks of one primitive that are run before the answer is Unknown: this bounds the time of a list.
+/// The most checks of one primitive. If none of them passes, the answer is Unknown. This bounds the time of a list.
 constexpr size_t most_judged = 200;
 
 struct Trial {
@@ -63,7 +63,7 @@ auto legality_with(const Schedule& schedule, const Primitive& primitive, const s
     }
     return true;
   };
-  // Where all arguments are given, the call itself is checked.
+  // If all arguments are given, checks the call itself.
   bool is_whole = std::all_of(first.begin(), first.end(), [](const auto& value) { return value.has_value(); });
   for (size_t i = first.size(); i < primitive.params.size(); ++i) { is_whole = is_whole && primitive.params[i].otherwise.has_value(); }
   if (is_whole && first.size() <= primitive.params.size()) {
@@ -73,7 +73,7 @@ auto legality_with(const Schedule& schedule, const Primitive& primitive, const s
     if (status.ok()) { return {Legality::Verdict::Legal, std::move(move), {}}; }
     return {Legality::Verdict::Refused, {}, status.diagnostics().front().message()};
   }
-  // A move is about its first argument. The first loop of a list is not known, so every loop is tried.
+  // A move belongs to its first argument. If the argument is a list, its first loop is unknown, so every loop is tried.
   const Place* focus = nullptr;
   if (first.front()) {
     Choice choice{schedule.state(), *func, func->root(), {}};

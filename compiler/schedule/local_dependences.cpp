@@ -1,4 +1,4 @@
-// Dependences between the blocks below a loop that stay within one of its iterations: `require_local_dependences` of requirements.h.
+// Checks that dependences between the blocks below a loop stay within one iteration: `require_local_dependences` of requirements.h.
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
@@ -26,7 +26,7 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   for (const Place* at = func.parent(block); at && at != &loop && at->is_loop(); at = func.parent(*at)) {
     domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
   }
-  // The predicate cuts off the values of an iter var beyond its domain.
+  // The predicate excludes values of an iter var beyond its domain.
   if (!is_one(block.realize->predicate) && keeps_domains(func, block)) {
     arith::Analyzer analyzer;
     bind_loops(func, &loop, analyzer);
@@ -46,8 +46,8 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   }
   return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
 }
-// True where the elements of a buffer that one block writes and another reads in an iteration of the loop belong to it: no other iteration
-// touches them.
+// One block writes elements of a buffer and another reads them, in the same iteration of the loop. True where no other iteration touches these
+// elements.
 auto own_elements_in_iteration(const FuncState& func, const Place& src, const Place& dst, const Place& loop, const BufferNode* buffer) -> bool {
   arith::Analyzer analyzer;
   bind_loops(func, &loop, analyzer);
@@ -69,7 +69,7 @@ auto own_elements_in_iteration(const FuncState& func, const Place& src, const Pl
   }
   return true;
 }
-// True where a condition bounds an iter var that alone is an index of the buffer: no block writes the elements outside of the bound, in any
+// True where a condition bounds an iter var that alone is an index of the buffer. Then no block writes the elements outside of the bound in any
 // iteration.
 auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr& condition) -> bool {
   auto variables = [](const Expr& e) {
@@ -89,14 +89,14 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
   return false;
 }
 
-// The values of the loop and of the loops around it.
+// An analyzer that knows the ranges of the loop and of the loops around it.
 auto bound_around(const FuncState& func, const Place& loop) -> arith::Analyzer {
   arith::Analyzer analyzer;
   bind_loops(func, &loop, analyzer);
   return analyzer;
 }
 
-// Two blocks below the loop that depend on each other, by the buffer of a dependence.
+// Two blocks below the loop that depend on each other, and the buffer of that dependence.
 struct Pair {
   const FuncState& func;
   const Place& loop;
@@ -109,9 +109,9 @@ struct Pair {
   [[nodiscard]] auto has_own_elements() const -> bool { return own_elements_in_iteration(func, src, dst, loop, dependence.buffer); }
 };
 
-// True where the writer certainly writes, in an iteration, the whole box that the reader reads. Boxes are bounds: accesses that wrap around (a
-// fused layout) need not fill them, a box that is the same in each iteration may be larger than the region that one iteration writes, and so
-// may a box with holes that other iterations fill (rows some steps apart).
+// True where the writer, in an iteration, certainly writes the whole box that the reader reads. Boxes are only bounds. The writer may fill a smaller
+// part: if accesses wrap around (a fused layout), if the box is the same in each iteration but each writes a part of it, or if the box has holes
+// that other iterations fill (rows some steps apart).
 auto fills_box(const Pair& pair, const BufferRegion& read, const BufferRegion& write, const std::vector<arith::IntSet>& read_box, const std::vector<arith::IntSet>& written_box,
                arith::Analyzer& analyzer) -> bool {
   const For& loop = *pair.loop.loop;
@@ -131,7 +131,7 @@ auto fills_box(const Pair& pair, const BufferRegion& read, const BufferRegion& w
   return certainly_writes(pair.func, pair.src, write, &pair.loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
 }
 
-// True where both blocks touch the same elements in an iteration, or elements that no other iteration touches.
+// True where both blocks touch the same elements in an iteration, or only elements that no other iteration touches.
 auto touch_same_elements(const Pair& pair) -> bool {
   arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
   const BufferNode* buffer = pair.dependence.buffer;
@@ -149,7 +149,7 @@ auto touch_same_elements(const Pair& pair) -> bool {
       if (!is_local) {
         is_local = pair.is_raw() && pair.has_own_elements();
       } else if (pair.dependence.kind == DependenceKind::War) {
-        // No other iteration may read elements that are overwritten after they were read.
+        // No other iteration may read elements that this iteration reads and then overwrites.
         is_local = own_elements_in_iteration(pair.func, pair.dst, pair.src, pair.loop, buffer);
       } else {
         is_local = fills_box(pair, read, write, a, b, analyzer);
@@ -159,7 +159,7 @@ auto touch_same_elements(const Pair& pair) -> bool {
   return is_local;
 }
 
-// True where each condition that keeps the writer from running keeps the reader from running too, or leaves out no element of the buffer.
+// True for each condition in the writer's predicate: where it is false, the reader does not run either, or it excludes no element of the buffer.
 auto reader_runs_with_writer(const Pair& pair) -> bool {
   arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
   VarMap first, last;
@@ -179,7 +179,7 @@ auto reader_runs_with_writer(const Pair& pair) -> bool {
   });
 }
 
-// True where another block has written the whole region that is read, in the same iteration (constant padding, say).
+// True where another block writes the whole region that is read, in the same iteration (constant padding, for example).
 auto is_made_by_another(const Pair& pair, const Place& scope) -> bool {
   const FuncState& func = pair.func;
   const Place& reader = pair.dst;
@@ -204,10 +204,10 @@ auto is_made_by_another(const Pair& pair, const Place& scope) -> bool {
 // True where the dependence stays within an iteration of the loop.
 auto is_local_dependence(const Pair& pair, const Place& scope, bool leaves_threads) -> bool {
   bool is_declared_raw = pair.is_raw() && !pair.dependence.is_hidden;
-  // A write that some iterations leave out.
+  // The predicate skips the write in some iterations, and the reader does not have the same predicate.
   bool is_partial = is_declared_raw && !keeps_domains(pair.func, pair.src) && !arith::deep_equal(pair.src.realize->predicate, pair.dst.realize->predicate);
   if (is_partial && !pair.has_own_elements()) { return false; }
-  // Elements that threads fill together are there for each thread, as long as threads run the iterations.
+  // Elements that threads fill together are visible to each thread, as long as threads run the iterations.
   bool is_covered = pair.func.region_cover(pair.dst) && !(leaves_threads && pair.loop.loop->thread);
   bool is_local = is_declared_raw && is_covered;
   if (!is_local && !pair.dependence.is_hidden) { is_local = touch_same_elements(pair); }
@@ -219,7 +219,8 @@ auto is_local_dependence(const Pair& pair, const Place& scope, bool leaves_threa
 
 auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads) -> Status {
   const Place* scope = func.scope(loop);
-  if (!scope) { return ok(); }
+  // A single iteration depends on no other.
+  if (!scope || is_one(loop.loop->extent)) { return ok(); }
   std::vector<Dependence> below;
   for (const Place* block : func.child_blocks(loop)) {
     for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) { below.push_back(d); }

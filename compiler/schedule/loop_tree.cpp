@@ -1,4 +1,4 @@
-// Drawing a function's loops and blocks: see loop_tree.h.
+// Draws a function's loops and blocks as a tree: see loop_tree.h.
 #include "schedule/loop_tree.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ auto regions_text(const Array<BufferRegion>& regions) -> std::string {
   return out;
 }
 
-/// At most `width` characters (code points); the last three are dots where something was cut off.
+/// At most `width` characters (code points); a text that was cut ends in three dots.
 auto cut(const std::string& text, size_t width) -> std::string {
   size_t count = 0;
   size_t shorter = 0;

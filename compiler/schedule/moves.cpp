@@ -15,7 +15,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// No more combinations than a person would read are tried.
+// The limit on combinations: a person would not read more.
 constexpr size_t most_moves = 256;
 
 auto candidates_for(const Choice& choice, const Param& param, bool is_first) -> std::vector<Value> {
@@ -35,7 +35,7 @@ auto candidates_for(const Choice& choice, const Param& param, bool is_first) -> 
   return {};
 }
 
-// Of lists of loops, those whose outermost loop is the focus: so each list belongs to one place.
+// True for values that belong to the focus. A list of loops belongs to its outermost loop, so that each list is tried at one place only.
 auto is_about(const Choice& choice, const Value& value) -> bool {
   const auto* list = value.as<Value::List>();
   if (!list) { return true; }
@@ -191,7 +191,7 @@ auto is_of_device(std::string_view text) -> bool {
          text.starts_with("wmma") || text.starts_with("m16n8k8");
 }
 
-/// The loop is of that kind already, or runs once, so that its kind does not matter.
+/// True where the loop already has the kind that the primitive sets, or runs once, so that its kind has no effect.
 auto has_kind(const For& loop, std::string_view primitive) -> bool {
   if (primitive == "parallel" || primitive == "vectorize" || primitive == "unroll") {
     ForKind kind = primitive == "parallel" ? ForKind::Parallel : primitive == "vectorize" ? ForKind::Vectorized : ForKind::Unrolled;
@@ -200,7 +200,7 @@ auto has_kind(const For& loop, std::string_view primitive) -> bool {
   return primitive == "bind" && loop.for_kind == ForKind::ThreadBinding;
 }
 
-/// The buffer that a cache would copy is memory of the function in that scope: it holds a copy, or could be used as it is.
+/// True where the buffer to be cached is itself memory of the function in the same scope: the cache would only copy a copy.
 auto copies_a_copy(const FuncState& func, const Block& block, const Move& move) -> bool {
   const int64_t* index = move.values.size() > 2 ? move.values[1].integer() : nullptr;
   const auto* scope = move.values.size() > 2 ? move.values[2].as<std::string>() : nullptr;
@@ -289,7 +289,7 @@ auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of
       continue;
     }
     bool is_named = !is_positional || (i > 0 && param.role != Role::Input) || list;
-    // In Python no positional argument may follow a named one.
+    // In Python no positional argument may follow a keyword argument.
     if (is_named && i > 0) { is_positional = false; }
     out += fmt::format("{}{}{}", first ? "" : ", ", is_named && i > 0 ? fmt::format("{}=", param.name) : "", value_text(func, move.values[i], param, name_of));
     first = false;

@@ -1,4 +1,4 @@
-// Making the places of a function, from its body and from those of the state before: see places.h.
+// Builds the places of a function from its body and the places of the state before: see places.h.
 #include "schedule/places.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// A list is searched in order: for so few, that is quicker than any table.
+// A list is searched in order: for so few places, that is faster than any table.
 constexpr size_t most_in_list = 64;
 constexpr int usual_in_leaf = 20, most_in_leaf = 40;
 constexpr int usual_in_branch = 16, most_in_branch = 32;
 
-// Three bits for each name: one in twenty leaves that have all three does not have the name.
+// Three bits for each name. About one leaf in twenty has all three bits set without containing the name.
 auto name_bits(Name name) -> uint64_t {
   uint64_t mixed = name.hash() * 0x9e3779b97f4a7c15ULL;
   return uint64_t{1} << (mixed >> 58) | uint64_t{1} << (mixed >> 52 & 63) | uint64_t{1} << (mixed >> 46 & 63);
@@ -23,8 +23,8 @@ auto name_bits(Name name) -> uint64_t {
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 auto id_of(const Stmt& s) -> NodeId { return s.as<For>() ? s.as<For>()->id : s.as<BlockRealize>()->block->id; }
 
-// Calls a sink for each loop and block, before and after its body, and for lists of statements. Statements that the sink takes over are
-// not entered.
+// Calls a sink for each loop and block, before and after its body, and for lists of statements. Does not enter statements that the sink
+// takes over.
 template <class Sink>
 void walk(const Stmt& stmt, Sink& sink) {
   switch (stmt.kind()) {
@@ -73,7 +73,7 @@ void walk(const Stmt& stmt, Sink& sink) {
 
 }  // namespace
 
-// A place without the numbers that shift.
+// A place without the numbers that change when other statements are inserted.
 struct Places::Standing {
   NodeId id;
   const void* node;                        // the loop, or the block's realize
@@ -83,12 +83,12 @@ struct Places::Standing {
   Name name;                               // of a block
 };
 
-// Places that follow each other in the text. The head is followed by `count` places, then by their ids once more, for searching.
+// Consecutive places. This head is followed in memory by `count` places, then by their ids once more, for searching.
 struct Places::Leaf {
   mutable uint32_t refs;
   int number;
   int count;
-  uint64_t names;                          // bits for the name of each block
+  uint64_t names;                          // bits of the names of all blocks in the leaf
   [[nodiscard]] auto begin() const -> const Standing* { return reinterpret_cast<const Standing*>(this + 1); }
   [[nodiscard]] auto end() const -> const Standing* { return begin() + count; }
   [[nodiscard]] auto find(NodeId id) const -> const Standing* {
@@ -113,19 +113,19 @@ struct Places::Leaf {
   }
 };
 
-// Leaves that follow each other, behind the head, with the number of places in them and in the leaves before.
+// Consecutive leaves. They follow this head in memory, each with the number of places in it and in the leaves before.
 struct Places::Branch {
   struct Twig { const Leaf* leaf; int number; int end; };
   mutable uint32_t refs;
   int number;
-  int count;                               // of leaves
+  int count;                               // the number of leaves
   uint64_t names;
   [[nodiscard]] auto begin() const -> const Twig* { return reinterpret_cast<const Twig*>(this + 1); }
   [[nodiscard]] auto end() const -> const Twig* { return begin() + count; }
   [[nodiscard]] auto size() const -> int { return end()[-1].end; }
   [[nodiscard]] auto begin_of(const Twig* twig) const -> int { return twig->end - twig->leaf->count; }
 
-  /// Takes the leaves over.
+  /// Takes ownership of the leaves.
   static auto make(int number, const Leaf* const* all, size_t count) -> const Branch* {
     auto* branch = new (allocate_node(sizeof(Branch) + count * sizeof(Twig))) Branch{1, number, static_cast<int>(count), 0};
     auto* twigs = reinterpret_cast<Twig*>(branch + 1);
@@ -172,7 +172,7 @@ class Places::Anew {
   int parent_ = -1, scope_ = -1;
 };
 
-// A place of the old list is copied with all places below it.
+// Copies a place of the old list together with all places below it.
 class Places::FromList : public Anew {
  public:
   FromList(std::vector<Place>& list, const Places& before) : Anew(list), before_(before) {}
@@ -182,7 +182,7 @@ class Places::FromList : public Anew {
     if (!old || !is_it(*old)) {
       old = before_.find(id);
       if (!old || !is_it(*old)) {
-        // Made anew, or around a change: its children follow it in the old list.
+        // The place is new, or contains a change: its children follow it in the old list.
         if (old) { cursor_ = static_cast<size_t>(old->index) + 1; }
         return false;
       }
@@ -209,7 +209,7 @@ class Places::FromList : public Anew {
 
 // ---- leaves --------------------------------------------------------------------------------------------
 
-// First maps each part of the new text to a part of the old text or to new places, then makes leaves from that.
+// First maps each part of the new text to a part of the old text or to new places, then makes leaves from these parts.
 class Places::FromLeaves {
  public:
   FromLeaves(Places& places, const Places& before) : places_(places), before_(before) {
@@ -245,7 +245,7 @@ class Places::FromLeaves {
     if (parts_.empty() || !parts_.back().is_fresh) { parts_.push_back({static_cast<int>(out.fresh), static_cast<int>(out.fresh), true}); }
     ++parts_.back().end;
     parent_ = place.id;
-    // The body that was entered last, and its statements before; null where one of the two is no list.
+    // The list of statements that was entered last, and its old version; null where one of the two is no list.
     const Standing* old = refused_;
     const Stmt* old_body = !old ? nullptr : old->is_loop ? &static_cast<const For*>(old->node)->body : &static_cast<const BlockRealize*>(old->node)->block->body;
     body_ = body.as<SeqStmt>();
@@ -257,10 +257,10 @@ class Places::FromLeaves {
     fresh_[around.fresh].below = count_ - around.index - 1;
     parent_ = around.parent;
   }
-  // A run of statements that is in the old list too is taken over with its last one. A few statements may be gone, or new.
+  // Takes over a run of statements that is also in the old list, together with its last statement. A few statements may have been removed or added.
   void list(const SeqStmt& all) {
     const SeqStmt* old = body_ == &all ? old_list_ : nullptr;
-    size_t there = 0;                      // in the old list
+    size_t there = 0;                      // the position in the old list
     for (size_t i = 0; i < all.seq.size(); ++i) {
       const Stmt& item = all.seq[i];
       walk(item, *this);
@@ -305,10 +305,10 @@ class Places::FromLeaves {
   [[nodiscard]] auto count() const -> int { return count_; }
 
  private:
-  // Old places from `first` up to `end`, with another parent where one is given; or places of `fresh_`.
+  // Old places from `first` up to `end`, with a new parent if one is given; or places of `fresh_`.
   struct Part { int first = 0, end = 0; bool is_fresh = false; NodeId parent = 0, old_parent = 0; };
 
-  // Memory that is used again for each update.
+  // Memory that is reused for each update.
   struct Scratch {
     std::vector<Standing> fresh, open;
     std::vector<Part> parts;
@@ -331,7 +331,7 @@ class Places::FromLeaves {
 
   void put_fresh(const Part& part) {
     if (open_.empty()) {
-      // Beside its old neighbours, or behind others that leave room.
+      // Goes into the leaf of its old neighbours, or behind other new places while there is room.
       int number = before_.leaf_of_.find(fresh_[static_cast<size_t>(part.first)].id);
       int branch = number < 0 ? -1 : before_.numbers_->branch_of_leaf[static_cast<size_t>(number)];
       if (branch >= 0 && !is_used_[static_cast<size_t>(number)] && !opens_behind(branch)) {
@@ -394,7 +394,7 @@ class Places::FromLeaves {
     }
   }
 
-  // True where the leaf that is being made lies behind that branch already.
+  // True where the leaf that is being made already belongs behind that branch.
   [[nodiscard]] auto opens_behind(int branch) const -> bool { return is_branch_used_[static_cast<size_t>(branch)] && branch != branch_; }
   // Puts the next leaf into that branch, unless leaves of another branch have come in between.
   void begin_branch(int number) {
@@ -447,15 +447,15 @@ class Places::FromLeaves {
   int count_ = 0;
   NodeId parent_ = 0;
   int cursor_ = 0;                         // the probable position of the next statement in `before_`
-  // Siblings that follow each other in `before_` as well: from `first_` up to `end_`.
+  // Siblings that are also consecutive in `before_`: from `first_` up to `end_`.
   int first_ = 0, end_ = 0;
   NodeId its_parent_ = 0, old_parent_ = 0;
-  const Standing* refused_ = nullptr;      // the old place of the loop or block that was not taken over, if it had one
+  const Standing* refused_ = nullptr;      // the old place of the loop or block that could not be taken over; null if it had none
   const SeqStmt* body_ = nullptr;
   const SeqStmt* old_list_ = nullptr;
   std::vector<Standing>& fresh_ = scratch().fresh;
   std::vector<Part>& parts_ = scratch().parts;
-  // While leaves are made: the leaf being filled, with the places that are new in it, and the branch being filled.
+  // While leaves are made: the new places of the leaf that is being filled, and the branch that is being filled.
   std::vector<Standing>& open_ = scratch().open;
   std::vector<size_t>& strangers_ = scratch().strangers;
   int number_ = 0;
@@ -463,7 +463,7 @@ class Places::FromLeaves {
   int branch_ = -1;
   int begin_ = 0;
   int leaves_ = 0, numbers_ = 0;           // the count of numbers given to leaves and to branches
-  std::vector<char>&is_used_ = scratch().is_used, &is_branch_used_ = scratch().is_branch_used;   // of those given before
+  std::vector<char>&is_used_ = scratch().is_used, &is_branch_used_ = scratch().is_branch_used;   // for the numbers that were given before
 };
 
 Places::Places(const Stmt& body) {
@@ -483,7 +483,7 @@ Places::Places(const Stmt& body, const Places& before) {
   }
   FromLeaves sink(*this, before);
   walk(body, sink);
-  // Few places are left, or leaves have become small: all are made anew.
+  // If few places are left, or leaves have become small, builds everything anew.
   bool is_worn = static_cast<size_t>(sink.count()) <= most_in_list / 2 || before.numbers_->branch_of_leaf.size() > static_cast<size_t>(sink.count() / 8 + 16);
   if (!is_worn) {
     sink.make_leaves();
@@ -570,7 +570,7 @@ auto Places::find(NodeId id, Spot& spot) const -> const Standing* {
   return twig->leaf->find(id);
 }
 
-// Steps use the places of a few leaves. For callers that visit all places a table is made.
+// Steps use the places of a few leaves only. A table is built for callers that visit all places.
 auto Places::made(const Spot& spot) const -> const Place* {
   auto number = static_cast<size_t>(spot.leaf->number);
   if (number < all_made_.size()) {
@@ -594,7 +594,7 @@ auto Places::make_places(const Spot& spot) const -> std::unique_ptr<Place[]> {
   const auto& [leaf, begin] = spot;
   auto out = std::make_unique_for_overwrite<Place[]>(static_cast<size_t>(leaf->count));
   struct Around { int index = -1, scope = -1, end = 0; bool is_block = false; };
-  // Many places share the loops and blocks around them that lie outside of the leaf.
+  // Many places have the same loops and blocks around them that lie outside of the leaf.
   NodeId outside_id = 0;
   Around outside;
   auto around_from_outside = [&](NodeId parent) -> const Around& {
@@ -681,7 +681,7 @@ auto Places::blocks_below(const Place& place) const -> std::vector<const BlockRe
     }
     return out;
   }
-  // From leaf to leaf; behind a block that holds others, behind these.
+  // Goes from leaf to leaf; after a block that contains others, continues behind these.
   for (int i = place.index + 1; i < place.end;) {
     size_t post = post_of(i);
     const Branch& branch = *branches_[post].branch;

@@ -1,9 +1,9 @@
 // The loops and blocks of a function in the order of the text, each with its position.
 //
-// A small function has a list of them. A large one has leaves of a few dozen places, which store nothing that shifts when a statement is
-// inserted elsewhere; states that follow from one another share the leaves that a step does not change. The numbers of a `Place`, which
-// do shift, are computed on the first use of a leaf, and kept. So a step among thousands of loops costs as much as it changes, and one
-// number for each leaf.
+// A small function has a list of places. A large one has leaves of a few dozen places. Leaves store no number that changes when a statement is
+// inserted elsewhere, so consecutive states share the leaves that a step does not change. The numbers of a `Place`, which do
+// change, are computed on the first use of a leaf, and kept. So the cost of a step among thousands of loops is proportional to its change, plus
+// one number for each leaf.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace loopsmith::schedule {
 
-/// A loop or block with its position. It lives as long as some state that shares it.
+/// A loop or block with its position. It lives as long as some state that contains it.
 struct Place {
   NodeId id = 0;
   const For* loop = nullptr;               // one of the two is null
@@ -32,7 +32,7 @@ struct Place {
   [[nodiscard]] auto stmt() const -> Stmt {
     return loop ? Stmt(Ref<For>(loop)) : Stmt(Ref<BlockRealize>(realize));
   }
-  /// The loop variable's or the block's name, for messages.
+  /// The name of the loop variable or of the block, for messages.
   [[nodiscard]] auto name() const -> Name { return loop ? loop->var->name : block()->name; }
 };
 
@@ -41,7 +41,7 @@ class Places {
   Places() = default;
   /// The places of a function's body. Loops and blocks in the `init` of a block are left out: no primitive reaches them.
   explicit Places(const Stmt& body);
-  /// The same, where most of the body is shared with the body of `before`.
+  /// The same, for a body that shares most of its nodes with the body of `before`.
   Places(const Stmt& body, const Places& before);
   Places(const Places&) = delete;
   auto operator=(const Places&) -> Places& = delete;
@@ -53,14 +53,14 @@ class Places {
   [[nodiscard]] auto front() const -> const Place& { return (*this)[0]; }
   [[nodiscard]] auto back() const -> const Place& { return (*this)[size() - 1]; }
   [[nodiscard]] auto find(NodeId id) const -> const Place*;
-  /// The number of a loop or block; -1 for an unknown id.
+  /// The index of a loop or block; -1 for an unknown id.
   [[nodiscard]] auto index_of(NodeId id) const -> int;
-  /// True for a place of this object; false for a copy, or a place of another state.
+  /// True for a place of this object; false for a copy, and for a place of another state.
   [[nodiscard]] auto holds(const Place& place) const -> bool;
   /// The blocks with that name.
   [[nodiscard]] auto blocks_named(Name name) const -> std::vector<const Place*>;
 
-  /// The blocks below a place, not counting blocks inside those; in the order of the text.
+  /// The outermost blocks below a place, in the order of the text.
   [[nodiscard]] auto blocks_below(const Place& place) const -> std::vector<const BlockRealize*>;
 
   class const_iterator {
@@ -89,7 +89,7 @@ class Places {
     const Place* at_ = nullptr;
     const Place* end_ = nullptr;
   };
-  /// Iterates from a number on: quicker than looking up each number.
+  /// Iterates from an index on; faster than looking up each index.
   [[nodiscard]] auto from(int index) const -> const_iterator { return {this, static_cast<size_t>(index)}; }
   [[nodiscard]] auto begin() const -> const_iterator { return {this, 0}; }
   [[nodiscard]] auto end() const -> const_iterator { return {this, size()}; }
@@ -98,7 +98,7 @@ class Places {
   struct Standing;
   struct Leaf;
   struct Branch;
-  struct Post { const Branch* branch; int begin; };                // and the number of its first place
+  struct Post { const Branch* branch; int begin; };                // `begin`: the number of the branch's first place
   struct Spot { const Leaf* leaf = nullptr; int begin = 0; };
   struct Found { int index = -1; const Standing* standing = nullptr; };
   // Leaves and branches keep their numbers while others are added and removed; -1: removed.
@@ -120,13 +120,13 @@ class Places {
   [[nodiscard]] auto made(const Spot& spot) const -> const Place*;
   [[nodiscard]] auto make_places(const Spot& spot) const -> std::unique_ptr<Place[]>;
 
-  std::vector<Place> list_;                       // of a small function
+  std::vector<Place> list_;                       // for a small function
   size_t size_ = 0;
-  std::vector<Post> branches_;                    // of a large one
+  std::vector<Post> branches_;                    // for a large function
   std::shared_ptr<const Numbers> numbers_;
-  IdMap leaf_of_;                                 // the number of the leaf that may hold an id
+  IdMap leaf_of_;                                 // the number of the leaf that may contain an id
   mutable std::vector<Made> made_;
-  mutable std::vector<const Place*> all_made_;    // by number; empty while few were used
+  mutable std::vector<const Place*> all_made_;    // by index; empty while few places were used
 };
 
 }  // namespace loopsmith::schedule

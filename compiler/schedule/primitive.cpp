@@ -1,4 +1,4 @@
-// Rows of primitives: looking them up, and converting the values of calls to arguments.
+// Rows of primitives: look-up, and conversion of the values of calls to arguments.
 #include "schedule/primitive.h"
 
 #include <cmath>
@@ -184,7 +184,7 @@ auto convert(const Context& cx, const Param& param, const Value& value, BufferAr
 }
 auto convert(const Context& cx, const Param& param, const Value& value, Value& out) -> Status {
   out = value;
-  // A variable of a number is read here, so that primitives see the number.
+  // Replaces a variable that stands for a number by its value, so that primitives receive the number.
   if (value.as<ExprRV>()) {
     int64_t number = 0;
     if (!integer_of(cx, value, number)) { return wrong_kind(cx, param, value, "a variable that holds an integer"); }

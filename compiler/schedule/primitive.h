@@ -1,5 +1,5 @@
-// The row of a primitive, from which its script call, its form in traces (JSON and Python), completion, signature
-// help, REPL help and the reference page follow.
+// The row of a primitive defines its script call, its form in traces (JSON and Python), completion, signature
+// help, REPL help and its entry on the reference page.
 //
 // To add a primitive:
 //  1. In its family's file under primitives/, write a struct with
@@ -21,7 +21,7 @@
 //     gate use them. Blocks, loops, bools and parameters with a default need none.
 //  3. Declare the row in primitives.h and name it in primitives/all.cpp; add golden cases in
 //     tests/golden/schedule/<primitive>/.
-// Nothing else: every call goes through the row, which checks first.
+// No more is needed: every call goes through the row, which checks first.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ namespace loopsmith::schedule {
 
 struct Primitive;
 
-/// The inputs of a primitive beside its arguments.
+/// The inputs of a primitive apart from its arguments.
 struct Context {
   const State& state;
   const Primitive& primitive;
@@ -49,21 +49,21 @@ struct Context {
   Origin call;                              // the call in the schedule's text
   RandomEngine& random;
   const Value& decision;                    // None: sample
-  /// The loop, block or number a variable stands for.
+  /// The loop, block or number that a variable stands for.
   struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
   const Sequence<Binding>& variables;
-  const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // of the schedule's file; null: none
+  const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // from the schedule's file; null: it has none
   int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: unknown
 
-  /// By name, those of the schedule's file first; null for an unknown name.
+  /// Finds an intrinsic by name, first among those of the schedule's file; null for an unknown name.
   [[nodiscard]] auto find_intrinsic(Name name) const -> const TensorIntrin*;
   [[nodiscard]] auto intrinsic_names() const -> std::vector<Name>;
   [[nodiscard]] auto error(Code code) const -> Diagnostic;
-  /// The origin of a node that this call makes from a node of that origin.
+  /// The origin of a node that this call makes from a node with the origin `from`.
   [[nodiscard]] auto made_from(Origin from) const -> Origin { from.step = call.step; return from; }
 };
 
-/// A block or loop argument, resolved: alive while the state is.
+/// A block or loop argument, resolved. Valid while the state lives.
 struct PlaceArg {
   const FuncState* func = nullptr;
   const Place* place = nullptr;
@@ -74,16 +74,16 @@ struct PlaceArg {
 struct BlockArg : PlaceArg { [[nodiscard]] auto block() const -> const Block& { return *place->block(); } };
 struct LoopArg : PlaceArg { [[nodiscard]] auto loop() const -> const For& { return *place->loop; } };
 
-/// The place where a block shall be computed: a loop, or one of the marks that `sample_compute_location` may choose instead.
+/// The target of a placement: a loop, or one of the marks that `sample_compute_location` may return instead.
 struct LocationArg : LoopArg {
   enum class Mark : uint8_t { Loop, Root, Inline };
   Mark mark = Mark::Loop;
-  // The two marks in the table of variables.
+  // The two marks, as ids in the table of variables.
   static constexpr NodeId root_mark = ~NodeId{0};
   static constexpr NodeId inline_mark = ~NodeId{1};
 };
 
-/// A buffer that a block accesses: number `index` of those that it reads, or writes.
+/// A buffer that a block accesses, given as its index among the reads or the writes.
 struct BufferArg { bool is_write = false; int64_t index = 0; };
 /// "read" or "write".
 struct AccessArg { bool is_write = false; };
@@ -98,13 +98,13 @@ struct Output {
 
 /// The result of a primitive.
 struct Outcome {
-  Name func;                                // the function that changed; empty: none did
+  Name func;                                // the function that changed; empty: none
   Rewrite rewrite;
   std::vector<Output> outputs;
   Value decision;                           // of a sampling primitive
 };
 
-/// The call that candidates for an argument are chosen for: a loop or block of a function, and the arguments before.
+/// The partly built call for which candidates are chosen: a loop or block of a function, and the arguments so far.
 struct Choice {
   const State& state;
   const FuncState& func;
@@ -119,7 +119,7 @@ struct Choice {
   /// The first loop or block among the arguments before; else the focus.
   [[nodiscard]] auto subject() const -> const Place&;
 };
-/// Arguments worth trying. Not all of them need be legal.
+/// Arguments worth trying. Some may be illegal.
 using Candidates = std::vector<Value> (*)(const Choice&);
 
 enum class ValueKind : uint8_t {
@@ -130,7 +130,7 @@ enum class ValueKind : uint8_t {
 /// The inputs of an index map: the block's iter vars (mapped to indices, or to ranges), the indices of the buffer argument before it, or
 /// the results of the map before it.
 enum class MapOf : uint8_t { Iters, Ranges, Buffer, Image };
-/// The place of a parameter in a trace.
+/// The part of an instruction in a trace that holds the parameter.
 enum class Role : uint8_t { Input, Attr, Decision };
 
 struct Param {
@@ -139,13 +139,13 @@ struct Param {
   Role role = Role::Input;
   bool is_list = false;
   bool is_spliced = false;                  // in JSON the items stand among the inputs
-  bool is_variadic = false;                 // in Python too: sch.reorder(i, j)
-  bool omit_empty = false;                  // Python text leaves it out where it is empty or None
+  bool is_variadic = false;                 // in Python, too: sch.reorder(i, j)
+  bool omit_empty = false;                  // Python text omits it if it is empty or None
   MapOf map_of = MapOf::Iters;              // for index maps
-  std::string_view index_of = {};           // "read", "write": a number of such a buffer, which scripts may name
-  std::string_view traced_as = {};          // its name in the Python text of traces, where TVM writes another one
+  std::string_view index_of = {};           // "read", "write": the parameter is the index of such a buffer; scripts may give its name instead
+  std::string_view traced_as = {};          // its name in the Python text of traces, if TVM writes another name there
   std::optional<Value> otherwise;           // the default; without one the argument is required
-  Candidates candidates = nullptr;          // null: those that follow from the kind (moves.h)
+  Candidates candidates = nullptr;          // null: they follow from the kind (moves.h)
 };
 
 enum class OutputKind : uint8_t { None, Block, Loop, Expr, Blocks, Loops, Exprs };
@@ -157,15 +157,15 @@ struct Primitive {
   std::vector<Param> params;                // in the order of the Python call
   OutputKind output = OutputKind::None;
   std::string_view output_name;
-  bool is_pure = false;                     // looks up or samples, never changes the module
+  bool is_pure = false;                     // looks up or samples, and never changes the module
   bool is_sampling = false;
-  /// Needs values for all params. Checks, then plans the change; nothing is changed on errors.
+  /// Needs a value for each param. Checks, then plans the change; an error changes nothing.
   std::function<Result<Outcome>(const Context&, std::span<const Value>)> run;
-  /// Ok for a legal call: as `run`, without the change.
+  /// Ok for a legal call: the checks of `run`, without the change.
   std::function<Status(const Context&, std::span<const Value>)> check;
-  /// The row for axis separators, which the index map in a script's call may hold; null: they are not allowed.
+  /// The row for axis separators, which the index map in a script's call may contain; null: separators are not allowed.
   const Primitive* separators = nullptr;
-  /// For the reference page: a program and calls on it; the last one is of this primitive.
+  /// For the reference page: a program and calls on it; the last call is of this primitive.
   std::string_view example_program;
   std::string_view example_calls;
 
@@ -223,8 +223,8 @@ template <> struct KindOf<AccessArg> { static constexpr ValueKind kind = ValueKi
 template <> struct KindOf<std::optional<int64_t>> { static constexpr ValueKind kind = ValueKind::OptionalInt; static constexpr bool list = false; };
 template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind kind = KindOf<T>::kind; static constexpr bool list = true; };
 
-/// For loops around a change whose iterations run at the same time: no iteration touches an element that another one writes and that it did not
-/// touch before, as far as instances can be counted.
+/// For loops around a change whose iterations run at the same time. Checks that no iteration touches an element that another one writes, unless it
+/// did so before the step. Covers the instances that can be counted.
 [[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status;
 /// True where the function of the arguments has loops whose iterations run at the same time.
 [[nodiscard]] auto may_race(const Context& cx, std::span<const Value> values) -> bool;
@@ -242,14 +242,14 @@ class RowBuilder {
   auto input(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
     return std::move(*this).param(name, member, Role::Input, std::move(otherwise));
   }
-  /// A list whose items stand among the inputs; given one by one in the script, as in `sch.reorder(i, j)`.
+  /// A list whose items are inputs of the trace; the script passes them one by one, as in `sch.reorder(i, j)`.
   template <class T>
   auto inputs(std::string_view name, T Args::* member) && -> RowBuilder&& {
     auto&& self = std::move(*this).param(name, member, Role::Input, {});
     row_.params.back().is_spliced = row_.params.back().is_variadic = true;
     return std::move(self);
   }
-  /// A list whose items stand among the inputs of a trace, a list in the script: `factors=[None, 4]`.
+  /// A list whose items are inputs of the trace; the script passes a list: `factors=[None, 4]`.
   template <class T>
   auto spliced(std::string_view name, T Args::* member) && -> RowBuilder&& {
     auto&& self = std::move(*this).param(name, member, Role::Input, {});
@@ -261,9 +261,9 @@ class RowBuilder {
   auto attr(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
     return std::move(*this).param(name, member, Role::Attr, std::move(otherwise));
   }
-  /// The arguments worth trying for the parameter just named.
+  /// The arguments worth trying for the parameter just added.
   auto from(Candidates candidates) && -> RowBuilder&& { row_.params.back().candidates = candidates; return std::move(*this); }
-  /// The kind of values for the parameter just named, where its type is not enough.
+  /// The kind of values for the parameter just added, if its type does not determine it.
   auto of(ValueKind kind) && -> RowBuilder&& { row_.params.back().kind = kind; return std::move(*this); }
   /// A program and calls on it (`sch`), for the reference page, which shows the program before and after.
   auto example(std::string_view program, std::string_view calls) && -> RowBuilder&& {
@@ -271,16 +271,16 @@ class RowBuilder {
     row_.example_calls = calls;
     return std::move(*this);
   }
-  /// The inputs of the index map just named.
+  /// The inputs of the index map just added.
   auto maps(MapOf what) && -> RowBuilder&& { row_.params.back().map_of = what; return std::move(*this); }
-  /// The number just named counts the buffers that the block reads ("read") or writes ("write").
+  /// The number just added is an index among the buffers that the block reads ("read") or writes ("write").
   auto indexes(std::string_view access) && -> RowBuilder&& { row_.params.back().index_of = access; return std::move(*this); }
   /// The name of the parameter in the Python text of traces.
   auto traced_as(std::string_view name) && -> RowBuilder&& { row_.params.back().traced_as = name; return std::move(*this); }
-  /// Calls with axis separators in their index map call that row too, with the same block and buffer.
+  /// If the index map of a call has axis separators, also calls that row, with the same block and buffer.
   auto separators_to(const Primitive* row) && -> RowBuilder&& { row_.separators = row; return std::move(*this); }
   auto omit_empty() && -> RowBuilder&& { row_.params.back().omit_empty = true; return std::move(*this); }
-  /// The decision, made or asked for: the last parameter of sampling primitives.
+  /// The decision, made or still to be made: the last parameter of sampling primitives.
   auto sampling() && -> RowBuilder&& {
     row_.is_sampling = row_.is_pure = true;
     row_.params.push_back({.name = "decision", .kind = ValueKind::Any, .role = Role::Decision, .otherwise = Value()});
@@ -296,7 +296,7 @@ class RowBuilder {
   auto loops(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Loops, name); }
   auto exprs(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Exprs, name); }
 
-  operator Primitive() && {                                                          // NOLINT: a row is what this builds
+  operator Primitive() && {                                                          // NOLINT: this builds a row
     auto convert_all = [setters = std::move(setters_)](const Context& cx, std::span<const Value> values, Args& args) -> Status {
       for (size_t i = 0; i < setters.size(); ++i) { LOOPSMITH_CHECK(setters[i](cx, cx.primitive.params[i], values[i], args)); }
       return ok();

@@ -1,4 +1,4 @@
-// Races that a primitive would cause: iterations that run at the same time, one of which touches elements that another one writes.
+// Finds races that a primitive would cause: among iterations that run at the same time, one touches elements that another one writes.
 #include "schedule/races.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// The loops around the changes, and among them, whose iterations run at the same time.
+// The loops whose iterations run at the same time: those around the changes, and those in the changed code.
 auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector<NodeId> {
   std::vector<NodeId> out;
   auto add_around = [&](NodeId id) {
@@ -32,7 +32,7 @@ auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector
   return out;
 }
 
-// Buffers of which each iteration of a parallel loop had its own before a step, and that code outside of the loop uses after it.
+// Buffers that were private to each iteration of a parallel loop before a step, and that code outside of the loop uses after it.
 auto no_longer_own(const FuncState& before, const Place& loop_before, const FuncState& after, const Place& loop) -> std::vector<Buffer> {
   std::vector<Buffer> out;
   auto was_written = [&](const Buffer& buffer) {
@@ -53,13 +53,13 @@ auto no_longer_own(const FuncState& before, const Place& loop_before, const Func
   return out;
 }
 
-// Keeps one race found after a step whose buffer had no race before it; no block: there is none.
+// Keeps one race found after a step, on a buffer that had no race before it. If there is none, `block` becomes null.
 void leave_new(Races& races, const Races& earlier, const FuncState& before) {
   if (!races.block || !earlier.block) { return; }
   auto is_new = [&](const Buffer& buffer) {
     if (!earlier.is_known || earlier.buffer == buffer) { return false; }
     if (std::any_of(earlier.further.begin(), earlier.further.end(), [&](const Races::Pair& pair) { return pair.buffer == buffer; })) { return false; }
-    // A buffer that the earlier program does not write replaces one of its buffers, so its race is not new.
+    // A buffer that the earlier program does not write replaces one of that program's buffers, so its race is not new.
     return std::any_of(before.places().begin(), before.places().end(), [&](const Place& place) {
       return place.is_block() && std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == buffer; });
     });
@@ -128,7 +128,7 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::v
     if (!loop || !loop->is_loop()) { continue; }
     const Place& same = *before->find(id);
     Races races = counted_races(after, *loop, most_followed_instances);
-    // Races from before are not this step's fault.
+    // Does not report races that existed before the step.
     if (races.block) { leave_new(races, counted_races(*before, same), *before); }
     if (races.block) { return race_error(cx, *loop, races); }
     if (races.is_known) { continue; }

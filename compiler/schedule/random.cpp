@@ -1,4 +1,4 @@
-// Sampling as TVM does it: see random.h. The distributions are the C++ library's own algorithms written out, so that
+// Sampling as in TVM: see random.h. The distributions are the C++ library's algorithms written out, so that
 // draws are equal on every platform.
 #include "schedule/random.h"
 
@@ -9,8 +9,8 @@
 
 namespace loopsmith::schedule {
 
-// The engine's range is [0, modulus - 1]. What libstdc++'s uniform_int_distribution does for an engine
-// with a larger range: rejection of the incomplete last bucket.
+// The engine's range is [0, modulus - 1]. Follows libstdc++'s uniform_int_distribution for an engine
+// with a larger range: rejects the incomplete last bucket.
 auto RandomEngine::integer(int64_t low, int64_t high) -> int64_t {
   uint64_t engine_range = max() - min();
   uint64_t range = static_cast<uint64_t>(high - 1 - low);
@@ -33,7 +33,7 @@ auto RandomEngine::integer(int64_t low, int64_t high) -> int64_t {
   return static_cast<int64_t>(drawn) + low;
 }
 
-// generate_canonical<double, 53>: as many draws as 53 bits need.
+// generate_canonical<double, 53>: takes as many draws as 53 bits need.
 static auto canonical(RandomEngine& random) -> double {
   const long double range = static_cast<long double>(RandomEngine::max()) - static_cast<long double>(RandomEngine::min()) + 1.0L;
   const size_t bits = static_cast<size_t>(std::log2(range));

@@ -13,7 +13,7 @@ class RandomEngine {
   using result_type = uint64_t;
   static constexpr uint64_t multiplier = 48271;
   static constexpr uint64_t modulus = 2147483647;
-  /// -1: a seed from the machine's entropy.
+  /// -1: takes a seed from the machine's entropy.
   explicit RandomEngine(int64_t seed = -1) { this->seed(seed); }
   void seed(int64_t seed) {
     if (seed == -1) { seed = static_cast<int64_t>(std::random_device{}() % modulus); }
@@ -37,7 +37,7 @@ class RandomEngine {
   uint64_t state_ = 1;
 };
 
-/// Factors n in order, each >= 1, product `extent`, the last at most `max_innermost` where that is positive.
+/// n factors in order, each >= 1, with the product `extent`; the last is at most `max_innermost` if that is positive.
 [[nodiscard]] auto draw_perfect_tile(RandomEngine& random, int64_t extent, int64_t n, int64_t max_innermost) -> std::vector<int64_t>;
 
 }  // namespace loopsmith::schedule

@@ -40,7 +40,7 @@ auto reducers_for(const std::vector<Expr>& identities) -> std::vector<Reducer> {
     DataType t1 = identities[1].dtype();
     Expr x0 = form.lhs[0], x1 = form.lhs[1], y0 = form.rhs[0], y1 = form.rhs[1];
     add_form({make<Add>(x0, y0), make<Add>(x1, y1)}, {zero(t0), zero(t1)});
-    // argmax and argmin, ties by order or by the smaller index.
+    // argmax and argmin; ties go to the first value, or to the smaller index.
     Expr minus_one = constant_int(t0, -1);
     Expr ge = make<GE>(x1, y1), le = make<LE>(x1, y1);
     add_form({make<Select>(ge, x0, y0), make<Select>(ge, x1, y1)}, {minus_one, min_value(t1)});
@@ -177,7 +177,7 @@ auto reads_written(const Expr& e, const Block& block) -> bool {
   return found;
 }
 
-// The value joined to the old element by an operation for which the order of values does not matter.
+// The value that is joined to the old element by an operation for which the order of values has no effect.
 auto joined(const BufferStore& store) -> std::optional<Expr> {
   auto is_old = [&](const Expr& e) {
     const auto* load = e.as<BufferLoad>();
@@ -274,7 +274,7 @@ auto why_instances_meet(const Block& block) -> std::optional<std::string> {
     }
   });
   if (why) { return why; }
-  // Different spatial iter values, different elements.
+  // Different spatial iter values must give different elements.
   std::vector<Var> spatial;
   std::vector<Expr> extents;
   for (const IterVar& iter : block.iter_vars) {

@@ -1,4 +1,4 @@
-// Reductions by their effect on values: known combiners, and updates that may come in another order.
+// Reductions by their effect on values: known combiners, and updates that may run in another order.
 #pragma once
 
 #include <optional>
@@ -20,25 +20,25 @@ struct Reducer {
 struct Updates {
   std::vector<Expr> identities;
   std::vector<const BufferStore*> stores;
-  std::vector<Expr> values;                  // with the let variables of tuple reductions replaced
+  std::vector<Expr> values;                  // the let variables of tuple reductions are replaced
 };
-/// None: the block has no `T.init()`, or is not one store (or one tuple of stores) of the same element.
+/// None: the block has no `T.init()`, or is not a single store (or a tuple of stores) to the same element.
 [[nodiscard]] auto find_updates(const Block& block) -> std::optional<Updates>;
 
 struct MatchedReducer {
   Reducer reducer;
-  std::vector<Expr> lhs, rhs;                // the expressions for its variables: the old elements, and the values joined to them
+  std::vector<Expr> lhs, rhs;                // the values of the combiner's variables: the old elements, and the values joined to them
 };
-/// Sums, products, extrema, pairs of sums, the place of an extremum. None for others.
+/// Matches sums, products, extrema, pairs of sums, and the index of an extremum. None for others.
 [[nodiscard]] auto match_reducer(const Updates& updates) -> std::optional<MatchedReducer>;
 
-/// True where the updates of an element may come in another order, up to the rounding of reals: the block only joins values to
-/// elements by commutative operations, and reads no other element that it writes. The place of an extremum counts as well, as in
-/// TVM, though another one of equal values may then be found.
+/// True where the updates of an element may run in another order, up to the rounding of reals: the block only joins values to
+/// elements by commutative operations, and reads no other element that it writes. The index of an extremum counts as commutative, as in
+/// TVM, although another one of equal values may then be found.
 [[nodiscard]] auto updates_commute(const Block& block) -> bool;
 
 /// The reason why instances of a block without `T.init()` must keep their order even across spatial iter vars: an instance may read
-/// an element that another one with other spatial iter values wrote. None: each has elements of its own.
+/// an element that an instance with other spatial values wrote. None: each instance has separate elements.
 [[nodiscard]] auto why_instances_meet(const Block& block) -> std::optional<std::string>;
 
 }  // namespace loopsmith::schedule

@@ -1,4 +1,4 @@
-// The conditions that primitives check, with their diagnostics: see requirements.h.
+// The checks that several primitives share, with their diagnostics: see requirements.h.
 #include "schedule/requirements.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr std::string_view keeps_order[] = {"add_unit_loop", "fuse", "split", "u
 constexpr std::string_view reshapes_loops[] = {"pad_einsum", "transform_block_layout", "transform_layout", "rolling_buffer", "decompose_padding", "blockize", "tensorize"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
-// The buffer that a plain statement of the scope and the block both touch, one of them writing it.
+// A buffer that both the block and a plain statement of the scope touch, one of them writing it.
 struct Shared { const BufferNode* buffer = nullptr; bool is_written = false; };
 auto shared_with(const OutsideBlocks::Touched& touched, const FuncState& func, const Place& block) -> Shared {
   for (const BufferRegion& write : block.block()->writes) {
@@ -58,7 +58,7 @@ auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads)
 
 namespace {
 
-// No plain statement of the block's scope conflicts with it.
+// Checks that no plain statement of the block's scope conflicts with the block.
 auto require_no_conflict(const Context& cx, const FuncState& func, const Place& block) -> Status {
   const OutsideBlocks& outside = func.outside_blocks();
   const Place* scope = func.scope(block);

@@ -1,4 +1,4 @@
-// A function with a Rewrite carried out: copies of the nodes on the path from each change to the root. See rewrite.h.
+// Applies a Rewrite to a function: copies the nodes on the path from each change to the root. See rewrite.h.
 #include "schedule/rewrite.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Copies the path from the changes to the root. Subtrees without a change are the old nodes.
+// Copies the path from the changes to the root. Subtrees without a change keep their old nodes.
 struct PathCopy {
   const FuncTree& func;
   const Rewrite& rewrite;
-  std::vector<NodeId> holds_change;         // loops and blocks with an edit, at themselves or below
+  std::vector<NodeId> holds_change;         // loops and blocks that have an edit, or contain one
   struct Marked { const void* stmt; int index, parent; };
-  std::vector<Marked> marked;               // their statements
+  std::vector<Marked> marked;               // the statements of these
   int around = -1;                          // the place whose body is copied
 
   PathCopy(const FuncTree& f, const Rewrite& r) : func(f), rewrite(r) {
@@ -46,7 +46,7 @@ struct PathCopy {
     return nullptr;
   }
 
-  // The body of a loop or block, with the inserted statements.
+  // Copies the body of a loop or block and inserts the new statements.
   auto copy_body(NodeId id, const Stmt& body) -> Stmt {
     ScopedValue<int> inside(around, func.find(id)->index);
     auto inserts = [&](const Rewrite::Insert& insert) { return insert.at == id; };
@@ -55,7 +55,7 @@ struct PathCopy {
   }
 
   struct Edit { size_t at; Stmt with; };
-  // The statements of a list that change, with their new versions. Statements other than loops and blocks are entered only while
+  // The statements of a list that change, with their new versions. Enters statements other than loops and blocks only while
   // an edit has not been found.
   auto edits_of(const Sequence<Stmt>& items) -> std::vector<Edit> {
     std::vector<Edit> edits;
@@ -113,7 +113,7 @@ struct PathCopy {
     const auto* n = body.as<SeqStmt>();
     Sequence<Stmt> items = n ? n->seq : Sequence<Stmt>{body};
     std::vector<Edit> edits = edits_of(items);
-    // The new statement joins the one that it stands before, or the last one.
+    // The new statement is joined to the statement that it precedes, or to the last one.
     size_t position = std::min(static_cast<size_t>(insert.position), items.size());
     size_t beside = std::min(position, items.size() - 1);
     auto edit = std::find_if(edits.begin(), edits.end(), [&](const Edit& e) { return e.at >= beside; });

@@ -1,4 +1,4 @@
-// Pieces that primitives build new trees from: see rewriting.h.
+// Helpers that primitives use to build new trees: see rewriting.h.
 #include "schedule/rewriting.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class BindingSimplifier : public Mutator {
     return make<For>(n.var, n.min, n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
   }
   auto on(const BlockRealize& n) -> Stmt override {
-    // A block without iter vars uses the loops around it directly; others use them through their iter values alone.
+    // A block without iter vars uses the loops around it directly; other blocks use loops only through their iter values.
     if (n.iter_values.empty()) {
       Stmt body = mutate(n.block->body);
       if (body.same_as(n.block->body)) { return self(n); }
@@ -44,8 +44,8 @@ class BindingSimplifier : public Mutator {
 #endif
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
-      // A number has the iter var's type, as in text.
-      // The rest of a loop that a predicate cuts off may be a divisor, and may be zero.
+      // A constant gets the iter var's type, as when the program is parsed.
+      // A predicate may leave a remainder of a loop; this remainder may be a divisor, and may be zero.
       if (!values[i].same_as(n.iter_values[i]) && divides_by_rest(values[i]) && !divides_by_rest(n.iter_values[i])) { values[i] = n.iter_values[i]; }
       if (as_int(values[i])) { values[i] = cast(n.block->iter_vars[i].var->dtype, values[i]); }
       same &= values[i].same_as(n.iter_values[i]);
@@ -53,7 +53,7 @@ class BindingSimplifier : public Mutator {
     if (same) { return self(n); }
     return make<BlockRealize>(Array<Expr>(std::move(values)), n.predicate, n.block, n.origin);
   }
-  // Expressions hold no blocks.
+  // Expressions contain no blocks.
   auto on(const BufferStore& n) -> Stmt override { return self(n); }
   auto on(const Evaluate& n) -> Stmt override { return self(n); }
 
@@ -72,7 +72,7 @@ class BindingSimplifier : public Mutator {
   auto simplified(const BlockRealize& n) -> std::vector<Expr> {
     return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_, dialects::is_recent(dialect_));
   }
-  // The forms that dividing splits and fused loops leave: loops from 0, or digits `f // 4` and `f % 4` of them and of their sums, each used
+  // The forms that result from dividing splits and fused loops: loops from 0, or digits `f // 4` and `f % 4` of loops and of their sums. Each is used
   // once, alone or in a sum that counts without gaps. None: another form, which the analysis must decide.
   auto normal_form(const BlockRealize& n) -> std::optional<std::vector<Expr>> {
     if (!is_one(n.predicate)) { return {}; }
@@ -88,7 +88,7 @@ class BindingSimplifier : public Mutator {
       if (!take_terms(value, 1)) { return {}; }
       if (!count_without_gaps(0)) { return {}; }
       for (const Term& term : terms_) { if (!(term.digit.dtype() == value.dtype())) { return {}; } }
-      // Two digits of one loop in a sum would become one.
+      // Two digits of one loop in a sum would merge into one digit.
       for (size_t k = own; k < digits_.size(); ++k) {
         for (size_t l = own; l < k; ++l) { if (digits_[k].of == digits_[l].of) { return {}; } }
       }
@@ -101,7 +101,7 @@ class BindingSimplifier : public Mutator {
       }
       out.push_back(std::move(sum));
     }
-    // All digits of each loop must occur, side by side.
+    // All digits of each loop must occur, and be adjacent.
     std::sort(digits_.begin(), digits_.end(), [](const Digit& a, const Digit& b) { return a.of != b.of ? std::less<>()(a.of, b.of) : a.lower < b.lower; });
     for (size_t i = 0; i < digits_.size(); ++i) {
       const Digit& d = digits_[i];
@@ -110,7 +110,7 @@ class BindingSimplifier : public Mutator {
       if (is_first && d.lower != 1) { return {}; }
       if (is_last ? d.lower * d.extent != d.whole : d.lower * d.extent != digits_[i + 1].lower) { return {}; }
     }
-    // A loop is in one sum or has digits of its own.
+    // A loop is either in one sum, or has separate digits.
     for (const Sum& sum : sums_) {
       for (const VarNode* var : sum.loops) {
         if (std::any_of(digits_.begin(), digits_.end(), [&](const Digit& d) { return d.of == var; }) ||
@@ -121,7 +121,7 @@ class BindingSimplifier : public Mutator {
     }
     return out;
   }
-  // True where the terms from this one on count without gaps: the last by 1, each other by the product of the extents behind it.
+  // True where the terms from `first` on count without gaps: the scale of the last is 1, that of each other is the product of the extents behind it.
   [[nodiscard]] auto count_without_gaps(size_t first) const -> bool {
     int64_t scale = 1;
     for (size_t t = terms_.size(); t-- > first;) {
@@ -130,7 +130,7 @@ class BindingSimplifier : public Mutator {
     return true;
   }
   struct Term { Expr digit; int64_t scale, extent; };
-  // The terms of a sum, also of sums in products: `(i_0 * 4 + i_1) * 8`. Loops of one iteration that are folded give no term.
+  // Collects the terms of a sum, also of sums in products: `(i_0 * 4 + i_1) * 8`. A folded loop of one iteration gives no term.
   auto take_terms(const Expr& e, int64_t scale) -> bool {
     if (const auto* sum = e.as<Add>()) { return take_terms(sum->a, scale) && take_terms(sum->b, scale); }
     if (const auto* product = e.as<Mul>()) {
@@ -156,7 +156,7 @@ class BindingSimplifier : public Mutator {
     }
     return !terms_.empty();
   }
-  // Loops whose bounds use others are left to the analysis.
+  // False where the bounds of a loop use others: the analysis handles these.
   [[nodiscard]] auto are_domains_known() const -> bool {
     return std::all_of(domains_.begin(), domains_.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
   }
@@ -167,7 +167,7 @@ class BindingSimplifier : public Mutator {
     }
     return false;
   }
-  struct Digit { const ExprNode* of; int64_t lower, extent, whole; };  // of a loop's variable or of a sum of several
+  struct Digit { const ExprNode* of; int64_t lower, extent, whole; };  // the digit of a loop's variable, or of a sum of several
   struct Sum { Expr value; int64_t extent; std::vector<const VarNode*> loops; };
   // The number of values of a loop's variable, or of a digit of it or of a sum of loops; 0: another expression.
   auto take_digit(const Expr& e) -> int64_t {
@@ -179,7 +179,7 @@ class BindingSimplifier : public Mutator {
     const int64_t lower = quotient ? as_int(quotient->b).value_or(0) : 1;
     const int64_t upper = remainder ? as_int(remainder->b).value_or(0) : whole;
     if (whole <= 0 || lower <= 0 || upper <= 0 || upper > whole || whole % upper != 0 || upper % lower != 0) { return 0; }
-    // Loops of one iteration are folded on request; a digit with one value is no digit.
+    // Folds loops of one iteration if asked to; a digit with a single value is not kept.
     int64_t extent = upper / lower;
     if (extent == 1 && (fold_ || quotient || remainder)) { return 0; }
     if (remainder && upper == whole) { return 0; }
@@ -192,7 +192,7 @@ class BindingSimplifier : public Mutator {
     }
     return 0;
   }
-  // The extent of the dividend: of a loop, or of a sum of whole loops in counting order, whose digits stay digits of the sum.
+  // The extent of the dividend: that of a loop, or of a sum of whole loops in counting order, whose digits stay digits of the sum.
   auto extent_of(const Expr& e) -> int64_t {
     if (!e.as<Add>()) { return loop_extent(e.as<VarNode>()); }
     for (const Sum& known : sums_) { if (known.value.same_as(e)) { return known.extent; } }

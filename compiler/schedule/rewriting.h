@@ -1,4 +1,4 @@
-// Pieces that primitives build new trees from.
+// Helpers that primitives use to build new trees.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,32 @@
 
 namespace loopsmith::schedule {
 
-/// The statement with the iter values of its blocks brought to their simplest affine form, under loops with the given
-/// domains. `fold_unit_loops`: a loop of one iteration is its start. `dialect`: of the module; those that spell blocks `T.sblock` simplify
+/// The statement with the iter values of its blocks in their simplest affine form, under loops with the given
+/// domains. `fold_unit_loops`: replaces the variable of a loop of one iteration by its start. `dialect`: of the module; dialects with `T.sblock` simplify
 /// products of sizes further.
 [[nodiscard]] auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops, Dialect dialect) -> Stmt;
 
-/// The statement with a condition added to each of its blocks, not to blocks inside those.
+/// The statement with a condition added to each of its outermost blocks.
 [[nodiscard]] auto add_predicate(const Stmt& stmt, const Expr& condition) -> Stmt;
 
-/// The loop with other parts; keeps its id.
+/// The loop with some parts replaced; keeps its id.
 struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::optional<std::optional<IterVar>> thread; };
 [[nodiscard]] auto with_parts(const For& loop, ForParts parts, Origin origin) -> Ref<For>;
 
 /// The domains of all loops around a loop or block within its scope.
 [[nodiscard]] auto domains_around(const FuncState& func, const Place& place) -> Domains;
 
-/// The statement with each loop, block and store for which `f` returns another statement replaced by it.
+/// Replaces each loop, block and store for which `f` returns another statement.
 [[nodiscard]] auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt;
 
 /// The statements that may use a buffer, in the block that allocates it (for a parameter: in the root block): the loops and blocks right below
-/// that mention its memory or, where other parts of the block may mention it, the block as a whole.
+/// that mention its memory; or the block as a whole, if other parts of the block may mention it.
 [[nodiscard]] auto statements_with(const FuncState& func, const Place& site, const Buffer& buffer) -> std::vector<Stmt>;
-/// The block with another buffer in place of one that it allocates (or of a parameter), and with those statements changed by `change`. Where
+/// The block with another buffer in place of one that it allocates (or of a parameter), and with those statements changed by `change`. If
 /// `change` gets the whole block, it must replace the allocation as well.
 [[nodiscard]] auto with_buffer_changed(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to, const std::function<Stmt(const Stmt&)>& change) -> Rewrite;
 
-/// The loop has no annotation and no thread binding, so it can be reshaped.
+/// The loop has no annotation and no thread binding, so primitives can reshape it.
 [[nodiscard]] auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status;
 [[nodiscard]] auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status;
 
@@ -44,10 +44,10 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 [[nodiscard]] auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic;
 [[nodiscard]] auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
 
-/// The change that takes a block out of its scope, with the loops that hold nothing else; an error where the scope would be empty.
+/// The change that removes a block from its scope, with the loops that contain nothing else; an error if the scope would become empty.
 [[nodiscard]] auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change>;
 
-/// True where indices can be inverted exactly; not where one is a multiple of an iterator.
+/// True where indices can be inverted exactly; false where an index is a multiple of an iterator.
 [[nodiscard]] auto is_invertible(const std::vector<arith::IterSum>& map) -> bool;
 
 /// All buffers that a block and the blocks in it declare to access or allocate.

@@ -1,4 +1,4 @@
-// Calling primitives, binding their results to variables, recording and replaying: see schedule.h.
+// Calls primitives, binds their results to variables, records and replays: see schedule.h.
 #include "schedule/schedule.h"
 #include "schedule/moves.h"
 #include "support/codes.h"
@@ -111,7 +111,7 @@ auto Schedule::resolve_names(const Primitive& primitive, std::vector<Value>& val
 
 namespace {
 
-// The type of a block's iter vars, which its indices have too.
+// The type of a block's iter vars, which is also the type of its indices.
 auto index_type(const Block& block) -> DataType {
   if (!block.iter_vars.empty()) { return block.iter_vars.front().var->dtype; }
   for (const auto* regions : {&block.reads, &block.writes}) {
@@ -122,7 +122,7 @@ auto index_type(const Block& block) -> DataType {
   return DataType::int_(64);
 }
 
-// The same value for all elements; a number takes their type where both are integers or both are reals.
+// A map that gives the same value for all elements. An integer or real value is converted to the element type if both are integers or both are reals.
 auto constant_map(const Value& value, size_t arity, DataType element, DataType index) -> Value {
   Expr constant;
   if (const auto* e = value.as<Expr>()) { constant = *e; }
@@ -134,7 +134,7 @@ auto constant_map(const Value& value, size_t arity, DataType element, DataType i
   return Value(make_index_map({.initial = std::move(vars), .final = {constant}, .inverse = {}}));
 }
 
-// The access and index of a buffer that a script names; `access`: only among the buffers that the block reads, or writes. A buffer that it
+// The access and index of a buffer that a script names. `access`: searches only the buffers that the block reads, or writes. A buffer that the block
 // both reads and writes counts as written.
 auto buffer_called(const Block& block, const std::string& name, std::string_view access, const std::function<Diagnostic(Code)>& fail)
     -> Result<std::pair<std::string, int64_t>> {
@@ -212,7 +212,7 @@ auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) ->
 
 namespace {
 
-// The parameter with one of its two names; the number of parameters for an unknown name.
+// The index of the parameter with one of its two names; the number of parameters for an unknown name.
 auto find_parameter(const std::vector<Param>& params, std::string_view name) -> size_t {
   auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == name || (!p.traced_as.empty() && p.traced_as == name); });
   return static_cast<size_t>(found - params.begin());
@@ -275,7 +275,7 @@ auto match_arguments(const Primitive& primitive, Arguments arguments, Origin cal
 auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
   LOOPSMITH_TRY(matched, match_arguments(primitive, std::move(arguments), call));
   std::vector<Value>& values = matched.values;
-  // On failure the look-ups of names leave the trace, too.
+  // On failure the look-ups by name are removed from the trace, too.
   Schedule before = *this;
   auto run = [&]() -> Result<std::vector<Value>> {
     LOOPSMITH_CHECK(resolve_names(primitive, values, call));
@@ -306,7 +306,7 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
 
 namespace {
 
-// Loops and indices that a step made must stay within their types: beyond them the program would compute something else.
+// Loops and indices that a step made must not overflow their types: the program would compute other values.
 auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatch& watch) -> Status {
   if (outcome.func.empty()) { return ok(); }
   if (watch.found()) {
@@ -318,7 +318,7 @@ auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatc
   return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
 }
 
-/// True where a place, or one below it, has too many loops and blocks around it.
+/// True where a place, or a place below it, is nested in too many loops and blocks.
 auto is_nested_too_deep(const State& state, NodeId id) -> bool {
   auto found = state.find(id);
   if (!found) { return false; }
@@ -341,7 +341,7 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
   Context cx{state_, primitive, func_, call, random, decision, variables_, intrinsics_.get(), most_vscale_};
-  // Sampled integers in index maps and expressions: the primitive sees numbers, the trace keeps variables.
+  // Replaces sampled integers in index maps and expressions: the primitive receives numbers, the trace keeps variables.
   std::vector<Value> kept;
   for (size_t i = 0; i < values.size(); ++i) {
     if (!holds_expressions(values[i])) { continue; }
@@ -365,7 +365,7 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
     // The first of the new loops is around the others.
     bool has_place = !outcome.outputs.empty() && outcome.outputs.front().kind != Context::Binding::Kind::Int;
     if (has_place && is_nested_too_deep(next, outcome.outputs.front().value)) { return error(Code::NestedTooDeeply, call).arg("limit", static_cast<int64_t>(deepest_nest)); }
-    // From here on nothing fails.
+    // Nothing fails from here on.
     state_ = std::move(next);
 #ifdef LOOPSMITH_CHECKED
     if (auto name = lost_definition(before, state_.module()->find(outcome.func))) {
@@ -398,7 +398,7 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
     }
   }
   if (!bindings.empty()) { variables_ = variables_.spliced(variables_.size(), variables_.size(), bindings); }
-  // `get_block` without a function name records the one worked on.
+  // `get_block` without a function name records the current function.
   if (primitive.name == "get_block" && values.size() > 1 && values[1].is_none()) { values[1] = Value(func_.str()); }
   trace_.append({&primitive, std::move(values), outputs, std::move(outcome.decision), call});
   return outputs;
@@ -451,8 +451,8 @@ auto number_of(const Value& value) -> uint32_t {
 
 namespace {
 
-// JSON keeps only names of variables: those of parameters and sizes in an index map or an expression stand for the variables of the function
-// at hand.
+// JSON keeps only names of variables: the names of parameters and sizes in an index map or an expression are resolved to variables of the current
+// function.
 auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
   return with_free_variables(value, [&](const VarNode& var) -> std::optional<Expr> {
     std::optional<Expr> found;
@@ -472,7 +472,7 @@ auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
 
 auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& watch) -> Status {
   Schedule before = *this;
-  // A trace does not name its machine. Where it splits by `T.vscale()`, it was made for a machine with scalable vectors.
+  // A trace does not name its machine. If it splits by `T.vscale()`, it was made for a machine with scalable vectors.
   constexpr int64_t any_vscale = 16;
   ScopedValue<int64_t> vscale(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
   std::vector<uint32_t> map;

@@ -1,8 +1,8 @@
 // A schedule: a state, the variables that stand for its loops, blocks and numbers, and the trace of instructions that
 // made it. Scripts, REPL, editor, tuner and trace replay all call rows of primitives through `apply`.
 //
-// A Schedule is a value with cheap copies: a copy before a step is an undo. On failure nothing changes: not the
-// module pointer, not the trace, not the random state.
+// A Schedule is a value with cheap copies: keep a copy before a step to undo it. On failure nothing changes: neither the
+// module pointer, nor the trace, nor the random state.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> keyword;
 };
 
-/// The most loops and blocks around a place. A primitive that would make a deeper nest is refused: every state of a schedule has a copy of the way down
-/// to the place that a step changed, and no program of a person comes near.
+/// The deepest nesting of a place. A primitive that would make a deeper nest is refused: every state of a schedule copies the path from the root
+/// to the place that a step changed, and hand-written programs are far less deep.
 inline constexpr size_t deepest_nest = 256;
 
 class Schedule {
@@ -40,11 +40,11 @@ class Schedule {
   [[nodiscard]] auto trace() const -> const Trace& { return trace_; }
   [[nodiscard]] auto func_working_on() const -> Name { return func_; }
   [[nodiscard]] auto work_on(Name func) -> Status;
-  /// Tensor intrinsics of the file that the schedule is in, found before those that come with Loopsmith.
+  /// The tensor intrinsics of the schedule's file; they take precedence over those that come with Loopsmith.
   void use_intrinsics(std::shared_ptr<const std::vector<TensorIntrin>> intrinsics) { intrinsics_ = std::move(intrinsics); }
   [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<TensorIntrin>>& { return intrinsics_; }
 
-  /// The largest value of `T.vscale()` on the machine that the schedule is for: 1, 2, 4 up to this; 0: no scalable vectors, or unknown.
+  /// The largest value of `T.vscale()` on the machine that the schedule is for: it may be 1, 2, 4 up to this. 0: no scalable vectors, or unknown.
   void use_vscale(int64_t most) { most_vscale_ = most; }
   [[nodiscard]] auto most_vscale() const -> int64_t { return most_vscale_; }
 
@@ -56,32 +56,32 @@ class Schedule {
   /// Calls a primitive as a script does: names are matched, defaults filled in, strings naming blocks looked up.
   /// Returns None, a variable, or a list of variables.
   [[nodiscard]] auto apply(const Primitive& primitive, Arguments arguments, Origin call = {}) -> Result<Value>;
-  /// The same by the script's name ("split").
+  /// The same, with the primitive given by its name in scripts ("split").
   [[nodiscard]] auto apply(std::string_view name, Arguments arguments, Origin call = {}) -> Result<Value>;
   /// For C++: `sch.call("split", {loop, Value::List{4, 8}})`.
   [[nodiscard]] auto call(std::string_view name, std::vector<Value> positional) -> Result<Value> {
     return apply(name, Arguments{std::move(positional), {}});
   }
-  /// Calls with one value per parameter of the row (None where there is a default), the shortest way.
+  /// Calls with one value per parameter of the row (None for a default); the fastest way.
   [[nodiscard]] auto apply_values(const Primitive& primitive, std::vector<Value> values, Value decision = {}, Origin call = {})
       -> Result<std::vector<Value>>;
 
-  /// Replays a trace made for a module like this one. Its variables are mapped to new ones here. Decisions in the
-  /// trace are used; instructions without one sample. `watch` is called after each instruction, with the module before it.
+  /// Replays a trace made for a module like this one. Maps its variables to new ones here. Uses the decisions in the
+  /// trace; instructions without a decision sample. Calls `watch` after each instruction, with the module before it.
   using Watch = std::function<void(const Instruction& done, const IRModule& before)>;
   [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false, const Watch& watch = {}) -> Status;
 
-  // The loop, block or number that a variable stands for now; an error where it is gone.
+  // The loop, block or number that a variable stands for now; an error if it is gone.
   [[nodiscard]] auto get(BlockRV block) const -> Result<const Place*>;
   [[nodiscard]] auto get(LoopRV loop) const -> Result<const Place*>;
   [[nodiscard]] auto get(ExprRV expr) const -> Result<int64_t>;
-  /// "b0", "l3": as in the trace.
+  /// The name in the trace: "b0", "l3".
   [[nodiscard]] static auto name_of(const Value& variable) -> std::string;
   void remove_rv(const Value& variable);
 
  private:
   [[nodiscard]] auto resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status;
-  /// Converts arguments of scripts to the form that traces have: buffers by access and index, functions and numbers as index
+  /// Converts arguments of scripts to the form in traces: buffers to access and index, functions and numbers to index
   /// maps. Returns the axis separators among the results of a function.
   [[nodiscard]] auto settle(const Primitive& primitive, std::vector<Value>& values, Origin call) const -> Result<std::vector<int64_t>>;
   State state_;

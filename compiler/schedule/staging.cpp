@@ -1,4 +1,4 @@
-// Staging a buffer through another one: see staging.h.
+// Stages a buffer through another one: see staging.h.
 #include "schedule/staging.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
 }
 
 auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
-  // A cache has the shape of the view, but not the strides of its source. A single stride of 1 does no harm.
+  // A cache has the shape of the view, but not the strides of its source. A single stride of 1 is allowed.
   bool is_plain = buffer->strides.empty() || (buffer->strides.size() == 1 && is_one(buffer->strides[0]));
   if (!is_plain) {
     return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", buffer->name.view()).arg("scope", scope), block);
@@ -59,7 +59,7 @@ auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer
 
 namespace {
 
-// The number of the statement in the body of `around` that holds a block.
+// The position of the statement in the body of `around` that contains a block.
 auto statement_index(const FuncState& func, const Place& around, const Place& place) -> int {
   const Stmt* at = around.is_loop() ? &around.loop->body : &around.block()->body;
   while (true) {
@@ -70,7 +70,7 @@ auto statement_index(const FuncState& func, const Place& around, const Place& pl
   const Place* top = &place;
   while (func.parent(*top) != &around) { top = func.parent(*top); }
   if (size_t found = position_of(func, n->seq, around, *top); found < n->seq.size()) { return static_cast<int>(found); }
-  // The block stands in a statement that is neither loop nor block.
+  // The block is inside a statement that is neither loop nor block.
   int index = 0;
   for (const Stmt& item : n->seq) {
     bool found = false;
@@ -226,7 +226,7 @@ auto all_readers_below(const FuncState& func, const Place& scope, const Place& a
   return true;
 }
 
-// True where `extent` elements from `low` on end within the buffer. For the smaller of two extents it is enough that one of them does.
+// True where `extent` elements from `low` on end within the buffer. If the extent is the minimum of two expressions, one of them is enough.
 auto ends_within(arith::Analyzer& analyzer, const Expr& low, const Expr& extent, const Expr& whole) -> bool {
   if (analyzer.can_prove(less_equal(add(low, extent), whole), arith::Strength::SymbolicBound)) { return true; }
   const auto* smaller = extent.as<Min>();
@@ -252,7 +252,7 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
     const Range& range = stage.region.region[i];
     DataType dtype = range.extent.dtype();
     Var loop = make<VarNode>(Name(fmt::format("ax{}", i)), dtype, origin);
-    // Of the type of its domain: the buffer's extent, or the extent of the copied region.
+    // The iter var has the type of its domain: that of the buffer's extent, or of the copied region's extent.
     Var var = make<VarNode>(Name(fmt::format("v{}", i)), stage.is_full ? cached->shape[i].dtype() : dtype, origin);
     loops.emplace_back(loop, from_zero(range.extent));
     analyzer.bind(loop, from_zero(range.extent));
@@ -324,7 +324,7 @@ auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {
 
 namespace {
 
-// Uses of one buffer become uses of its cache, except in blocks for which `skips` returns true.
+// Replaces uses of one buffer by uses of its cache, except in blocks for which `skips` returns true.
 class Redirect : public Mutator {
  public:
   Redirect(const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores)
@@ -344,11 +344,11 @@ class Redirect : public Mutator {
   }
   auto on(const VarNode& n) -> Expr override { return &n == from_->data.get() ? Expr(to_->data) : self(n); }
   auto on(const Block& n) -> Stmt override {
-    // A block that itself makes what is cached for reading keeps the original.
+    // A block that writes the buffer which is cached for reading keeps using the original.
     if (!stores_ && region_of(n.writes, from_)) { return self(n); }
     Stmt stmt = Mutator::on(n);
     auto fields = stmt.as<Block>()->fields();
-    // Loads stand in regions of reads too.
+    // Loads also occur in regions of reads.
     if (loads_) { fields.reads = regions(stores_ ? n.reads : fields.reads); }
     if (stores_) { fields.writes = regions(n.writes); }
     fields.match_buffers = n.match_buffers.map_same(
@@ -366,7 +366,7 @@ class Redirect : public Mutator {
   }
 
  private:
-  // Counted from where the copy begins; in its own type where that is 0.
+  // Counts the index from the start of the copied region; if that is 0, the index keeps its type.
   auto moved(const Expr& index, size_t dimension) -> Expr {
     const Expr& min = stage_.region.region[dimension].min;
     return analyzer_.simplify(is_zero(min) ? index : index - min);
@@ -421,7 +421,7 @@ auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const s
   return is_injective(map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
 }
 
-// True where a loop around a block may have no iteration in some iterations of another one, as the first row of a triangle may.
+// True where a loop around a block may run no iteration in some iterations of another loop, as in the first row of a triangle.
 static auto may_skip_iterations(const FuncState& func, const Place& place) -> bool {
   std::optional<arith::Analyzer> ranges;
   for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
@@ -440,7 +440,7 @@ static auto may_skip_iterations(const FuncState& func, const Place& place) -> bo
 auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {
   const Block& block = *place.block();
   if (may_skip_iterations(func, place)) { return counted_instances(func, place, of).value_or(false); }
-  // The common case: each iter var is bound to a loop of its own, which begins at 0 and is as long as the domain.
+  // The common case: each iter var is bound to a separate loop, which begins at 0 and is as long as the domain.
   std::vector<const VarNode*> seen;
   bool is_plain = is_one(place.realize->predicate);
   for (size_t i = 0; is_plain && i < block.iter_vars.size(); ++i) {
@@ -470,7 +470,7 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
   arith::Analyzer ranges;
   for (const auto& [var, range] : loop_domains(func, place)) { ranges.bind(var, range); }
   for (const Expr& condition : arith::split_conjunction(place.realize->predicate)) {
-    // Of quotients and remainders the estimate below knows the bounds of iter vars only.
+    // For quotients and remainders the estimate below uses only the bounds of iter vars.
     bool is_rough = false, is_bound = false;
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
     const auto* bound = condition.as<LT>();
@@ -489,7 +489,7 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
   }
   arith::Analyzer analyzer;
   Domains domains = domains_around(func, place);
-  // A condition on what is fixed here (a loop around the scope) decides about all of the instances at once.
+  // A condition on values that are fixed here (a loop around the scope) decides about all instances at once.
   for (const Expr& condition : arith::split_conjunction(place.realize->predicate)) {
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); });
     if (!is_about_instances && !is_one(condition)) { return false; }
@@ -559,7 +559,7 @@ auto uses_any(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
   return uses_var(e, [&](const VarNode& v) { return std::find(vars.begin(), vars.end(), &v) != vars.end(); });
 }
 
-// True where an expression never gets smaller when one of the variables grows, by its form.
+// True where the form of an expression shows that it never decreases when one of the variables increases.
 auto never_falls(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
   if (!uses_any(e, vars) || e.as<VarNode>()) { return true; }
   if (const auto* n = e.as<Add>()) { return never_falls(n->a, vars) && never_falls(n->b, vars); }
@@ -569,7 +569,7 @@ auto never_falls(const Expr& e, const std::vector<const VarNode*>& vars) -> bool
   return false;
 }
 
-// True where a condition that holds still holds when some of the variables get smaller, by its form.
+// True where the form of a condition shows that it still holds when some of the variables decrease.
 auto holds_for_less(const Expr& condition, const std::vector<const VarNode*>& vars) -> bool {
   if (!uses_any(condition, vars)) { return true; }
   if (const auto* n = condition.as<And>()) { return holds_for_less(n->a, vars) && holds_for_less(n->b, vars); }
@@ -582,14 +582,14 @@ auto holds_for_less(const Expr& condition, const std::vector<const VarNode*>& va
   return false;
 }
 
-// True where each instance that runs follows one of the same element that begins its reduction: the one in which the loops that count the
-// reduction are at their start. Other instances, at the end of the reduction or in the middle of it, need not run.
+// True where, for each instance that runs, the first instance of the same element runs before it: the one in which the loops that count the
+// reduction are at their start. Other instances, at the end or in the middle of the reduction, need not run.
 auto begins_where_loops_begin(const FuncState& func, const Place& block) -> bool {
   const BlockRealize& realize = *block.realize;
   const auto& iters = block.block()->iter_vars;
   const Domains loops = domains_around(func, block);
   for (const Place* at = &block; at && at != func.scope(block); at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
-  // The loops that reductions use, and all loops that share an iter value with those.
+  // The loops that reduction iter vars use, and all loops that share an iter value with these loops.
   std::vector<const VarNode*> counting;
   auto add_loops_of = [&](const Expr& e) {
     bool grew = false;
@@ -621,7 +621,7 @@ auto begins_where_loops_begin(const FuncState& func, const Place& block) -> bool
     }
     return true;
   }
-  // Loops that count both: the reduction begins where its digits are 0, with the others as they are.
+  // For loops that count spatial and reduction iter vars: the reduction begins where its digits are 0; the other loops stay as they are.
   std::vector<Expr> values;
   for (size_t i = 0; i < iters.size(); ++i) {
     if (iters[i].kind == IterKind::Reduction && !is_zero(iters[i].dom.min)) { return false; }
@@ -642,7 +642,7 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
     if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); }
   }
   if (!runs_all_instances(func, block, reduced)) { return false; }
-  // A loop over rows and their elements that begins in the middle of a row, by its own start or by a loop around the scope, continues that row.
+  // A loop over rows and their elements may begin in the middle of a row, by its own start or by a loop around the scope: then it continues that row.
   const Domains here = domains_around(func, block);
   auto is_outside = [&](const VarNode& v) { return std::none_of(here.begin(), here.end(), [&](const auto& d) { return d.first.get() == &v; }); };
   for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {

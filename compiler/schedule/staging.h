@@ -1,4 +1,4 @@
-// Staging a buffer through another one: the place of the copy, its region, and the blocks that use it from then on. Shared by
+// Staging a buffer through another one: the place of the copy, its region, and the blocks that use the copy. Shared by
 // the primitives that cache and reindex.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace loopsmith::schedule {
 /// The place of a copy, and the region that it copies.
 struct Stage {
   const Place* scope = nullptr;
-  const Place* at = nullptr;               // the loop or scope block into whose body it is put
+  const Place* at = nullptr;               // the loop or scope block whose body gets the copy
   int position = 0;
   BufferRegion region;                     // of the cached buffer
   bool is_full = true;                     // the cache has the buffer's shape; otherwise the region's
@@ -26,9 +26,9 @@ struct Stage {
 struct CopyNest { Stmt stmt; NodeId block; };
 
 [[nodiscard]] auto require_storage_scope(const Context& cx, const std::string& scope) -> Status;
-/// A view has the memory of its source, so a cache in another memory cannot replace a buffer with views.
+/// Refuses a buffer with views: a view has the memory of its source, so a cache in another memory cannot replace it.
 [[nodiscard]] auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status;
-/// The block of a scope that writes a buffer; null: none does; an error: several do.
+/// The block of a scope that writes a buffer; null: there is none; an error: several blocks do.
 [[nodiscard]] auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*>;
 
 /// The same buffer in another memory, named after it ("A_shared").
@@ -37,41 +37,41 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto shrunk(Buffer buffer, const Stage& stage) -> Buffer;
 /// True where all readers of a buffer in its scope are below the place.
 [[nodiscard]] auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool;
-/// The region that a block touches while the loops below `above` run. `only_where`: a condition on its iter vars that holds whenever it runs,
-/// beside its predicate.
+/// The region that a block touches while the loops below `above` run. `only_where`: a condition on its iter vars that holds whenever the block runs,
+/// in addition to its predicate.
 [[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above, const Expr& only_where = {}) -> BufferRegion;
 
-/// The number of the statement of a block's body that holds a place; -1: no statement does.
+/// The position of the statement in a block's body that contains a place; -1: no statement does.
 [[nodiscard]] auto statement_position(const FuncState& func, const Place& scope, const Place& top) -> int;
 /// True where the loops of the scope run every value in the domains of the given iter vars.
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 
-/// True where instances of a block that differ in the given iter vars certainly access different elements by these indices. Otherwise the last
+/// True where instances of a block that differ in the given iter vars certainly access different elements by these indices. If they may not, the last
 /// instance decides the value, and a replacement must keep their order.
 [[nodiscard]] auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const std::vector<const VarNode*>& of) -> bool;
 
 /// True where a block loads a buffer without declaring it.
 [[nodiscard]] auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
-/// True where a block loads a buffer that it writes, other than to continue a reduction that its init began.
+/// True where a block loads a buffer that it writes, except to continue a reduction that its init began.
 [[nodiscard]] auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
-/// True where a block reads a buffer that it writes only to continue a reduction that its init began, by the same indices everywhere. Older
+/// True where a block reads a buffer that it writes only to continue a reduction that its init began, with the same indices everywhere. Older
 /// programs declare such reads.
 [[nodiscard]] auto reads_own_sums(const Block& block, const Buffer& buffer) -> bool;
-/// True where the region of a stage depends on loops around its scope, as around a part of a partitioned loop.
+/// True where the region of a stage depends on loops around its scope, as in a part of a partitioned loop.
 [[nodiscard]] auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool;
-/// True where the loops around a reduction with an init begin with it. A part that does not begin with the init adds to the values in the output.
+/// True where a reduction with an init runs the init first in its loops. A part that does not begin with the init adds to the values in the output.
 [[nodiscard]] auto begins_reductions(const FuncState& func, const Place& block) -> bool;
 
-/// Sets the place of the copy: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
-/// scope's end if there are no users. With hidden readers only, the copy stands right behind the writer.
+/// Sets the place of the copy: behind the writer and in front of the first of `users` after it, in the innermost body that contains both; at the
+/// scope's end if there are no users. If all readers are hidden ones, the copy stands right behind the writer.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
-/// A copy outside of a loop whose iterations run at the same time sees one buffer, so no iteration may rely on one of its own.
+/// A copy outside of a loop whose iterations run at the same time copies one buffer, so no iteration may have a private one.
 [[nodiscard]] auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status;
-/// In a loop whose iterations run at the same time, each iteration copies only elements that `writer` makes in it, or that belong to it alone.
+/// In a loop whose iterations run at the same time, each iteration copies only elements that `writer` makes in that iteration, or that no other one touches.
 [[nodiscard]] auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status;
-/// The part of a region that an iteration of `loop` touches. `loop` is around `at` or `at` itself; the region uses variables known in the body of `at`.
+/// The part of a region that an iteration of `loop` touches. `loop` is around `at` or is `at`; the region uses variables that are defined in the body of `at`.
 [[nodiscard]] auto touched_in(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet>;
-/// True where no two iterations of `loop` touch the same element, for sets as of `touched_in`.
+/// True where no two iterations of `loop` touch the same element. `touched`: the result of `touched_in`.
 [[nodiscard]] auto stays_apart(const FuncState& func, const Place& loop, const std::vector<arith::IntSet>& touched) -> bool;
 /// The same for the part of a region that each iteration of `loop` touches.
 [[nodiscard]] auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool;

@@ -1,4 +1,4 @@
-// The facts that states keep about blocks, and states after a rewrite: see state.h. Facts are computed in facts/.
+// The facts that states keep about blocks, and states after a rewrite: see state.h. The code that computes facts is in facts/.
 #include "schedule/state.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace loopsmith::schedule {
 
-// Facts with the pointers they were computed from. `made_from` and the strands of trees keep the nodes alive, so that
+// Facts with the pointers from which they were computed. `made_from` and the strands of trees keep the nodes alive, so that
 // equal pointers mean equal nodes.
 struct FuncState::Kept {
   struct CoverEntry {
     NodeId scope;
     PrimFunc made_from;
-    std::vector<const void*> around;       // the inputs from loops and blocks around the scope, and its own iter vars
+    std::vector<const void*> around;       // the inputs from loops and blocks around the scope, and the scope's own iter vars
     std::shared_ptr<const ScopeTree> tree;
     Cover cover;
   };
@@ -28,10 +28,10 @@ struct FuncState::Kept {
     bool is_affine;
   };
   std::shared_ptr<KnownHiddenReads> hidden = std::make_shared<KnownHiddenReads>();   // shared by all states of a schedule
-  // The buffers that a block allocates, by their memory.
+  // The buffers that a block allocates, sorted by their memory.
   struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
   std::vector<AllocEntry> allocs;            // of this state or an earlier one: compared on use
-  // Blocks of a scope that write buffers which it does not allocate; compared on use, too.
+  // Blocks of a scope that write buffers which the scope does not allocate; also compared on use.
   struct OutputEntry { NodeId scope; Sequence<Buffer> own; Sequence<Stmt> strands; std::vector<NodeId> blocks; };
   std::vector<std::shared_ptr<const OutputEntry>> outputs;
   std::vector<std::shared_ptr<const ScopeTree>> scopes;
@@ -39,7 +39,7 @@ struct FuncState::Kept {
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
   std::vector<std::shared_ptr<const ScopeMentions>> mentions;
   std::vector<std::shared_ptr<const RacesKept>> races;
-  std::shared_ptr<const OutsideBlocks> outside;   // primitives add no such statement: an empty answer stays
+  std::shared_ptr<const OutsideBlocks> outside;   // primitives add no such statement, so an empty answer stays valid
   // Taken over from the state before, and not compared yet.
   std::vector<std::shared_ptr<const ScopeTree>> old_scopes;
   std::vector<std::shared_ptr<const CoverEntry>> old_covers;
@@ -59,7 +59,7 @@ void add_loop(std::vector<const void*>& out, const For& loop) {
   out.push_back(loop.min.get());
   out.push_back(loop.extent.get());
   out.push_back(reinterpret_cast<const void*>(static_cast<uintptr_t>(loop.for_kind)));
-  // The threads that share a memory depend on the axis.
+  // Which threads share a memory depends on the axis.
   out.push_back(loop.thread ? loop.thread->thread_tag.view().data() : nullptr);
 }
 
@@ -71,7 +71,7 @@ void add_realize(std::vector<const void*>& out, const BlockRealize& realize) {
 
 auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<const void*> {
   std::vector<const void*> out;
-  // Only the ranges of loops: their kind does not change iter values.
+  // Only the ranges of loops count: the kind of a loop does not change iter values.
   for (const Place* loop : func.loops(block)) {
     out.push_back(loop->loop->var.get());
     out.push_back(loop->loop->min.get());
@@ -296,13 +296,13 @@ auto FuncState::region_cover(const Place& block) const -> bool {
 auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return cover(scope_place).stage_pipeline; }
 
 void FuncState::adopt(const FuncState& before) {
-  // A search makes thousands of states from one. Too many entries of blocks that are long gone are dropped.
+  // A search makes thousands of states from one. If too many entries belong to removed blocks, they are dropped.
   constexpr size_t many = 4096;
   if (before.kept_->hidden->size() < many + 4 * places().size()) { kept_->hidden = before.kept_->hidden; }
   kept_->allocs = before.kept_->allocs;
   kept_->outputs = before.kept_->outputs;
   if (before.kept_->outside && before.kept_->outside->empty()) { kept_->outside = before.kept_->outside; }
-  // The newest fact of each scope and block.
+  // Keeps the newest fact of each scope and block.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
     for (const auto& entry : old) {

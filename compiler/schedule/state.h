@@ -3,10 +3,10 @@
 //
 //  - A `Place` is a loop or block with its position. Loops and blocks are named by their NodeId. A rewrite keeps the
 //    ids of nodes that it does not replace, so the variables of a schedule, which bind to ids, need no repair.
-//  - A `State` is a value: copies share everything, a rewrite copies the path from the change to the root
-//    and leaves the old state as it was. Undo is keeping the old one.
+//  - A `State` is a value: copies share everything; a rewrite copies the path from the change to the root
+//    and leaves the old state unchanged. To undo, keep the old state.
 //  - Facts about a block (dependences between its children, affine bindings, region cover) are computed on demand and
-//    kept. The next state takes over a kept fact only if it still has the very nodes that the fact was computed
+//    kept. The next state takes over a kept fact only if it still has the same nodes that the fact was computed
 //    from (compared by identity), so no flag can be forgotten. Checked builds compare kept facts with a
 //    recomputation after each primitive (`verify_cached`).
 //
@@ -30,31 +30,31 @@ namespace loopsmith::schedule {
 struct OutsideBlocks;
 struct RacesKept;
 
-/// The tree of one function with the facts about it that it keeps; shared, immutable but for these.
+/// The tree of one function with the facts about it that it keeps. Shared; immutable except for the kept facts.
 class FuncState : public FuncTree {
  public:
   explicit FuncState(Name name, PrimFunc func);
-  /// The same, where most of the function is shared with `before`: the places of shared parts are taken over.
+  /// The same, for a function that shares most of its nodes with `before`: reuses the places of shared parts.
   FuncState(Name name, PrimFunc func, const FuncState& before);
 
   /// True where the block allocates the buffer.
   [[nodiscard]] auto allocates(const Place& block, const Buffer& buffer) const -> bool;
-  /// The buffers that a block allocates on a memory.
+  /// The buffers that a block allocates in the same memory (`data`).
   [[nodiscard]] auto allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer>;
 
   // Facts that are kept. `scope_place` is a block.
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> Scope;
   /// The blocks right below (as `child_blocks`) that write a buffer which the scope does not allocate.
   [[nodiscard]] auto output_blocks(const Place& scope_place) const -> const std::vector<NodeId>&;
-  /// Buffers that a block loads without declaring so (facts/hidden_reads.h).
+  /// Buffers that a block loads without declaring them (facts/hidden_reads.h).
   [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>& { return hidden_reads(*block.block()); }
   [[nodiscard]] auto hidden_reads(const Block& block) const -> const std::vector<Buffer>&;
-  /// The loops and blocks right below a block whose statements mention the memory of a buffer, by a buffer on it or by the pointer to its
-  /// elements, in any way; in the order of the text.
+  /// The loops and blocks right below a block that mention the memory of a buffer in any way, by a buffer in it or by the pointer to its
+  /// elements; in the order of the text.
   [[nodiscard]] auto mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
-  /// The blocks in those, as `child_blocks` has them.
+  /// The blocks in these loops and blocks, as `child_blocks` returns them.
   [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
-  /// Jumps, `while` loops and plain statements that act on blocks.
+  /// Jumps, `while` loops and plain statements that affect blocks.
   [[nodiscard]] auto outside_blocks() const -> const OutsideBlocks&;
   /// True where the body of a block consists of loops and blocks only.
   [[nodiscard]] auto has_plain_body(const Place& scope_place) const -> bool;
@@ -68,18 +68,18 @@ class FuncState : public FuncTree {
   /// True where the children depend on each other by RAW only, each read covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
 
-  /// The answers of `counted_races` (counted_races.h), which computes them; a newer one is added behind the others.
+  /// The answers of `counted_races` (counted_races.h), which computes them; new answers are appended.
   [[nodiscard]] auto kept_races() const -> const std::vector<std::shared_ptr<const RacesKept>>&;
   void keep_races(std::shared_ptr<const RacesKept> races) const;
 
-  /// Takes over the facts of the state before that still hold.
+  /// Takes over the facts of the state before that are still valid.
   void adopt(const FuncState& before);
   /// Compares the kept facts with a recomputation; returns the first difference, in words.
   [[nodiscard]] auto verify_cached() const -> std::optional<std::string>;
 
  private:
   struct Kept;
-  // A buffer that a block allocates, by its memory.
+  // A buffer that a block allocates, with its memory as the key.
   struct Alloc {
     const VarNode* data;
     const BufferNode* buffer;
@@ -97,7 +97,7 @@ class State {
   explicit State(IRModule module);
 
   [[nodiscard]] auto module() const -> const IRModule& { return module_; }
-  /// Null where there is no such function.
+  /// Null if there is no such function.
   [[nodiscard]] auto func(Name name) const -> const FuncState*;
   struct Found { const FuncState* func = nullptr; const Place* place = nullptr; explicit operator bool() const { return place; } };
   /// The loop or block with an id, in any function.
@@ -111,7 +111,7 @@ class State {
 
  private:
   IRModule module_;
-  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // of functions that were asked for
+  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // for functions that were requested
 };
 
 }  // namespace loopsmith::schedule

@@ -1,4 +1,4 @@
-// Iterations beyond the end of a loop: see surplus.h.
+// Iterations beyond the old end of a loop: see surplus.h.
 #include "schedule/surplus.h"
 
 #include <algorithm>
@@ -16,21 +16,21 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// True where a statement consists of loops and blocks, and nothing stands beside them.
+// True where a statement consists of loops and blocks only.
 auto holds_blocks_only(const Stmt& stmt) -> bool {
   if (const auto* loop = stmt.as<For>()) { return !loop->thread && holds_blocks_only(loop->body); }
   const auto* all = stmt.as<SeqStmt>();
   return all ? std::all_of(all->seq.begin(), all->seq.end(), holds_blocks_only) : stmt.as<BlockRealize>() != nullptr;
 }
 
-// An expression whose loads give 0.
+// Replaces the loads in an expression by 0.
 class WithoutLoads final : public Mutator {
  public:
   using Mutator::on;
   auto on(const BufferLoad& n) -> Expr override { return n.dtype.lanes == 1 ? zero(n.dtype) : Mutator::on(n); }
 };
 
-// True where a block stores the same again when it runs again: its body only stores values of what it loads, and it loads nothing that it stores.
+// True where a block stores the same values when it runs again: its body only stores values computed from loads, and loads no buffer that it stores.
 auto repeats_itself(const FuncState& func, const Place& place) -> bool {
   const Block& block = *place.block();
   bool is_leaf = place.end == place.index + 1 && !block.init && block.match_buffers.empty() && block.alloc_buffers.empty() && func.hidden_reads(place).empty();
@@ -58,7 +58,7 @@ auto uses_iter_vars_only(const FuncState& func, const Place& place) -> bool {
   return !found;
 }
 
-// True where the iter values of a block stay within their domains while the loop runs longer, wherever the predicate of the block holds.
+// True where the iter values of a block stay within their domains although the loop runs longer, wherever the predicate of the block holds.
 auto stays_in_domains(const FuncState& func, const Place& place, const Place& loop, int64_t extent) -> bool {
   arith::Analyzer analyzer;
   std::vector<const Place*> around;
@@ -93,7 +93,7 @@ auto surplus_changes_nothing(const FuncState& func, const Place& loop, int64_t e
     std::vector<const VarNode*> iters;
     for (const IterVar& iter : block->block()->iter_vars) { iters.push_back(iter.var.get()); }
     if (!runs_all_instances(func, *block, iters)) { return false; }
-    // The instance may run earlier or later than its turn: no other block of these loops touches what it writes, or writes what it reads.
+    // An instance may run earlier or later than before: so no other block of these loops may touch its output, or write its input.
     for (const Place* other : together) {
       if (other == block) { continue; }
       auto touches = [&](const Array<BufferRegion>& regions, const Buffer& buffer) { return region_of(regions, buffer) != nullptr; };

@@ -1,4 +1,4 @@
-// Surplus iterations: a loop that runs longer than it did, without a predicate that keeps the iterations beyond its old end from running.
+// Surplus iterations: a loop runs longer than before, and no predicate excludes the iterations beyond its old end.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace loopsmith::schedule {
 
-/// True where a loop may have `extent` iterations instead of fewer: each block instance that then runs in addition is one that the loops of the
-/// scope run anyway, with the same result, and nobody sees that it runs twice.
+/// True where a loop may have `extent` iterations instead of fewer: each additional block instance is one that the loops of the
+/// scope run anyway, with the same result, and no other code depends on the number of its runs.
 [[nodiscard]] auto surplus_changes_nothing(const FuncState& func, const Place& loop, int64_t extent) -> bool;
 
 }  // namespace loopsmith::schedule

@@ -11,7 +11,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// The one block of a description, and the loops around it from outside.
+// The only block of a description, and the loops around it from outside.
 struct Inner { const BlockRealize* block = nullptr; std::vector<const For*> loops; };
 auto inner_of(const PrimFunc& description) -> Inner {
   Inner out;
@@ -73,7 +73,7 @@ auto map_tensorize_loops(const FuncState& func, const Place& block, const PrimFu
 
 namespace {
 
-// The same store with other indices: buffers are paired, each accessed in one way.
+// Compares stores that differ only in indices: pairs the buffers, each accessed in one way.
 class SameForm {
  public:
   struct Pair { Buffer left, right; Array<Expr> left_indices, right_indices; };
@@ -102,7 +102,7 @@ class SameForm {
       const auto& y = *b.as<BufferLoad>();
       return access(x->buffer, x->indices, y.buffer, y.indices);
     }
-    if (a.as<VarNode>()) { return false; }   // iter vars appear in indices only
+    if (a.as<VarNode>()) { return false; }   // iter vars are allowed in indices only
     std::vector<Expr> left, right;
     visit_children(a, [&](const Expr& e) { left.push_back(e); });
     visit_children(b, [&](const Expr& e) { right.push_back(e); });
@@ -125,7 +125,7 @@ auto map_iters_to_unit(const Block& block, const PrimFunc& description) -> std::
   if (!left || !right) { return {}; }
   SameForm form;
   if (!form.stores(*left, *right)) { return {}; }
-  // The buffers that an iter var indexes, by their number among the pairs.
+  // The buffers that an iter var indexes, as a bit mask over the pairs.
   auto mask = [&](const VarNode* var, bool is_left) {
     std::vector<bool> out;
     for (const SameForm::Pair& p : form.pairs) {
@@ -159,7 +159,7 @@ auto map_iters_to_unit(const Block& block, const PrimFunc& description) -> std::
   IndexMapNode map;
   map.initial = std::move(vars);
   std::vector<Expr> image = std::move(leading);
-  arith::Analyzer analyzer;   // knows no domains: iter vars of extent 1 stay
+  arith::Analyzer analyzer;   // has no domains: iter vars of extent 1 stay
   for (const Expr& e : fused) { image.push_back(analyzer.simplify(e)); }
   map.final = std::move(image);
   out.map = make_index_map(std::move(map));

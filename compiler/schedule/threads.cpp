@@ -9,7 +9,7 @@ namespace loopsmith::schedule {
 auto is_shared_across(Name storage_scope, Name thread_tag) -> bool {
   auto memory = memory_family(storage_scope.view());
   auto axis = thread_axis(thread_tag.view());
-  // Blocks of a grid share global memory only, of which every thread sees one copy anyway.
+  // Blocks of a grid share global memory only, and every thread sees the same copy of it anyway.
   if (!memory || !axis || axis->family == ThreadFamily::Block) { return false; }
   if (*memory == MemoryFamily::Warp) { return axis->dimension == 0; }
   return *memory == MemoryFamily::Shared;

@@ -18,7 +18,7 @@
 namespace loopsmith::schedule {
 
 void Trace::append(Instruction instruction) {
-  // Released one after the other: if each of hundreds of thousands of instructions released the one before it, the stack would overflow.
+  // Releases the instructions one after the other: if each of hundreds of thousands released the one before it, the stack would overflow.
   auto let_go = [](Node* node) {
     std::shared_ptr<const Node> before = std::move(node->before);
     delete node;
@@ -48,7 +48,7 @@ auto Trace::with_decision(size_t index, Value decision) const -> Trace {
 
 namespace {
 
-// The key of a variable: kinds share one numbering.
+// The number of a variable: all kinds share one numbering.
 auto variable_of(const Value& value) -> const uint32_t* {
   if (const auto* b = value.as<BlockRV>()) { return &b->var; }
   if (const auto* l = value.as<LoopRV>()) { return &l->var; }
@@ -100,7 +100,7 @@ namespace {
 // `b0`, `l1`, `v2`, numbered by appearance as outputs.
 struct Namer {
   std::unordered_map<uint32_t, std::string> names;
-  bool by_place = false;                    // the variable's own number instead
+  bool by_place = false;                    // uses the variable's own number instead
   Dialect dialect = Dialect::Block;
 
   auto name(const Value& value) -> std::string {
@@ -116,7 +116,7 @@ struct Namer {
     names[*var] = letter + std::to_string(names.size());
   }
 
-  /// Sampled integers in expressions have the names of the trace.
+  /// The names of sampled integers in expressions, as in the trace.
   [[nodiscard]] auto as_named() const -> std::function<std::optional<Expr>(uint32_t number, const VarNode& var)> {
     return [this](uint32_t number, const VarNode& var) -> std::optional<Expr> {
       auto found = names.find(number);
@@ -155,13 +155,13 @@ struct Namer {
     return "None";
   }
 
-  // "lambda i, j: " with the results; variables of equal names get different ones.
+  // "lambda i, j: " and the results; variables of equal names get different ones.
   static auto parameters_text(const IndexMapNode& map, std::vector<Expr>& results) -> std::string {
     VarMap renamed;
     std::unordered_set<std::string> used;
     std::string out = "lambda ";
     for (const Var& var : map.initial) {
-      // The name of a result: letters outside of ASCII are replaced.
+      // The name of a result variable; letters outside of ASCII are replaced.
       std::string name = print_script(Expr(var));
       if (used.count(name)) {
         name += std::to_string(used.size());
@@ -184,7 +184,7 @@ struct Namer {
     if (!map.inverse) { return lambda_text(map); }
     return "tvm.tir.IndexMap.from_func(" + lambda_text(map) + ", inverse_index_map=" + lambda_text(*map.inverse) + ")";
   }
-  // A begin and an end for each dimension; a point stands for itself.
+  // Writes a begin and an end for each dimension, or a single number for a point.
   static auto ranges_text(const IndexMapNode& map) -> std::string {
     std::vector<Expr> results;
     std::string out = parameters_text(map, results) + "[";

@@ -19,10 +19,10 @@ struct Primitive;
 
 struct Instruction {
   const Primitive* primitive = nullptr;
-  std::vector<Value> values;               // one per parameter of the row, in its order; None where not given
+  std::vector<Value> values;               // one per parameter of the row, in its order; None if not given
   std::vector<Value> outputs;              // BlockRV, LoopRV, ExprRV
   Value decision;                          // None: no decision
-  Origin origin;                           // of the call, where there is a text
+  Origin origin;                           // the origin of the call, if there is a text
 };
 
 /// An instruction list with O(1) copies and appends.
@@ -31,12 +31,12 @@ class Trace {
   [[nodiscard]] auto size() const -> size_t { return last_ ? last_->size : 0; }
   [[nodiscard]] auto empty() const -> bool { return !last_; }
   void append(Instruction instruction);
-  /// All, in order.
+  /// All instructions, in order.
   [[nodiscard]] auto instructions() const -> std::vector<const Instruction*>;
   [[nodiscard]] auto last() const -> const Instruction& { return last_->instruction; }
-  /// The same with another decision at an instruction.
+  /// The same trace with another decision at an instruction.
   [[nodiscard]] auto with_decision(size_t index, Value decision) const -> Trace;
-  /// Without instructions that change nothing and whose outputs are not used, and on request without the
+  /// Removes instructions that change nothing and whose outputs are not used; with `remove_postproc`, also the
   /// instructions behind `enter_postproc`.
   [[nodiscard]] auto simplified(bool remove_postproc) const -> Trace;
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// nlohmann parses deep nesting without recursion, but the result is walked recursively here.
+// nlohmann parses deep nesting without recursion, but this file walks the result recursively.
 constexpr int most_depth = 64;
 
 auto bad(std::string_view what) -> Diagnostic { return error(Code::TraceFormat).arg("what", what); }
@@ -35,13 +35,13 @@ struct Reader {
     }
     return true;
   }
-  // A name that is assigned again has a new meaning from there on.
+  // A name that is assigned again has a new meaning from this point on.
   auto define(const std::string& text) -> Value { return variable(text, variables[text] = next++); }
   static auto variable(const std::string& text, uint32_t var) -> Value {
     return text[0] == 'b' ? Value(BlockRV{var}) : text[0] == 'l' ? Value(LoopRV{var}) : Value(ExprRV{var});
   }
 
-  // Sampled integers in an index map or an expression have the names of the trace.
+  // Gives sampled integers in an index map or an expression the names of the trace.
   template <class T>
   auto with_own_numbers(const T& of) const -> T {
     return with_sampled(of, [&](uint32_t, const VarNode& var) -> std::optional<Expr> {
@@ -51,7 +51,7 @@ struct Reader {
     });
   }
 
-  // Among inputs strings are variables, and text has quotes of its own; among attributes they are text.
+  // Among inputs, strings are variables, and text has extra quotes; among attributes, strings are text.
   auto value(const Json& json, bool is_input, ValueKind kind, int depth) -> Result<Value> {
     if (depth > most_depth) { return bad("nested too deeply"); }
     if (json.is_null()) { return Value(); }
@@ -298,7 +298,7 @@ auto trace_to_json(const Trace& trace, Dialect dialect) -> std::string {
 
 namespace {
 
-// TVM writes a graph: nodes in a list, named by their place. Attributes are strings.
+// TVM writes a graph: a list of nodes that refer to each other by position. Attributes are strings.
 struct GraphReader {
   const Json& nodes;
   std::vector<Expr> exprs;
@@ -323,7 +323,7 @@ struct GraphReader {
   auto array(size_t node) const -> std::optional<std::vector<size_t>> {
     auto data = nodes[node].find("data");
     std::vector<size_t> out;
-    // An empty one has no data.
+    // An empty array has no data.
     if (data == nodes[node].end() && type_key(node) == "Array") { return out; }
     if (data == nodes[node].end() || !data->is_array()) { return {}; }
     for (const Json& item : *data) {
@@ -338,7 +338,7 @@ struct GraphReader {
     return index ? expr(*index, depth + 1) : Expr();
   }
 
-  // None: not understood.
+  // None: the expression is not supported.
   auto expr(size_t node, int depth) -> Expr {
     if (exprs[node]) { return exprs[node]; }
     if (open[node] || depth > 200) { return {}; }
@@ -445,7 +445,7 @@ struct GraphReader {
 
 namespace {
 
-// The result of `read(reader, root)` on the text's graph.
+// The result of `read(reader, root)` on the graph in the text.
 template <class Read>
 auto from_graph(std::string_view text, const std::string& what, const Read& read) -> Result<decltype(read(std::declval<GraphReader&>(), size_t{}))> {
   Json json = Json::parse(text, nullptr, false);
@@ -479,7 +479,7 @@ auto expr_from_json(std::string_view text) -> Result<Expr> {
 
 namespace {
 
-// Nodes are numbered when first reached, children before the array or expression that holds them: TVM's order.
+// Nodes are numbered when first reached, children before the array or expression that contains them: TVM's order.
 struct GraphWriter {
   struct Node {
     std::string type_key;

@@ -15,22 +15,22 @@
 
 namespace loopsmith::schedule {
 
-/// Variables of one schedule: places in its table. They are symbols, resolved when used.
+/// Variables of one schedule: indices into its table. They are symbols, resolved when used.
 struct BlockRV { uint32_t var = 0; friend auto operator==(BlockRV, BlockRV) -> bool = default; };
 struct LoopRV { uint32_t var = 0; friend auto operator==(LoopRV, LoopRV) -> bool = default; };
 struct ExprRV { uint32_t var = 0; friend auto operator==(ExprRV, ExprRV) -> bool = default; };
 
-/// The arguments that a function of indices shall take: their type, and their number (or their names).
+/// The arguments that a function of indices must take: their type, and their number (or their names).
 struct MapRequest {
   size_t arity = 0;
   DataType dtype;
   std::vector<Name> names;                                   // empty: the names of the function's parameters
   bool is_ranges = false;                                    // each result is a begin and an end, or a point
 };
-/// An index map, and before which of its results an axis separator stands.
+/// An index map, and the positions of axis separators: each stands in front of that result.
 struct MapWithSeparators { IndexMap map; std::vector<int64_t> separators; };
-/// A function of indices as a script gives it (`lambda i, j: (j, i)`), which becomes an index map when the primitive is known
-/// that it is for. None: it could not be evaluated, which was reported. Never part of a trace.
+/// A function of indices from a script (`lambda i, j: (j, i)`). It becomes an index map as soon as the primitive is known
+/// for which it is an argument. None: it could not be evaluated, and the error was reported. Never part of a trace.
 using Lambda = std::shared_ptr<const std::function<std::optional<MapWithSeparators>(const MapRequest&)>>;
 
 struct Value {
@@ -64,7 +64,7 @@ struct Value {
   friend auto operator==(const Value& a, const Value& b) -> bool;
 };
 
-/// Structural for index maps and expressions.
+/// Compares index maps and expressions structurally.
 auto operator==(const Value& a, const Value& b) -> bool;
 
 /// "a block", "an integer", "a list": for messages.

@@ -3,7 +3,7 @@
 
 namespace loopsmith {
 
-/// An environment variable that jobs have: a worker program that finds it joins the process group of its parent.
+/// An environment variable that jobs set: a worker program that finds it joins the process group of its parent.
 inline constexpr const char* background_variable = "LOOPSMITH_BACKGROUND";
 
 }  // namespace loopsmith

@@ -1,5 +1,5 @@
-// The cancel token of this thread's current work, for long steps deep in rooms that get no token as an argument: judging a call may count many
-// iterations. The caller that sets a token discards every result after a cancellation, and so must any cache of results.
+// The cancel token of this thread's current work, for long steps in rooms that get no token as an argument: checking a call may run many
+// iterations. The caller that sets a token must discard every result after a cancellation, and so must any cache of results.
 #pragma once
 
 #include "support/cancel.h"

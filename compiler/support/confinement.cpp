@@ -1,5 +1,5 @@
-// The filter of system calls: see confinement.h. A list of calls that are allowed; a few others end the process, so that whoever waits for it learns
-// of them; all the rest fail with EPERM, as they would for a user without rights.
+// The filter of system calls: see confinement.h. Calls on a list are allowed. A few others end the process, so that the parent notices the attempt.
+// All other calls fail with EPERM, as for a user without rights.
 #include "support/confinement.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -48,7 +48,7 @@ constexpr int allowed[] = {
     SYS_sched_getscheduler, SYS_exit, SYS_exit_group, SYS_gettid, SYS_getcpu,
     // Its own signals.
     SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_restart_syscall,
-    // Questions.
+    // Read-only queries.
     SYS_getpid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname, SYS_sysinfo, SYS_getrandom, SYS_getrusage, SYS_times, SYS_getpriority,
     // Time, and counters of events.
     SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_perf_event_open,
@@ -69,7 +69,7 @@ constexpr int allowed[] = {
 #endif
 };
 
-/// Calls that end the process: nothing that a program is for needs them.
+/// Calls that end the process: no tensor program needs them.
 constexpr int fatal[] = {
     SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setsid, SYS_setpgid, SYS_ptrace, SYS_process_vm_readv,
     SYS_process_vm_writev, SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_unshare, SYS_setns, SYS_mount, SYS_bpf, SYS_keyctl,
@@ -88,7 +88,7 @@ constexpr uint32_t pass = SECCOMP_RET_ALLOW;
 constexpr uint32_t end = SECCOMP_RET_KILL_PROCESS;
 constexpr uint32_t deny = SECCOMP_RET_ERRNO | EPERM;
 
-/// Writes the filter's program. Jumps are counted from the next instruction on, so each rule is complete in itself: it answers, or goes on behind itself.
+/// Writes the filter's program. Jumps count from the next instruction, so each rule is complete in itself: it returns a verdict, or continues behind itself.
 class Filter {
  public:
   Filter() {
@@ -97,7 +97,7 @@ class Filter {
     answer(end);
     load_number();
 #ifdef __x86_64__
-    // Numbers of the x32 interface: the same calls once more.
+    // The numbers of the x32 interface: the same calls under other numbers.
     put(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);
     answer(end);
 #endif
@@ -106,7 +106,7 @@ class Filter {
     put(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1);
     answer(action);
   }
-  /// The call with argument `index`: `yes` where it has any of the bits of `mask`, else `no`.
+  /// Returns `yes` for the call if argument `index` has any of the bits of `mask`, else `no`.
   void rule_by_bits(int call, int index, uint32_t mask, uint32_t yes, uint32_t no) {
     put(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 4);
     load_argument(index);
@@ -114,7 +114,7 @@ class Filter {
     answer(yes);
     answer(no);
   }
-  /// The call is allowed where argument `index` has the value; else `otherwise`.
+  /// Allows the call if argument `index` has the value; else returns `otherwise`.
   void rule_by_value(int call, int index, uint32_t value, uint32_t otherwise) {
     put(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 4);
     load_argument(index);
@@ -122,7 +122,7 @@ class Filter {
     answer(pass);
     answer(otherwise);
   }
-  /// ioctl: questions about a terminal's size and kind, and counters of events (type '$').
+  /// ioctl: queries of a terminal's size and kind, and counters of events (type '$').
   void rule_of_ioctl() {
     put(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 8);
     load_argument(1);
@@ -146,7 +146,7 @@ class Filter {
   }
   void load(size_t offset) { put(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset), 0, 0); }
   void load_number() { load(offsetof(seccomp_data, nr)); }
-  /// The low half of an argument; both machines keep it first.
+  /// Loads the low half of an argument; both machines store it first.
   void load_argument(int index) { load(offsetof(seccomp_data, args) + static_cast<size_t>(index) * sizeof(uint64_t)); }
   std::vector<sock_filter> code_;
 };
@@ -157,7 +157,7 @@ auto confine_this_thread() -> bool {
   Filter filter;
   for (int call : allowed) { filter.rule(call, pass); }
   for (int call : fatal) { filter.rule(call, end); }
-  // A new thread, and no new process. The arguments of clone3 are in memory, where a filter does not see them: the C library then takes clone.
+  // Allows a new thread, but no new process. The arguments of clone3 are in memory, where a filter cannot read them: clone3 fails, and the C library uses clone.
   filter.rule_by_bits(SYS_clone, 0, CLONE_THREAD, pass, end);
 #ifdef SYS_clone3
   filter.rule(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
@@ -170,9 +170,9 @@ auto confine_this_thread() -> bool {
 #endif
   // `abort` sends this process a signal.
   filter.rule_by_value(SYS_tgkill, 0, static_cast<uint32_t>(::getpid()), end);
-  // Names of threads, of memory; not the death signal of others.
+  // Names of threads and of memory are allowed; the death signal of other processes is not.
   filter.rule_by_value(SYS_prctl, 0, PR_SET_NAME, deny);
-  // Reading limits: the third argument, new limits, is null in both halves where it is below 4 GiB at all.
+  // Reading limits is allowed: the third argument, the new limits, is null in both halves if it is below 4 GiB at all.
   filter.rule_by_value(SYS_prlimit64, 2, 0, deny);
   filter.rule_of_ioctl();
   filter.answer(deny);

@@ -1,4 +1,4 @@
-// The catalogue of diagnostics and how one is built: see diagnostic.h.
+// The catalogue of diagnostics, and building a diagnostic: see diagnostic.h.
 #include "support/diagnostic.h"
 
 namespace loopsmith {
@@ -34,7 +34,7 @@ auto error(Code code, Origin where) -> Diagnostic {
 
 namespace {
 
-// The counted nouns of the catalogue's texts, with their singular.
+// Nouns that follow a count in the catalogue's texts, with their singular.
 constexpr std::pair<std::string_view, std::string_view> counted[] = {
     {" arguments", " argument"}, {" positional arguments", " positional argument"}, {" dimensions", " dimension"}, {" indices", " index"},
     {" items", " item"},         {" names", " name"},                              {" values", " value"},         {" results", " result"},

@@ -1,5 +1,5 @@
-// Diagnostics and Result. Errors are values: whatever comes from outside (text, schedules, messages, files)
-// yields diagnostics, never an exception or an abort that crosses into another room. Codes and texts are one
+// Diagnostics and Result. Errors are values: input from outside (text, schedules, messages, files)
+// causes diagnostics, never an exception or an abort that crosses into another room. Codes and texts are in one
 // catalogue, diagnostics.def. Rendering (terminal, JSON, LSP) happens where the texts of files are known.
 #pragma once
 
@@ -20,7 +20,7 @@ enum class Severity : uint8_t { Error, Warning, Information, Hint };
 /// enumerators; `Code{}` is the first row, `Internal`.
 enum class Code : uint16_t;
 
-/// The stable name of a code, which `[...]` shows: "loop-not-only-child".
+/// The stable name of a code, printed in `[...]`: "loop-not-only-child".
 [[nodiscard]] auto code_id(Code code) -> std::string_view;
 [[nodiscard]] auto code_text(Code code) -> std::string_view;
 [[nodiscard]] auto code_severity(Code code) -> Severity;
@@ -31,11 +31,11 @@ enum class Code : uint16_t;
 struct RelatedNote {
   Origin where;
   std::string message;
-  /// Id of the loop or block that the note is about (an id of the IR; 0: none), for views that show the current IR.
+  /// The id of the loop or block that the note is about (an id of the IR; 0: none), for views that show the current IR.
   uint64_t node_id = 0;
 };
 
-/// A change of text that repairs the cause; offered as a quick fix where an editor is at hand.
+/// A change of text that repairs the cause; editors offer it as a quick fix.
 struct FixEdit {
   Origin where;             // bytes to replace
   std::string replacement;
@@ -44,15 +44,15 @@ struct FixEdit {
 struct Diagnostic {
   Code code{};
   Severity severity = Severity::Error;
-  Origin where;              // the narrowest source at fault
+  Origin where;              // the narrowest source of the error
   std::vector<std::pair<std::string, std::string>> args;
   std::vector<RelatedNote> notes;
   std::vector<std::string> remedies;
   std::vector<FixEdit> fixes;
-  /// Ids of the IR's loops and blocks at fault, for views that show the current IR.
+  /// Ids of the IR's loops and blocks that cause the error, for views that show the current IR.
   std::vector<uint64_t> node_ids;
 
-  /// The catalogue's text with the arguments in place.
+  /// The catalogue's text with the arguments filled in.
   [[nodiscard]] auto message() const -> std::string;
 
   // Building, as in `error(Code::X, where).arg("loop", name).note(...).remedy(...)`.
@@ -70,7 +70,7 @@ using Diagnostics = std::vector<Diagnostic>;
 
 [[nodiscard]] auto has_errors(const Diagnostics& diagnostics) -> bool;
 
-/// A value, or at least one diagnostic that explains its absence. Converts implicitly from both.
+/// A value; or at least one diagnostic that explains why there is none. Converts implicitly from both.
 template <class T>
 class [[nodiscard]] Result {
  public:

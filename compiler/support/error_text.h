@@ -1,4 +1,4 @@
-// The error of compared results as text, the same in every answer: "largest error 3e-7 of the result's scale (2e-5 allowed)".
+// The error of compared results as text, the same in every output: "largest error 3e-7 of the result's scale (2e-5 allowed)".
 #pragma once
 
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace loopsmith {
   return out;
 }
 
-/// `relative` to the largest element of the result; negative where no reals were compared: empty. `allowed`: the bound.
+/// `relative` to the largest element of the result; if it is negative, no reals were compared, and the text is empty. `allowed`: the bound.
 [[nodiscard]] inline auto error_text(double relative, double allowed) -> std::string {
   if (relative < 0) { return {}; }
   if (relative == 0) { return "no error"; }

@@ -1,5 +1,5 @@
 // Planted faults: places where a test makes the code wrong on purpose, to show that the gate finds the error. Only the gate's
-// test build (tests/gate, LOOPSMITH_FAULTS) can switch them on; everywhere else FAULT(name) is the constant false.
+// test build (tests/gate, LOOPSMITH_FAULTS) can enable them; in all other builds FAULT(name) is the constant false.
 #pragma once
 
 #ifdef LOOPSMITH_FAULTS

@@ -1,4 +1,4 @@
-// Texts read whole and files written whole: see files.h.
+// Reads whole texts and writes whole files: see files.h.
 #include "support/files.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace {
 
 using Pieces = std::span<const std::string_view>;
 
-/// Writes all pieces from the current position on; false: `errno` has the reason.
+/// Writes all pieces from the current position on; false: see `errno` for the reason.
 auto write_pieces(int file, Pieces pieces) -> bool {
   for (std::string_view piece : pieces) {
     while (!piece.empty()) {
@@ -36,7 +36,7 @@ auto write_pieces(int file, Pieces pieces) -> bool {
   return true;
 }
 
-/// Standard output is one stream for all of the program, so its text is not written past that stream.
+/// Standard output is one stream for the whole program, so its text goes through that stream.
 auto write_to_output(Pieces pieces) -> bool {
   for (std::string_view piece : pieces) {
     if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) { return false; }
@@ -44,7 +44,7 @@ auto write_to_output(Pieces pieces) -> bool {
   return std::fflush(stdout) == 0;
 }
 
-/// Writes into the file itself, which may be a device or a pipe. A disk that is too full refuses before anything of the old content is lost.
+/// Writes into the file itself, which may be a device or a pipe. Refuses if the disk is too full, before any old content is lost.
 auto write_into(const std::string& path, Pieces pieces) -> bool {
   int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) { return false; }
@@ -82,11 +82,11 @@ auto take_over(int file, const std::string& old, const struct stat& info) -> boo
     length = ::getxattr(old.c_str(), name, value.data(), value.size());
     if (length < 0 || ::fsetxattr(file, name, value.data(), static_cast<size_t>(length), 0) != 0) { return false; }
   }
-  // A change of the owner clears bits of the mode, so the mode comes last.
+  // A change of the owner clears bits of the mode, so the mode is set last.
   return ::fchmod(file, info.st_mode & 07777) == 0;
 }
 
-/// The new content of a file, under a name beside it. The file is locked while its writer lives.
+/// The new content of a file, under another name in the same folder. The file is locked while its writer lives.
 struct Beside {
   std::string name;
   int file = -1;
@@ -101,7 +101,7 @@ auto create_beside(const std::filesystem::path& target) -> Beside {
   return out;
 }
 
-/// Removes what a writer of the same file left beside it when it was killed.
+/// Removes the temporary file of a writer of the same target that was killed.
 void clean_beside(const std::filesystem::path& target) {
   std::error_code problem;
   std::string beginning = beginning_of_names(target);
@@ -115,7 +115,7 @@ void clean_beside(const std::filesystem::path& target) {
   }
 }
 
-/// Puts a new file in the place of the target. None: the new file cannot be like the old one, so the old one is to be written into.
+/// Replaces the target by a new file. None: the new file cannot get the attributes of the old one, so the caller must write into the old one.
 auto replace(const std::string& target, const struct stat* old, Pieces pieces) -> std::optional<bool> {
   std::filesystem::path place = std::filesystem::absolute(target);
   clean_beside(place);
@@ -133,7 +133,7 @@ auto replace(const std::string& target, const struct stat* old, Pieces pieces) -
     give_up();
     return std::nullopt;
   }
-  // An existing file must survive a crash of the machine, too: the new content reaches the disk before the rename.
+  // An existing file must also survive a crash of the machine: the new content reaches the disk before the rename.
   bool fine = write_pieces(beside.file, pieces) && (old == nullptr || ::fsync(beside.file) == 0) && ::rename(beside.name.c_str(), place.c_str()) == 0;
   if (!fine) {
     give_up();
@@ -171,7 +171,7 @@ auto write_file(const std::string& path, Pieces pieces) -> Status {
   struct stat info {};
   bool exists = ::stat(target.c_str(), &info) == 0;
   bool is_replaceable = !exists || (S_ISREG(info.st_mode) && info.st_nlink == 1);
-  // A new file would get around the mode of the old one.
+  // A new file would bypass the mode of the old one.
   if (exists && S_ISREG(info.st_mode) && ::access(target.c_str(), W_OK) != 0) { return fail(); }
   std::optional<bool> written = is_replaceable ? replace(target, exists ? &info : nullptr, pieces) : std::nullopt;
   if (!written) { written = write_into(target, pieces); }

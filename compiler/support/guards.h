@@ -1,4 +1,4 @@
-// Guards: what is changed for a while and must be undone, on whichever way a function is left.
+// Guards: temporary changes that are undone at the end of a scope, on every way out of a function.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace loopsmith {
 
-/// Gives `variable` another value for as long as the guard lives; without a value, brings back the one that it has now.
+/// Gives `variable` another value while the guard lives; without a value, restores its current value at the end.
 template <class T>
 class [[nodiscard]] Temporarily {
  public:
@@ -26,7 +26,7 @@ class [[nodiscard]] Temporarily {
   T before_;
 };
 
-/// Drops the diagnostics that are reported to `all` while the guard lives, unless they are kept: those of an attempt that nobody asked for.
+/// While the guard lives, records the diagnostics that are reported to `all`, and drops them at the end unless they are kept. For attempts that may fail.
 class [[nodiscard]] WithoutReports {
  public:
   explicit WithoutReports(Diagnostics& all) : all_(all), before_(all.size()) {}
@@ -36,9 +36,9 @@ class [[nodiscard]] WithoutReports {
   WithoutReports(const WithoutReports&) = delete;
   auto operator=(const WithoutReports&) -> WithoutReports& = delete;
   void keep() { is_kept_ = true; }
-  /// True when something was reported since the guard was made.
+  /// True when diagnostics were reported since the guard was made.
   [[nodiscard]] auto any() const -> bool { return all_.size() > before_; }
-  /// Moves the diagnostics out that were reported since the guard was made.
+  /// Removes and returns the diagnostics that were reported since the guard was made.
   [[nodiscard]] auto take() -> Diagnostics {
     auto first = all_.begin() + static_cast<std::ptrdiff_t>(std::min(before_, all_.size()));
     Diagnostics taken(std::make_move_iterator(first), std::make_move_iterator(all_.end()));

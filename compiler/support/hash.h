@@ -6,7 +6,7 @@
 
 namespace loopsmith {
 
-/// The finaliser of splitmix64 over a running state.
+/// Mixes a value into a running state with the finaliser of splitmix64.
 [[nodiscard]] constexpr auto hash_combine(uint64_t seed, uint64_t value) -> uint64_t {
   uint64_t x = seed * 0x9e3779b97f4a7c15ULL + value + 0x632be59bd9b4e019ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -1,4 +1,4 @@
-// Keeping line starts under edits: see line_index.h.
+// Updates line starts after edits: see line_index.h.
 #include "support/line_index.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ LineIndex::LineIndex(std::string_view text) {
 }
 
 void LineIndex::edit(std::string_view text, Span replaced, uint32_t size) {
-  // The byte before the edit takes part: a "\r" there ends a line unless a "\n" follows it now.
+  // Includes the byte before the edit: a "\r" there ends a line unless a "\n" follows it now.
   std::vector<uint32_t> fresh;
   scan(text, replaced.begin == 0 ? 0 : replaced.begin - 1, replaced.begin + size, fresh);
   auto from = std::lower_bound(starts_.begin() + 1, starts_.end(), std::max(replaced.begin, 1U));

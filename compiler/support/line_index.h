@@ -1,5 +1,5 @@
-// The starts of a text's lines, updated with every edit: an edit costs its own size and a shift of the starts behind
-// it, never a scan of the text. The caller owns the text. Lines and byte columns count from 0; a line ends with "\n",
+// The starts of a text's lines, updated with every edit: an edit costs its own size plus a shift of the later
+// starts, never a scan of the whole text. The caller owns the text. Lines and byte columns count from 0; a line ends with "\n",
 // "\r\n" or a lone "\r", as in LSP.
 #pragma once
 
@@ -24,7 +24,7 @@ class LineIndex {
   [[nodiscard]] auto line_of(uint32_t offset) const -> uint32_t;
   /// `text.size()` for lines past the last.
   [[nodiscard]] auto line_start(std::string_view text, uint32_t line) const -> uint32_t;
-  /// A line without its end; empty past the last.
+  /// A line without its line end; empty past the last line.
   [[nodiscard]] auto line_text(std::string_view text, uint32_t line) const -> std::string_view;
 
   friend auto operator==(const LineIndex&, const LineIndex&) -> bool = default;

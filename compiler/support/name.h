@@ -1,4 +1,4 @@
-// Interned names: a pointer each, compared by pointer, never freed. Any thread may create and use them.
+// Interned names: one pointer each, compared by pointer, never freed. Any thread may create and use them.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Name {
   [[nodiscard]] auto str() const -> const std::string& { return *text_; }
   [[nodiscard]] auto view() const -> std::string_view { return *text_; }
   [[nodiscard]] auto empty() const -> bool { return text_->empty(); }
-  /// Alphabetical. Equality is identity.
+  /// Alphabetical order. Equality compares pointers.
   friend auto operator<(Name a, Name b) -> bool { return *a.text_ < *b.text_; }
   friend auto operator==(Name a, Name b) -> bool { return a.text_ == b.text_; }
   friend auto operator==(Name a, std::string_view b) -> bool { return *a.text_ == b; }

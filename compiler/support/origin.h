@@ -10,7 +10,7 @@
 
 namespace loopsmith {
 
-/// A number for a top-level declaration of a document, or for the document itself; unique in the process.
+/// A number for a top-level declaration of a document, or for the whole document; unique in the process.
 /// 0: none.
 using DeclId = uint32_t;
 

@@ -1,4 +1,4 @@
-// Streams for `stdout` and `stderr` that remember failures: see output.h.
+// Streams for `stdout` and `stderr` that record failures: see output.h.
 #include "support/output.h"
 
 #include <fcntl.h>
@@ -15,13 +15,13 @@ namespace {
 
 struct Writer {
   int descriptor;
-  int failure = 0;   // the errno of the first write that failed; 0: none did
+  int failure = 0;   // the errno of the first write that failed; 0: none
 };
 
 Writer standard_output{.descriptor = STDOUT_FILENO};
 Writer standard_error{.descriptor = STDERR_FILENO};
 
-/// Writes all bytes; after a failure the rest is dropped, because text with a gap in it is worse than text that ends.
+/// Writes all bytes. After a failure drops the rest, because text with a gap is worse than text that ends.
 auto write_all(void* cookie, const char* bytes, size_t size) -> ssize_t {
   auto& writer = *static_cast<Writer*>(cookie);
   for (size_t done = 0; done < size && writer.failure == 0;) {
@@ -29,7 +29,7 @@ auto write_all(void* cookie, const char* bytes, size_t size) -> ssize_t {
     if (written >= 0) {
       done += static_cast<size_t>(written);
     } else if (errno == EAGAIN) {
-      // The other end of a pipe that does not block: it takes more after a while.
+      // The other end of a non-blocking pipe is full: waits until it can take more.
       pollfd ready{.fd = writer.descriptor, .events = POLLOUT, .revents = 0};
       (void)::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
@@ -39,7 +39,7 @@ auto write_all(void* cookie, const char* bytes, size_t size) -> ssize_t {
   return static_cast<ssize_t>(size);
 }
 
-/// Takes the number of a closed descriptor in a way in which it still cannot be used.
+/// Occupies the number of a closed descriptor such that the descriptor stays unusable.
 void occupy(int descriptor, int mode) {
   if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) { return; }
   int taken = ::open("/dev/null", mode);

@@ -1,5 +1,5 @@
-// One writer for everything that a command prints. `stdout` and `stderr` are replaced by streams whose writes never fail, so no print in the middle
-// of a command throws or ends it; the first failure of standard output is remembered, and the command reports it at its end.
+// One writer for all output of a command. Replaces `stdout` and `stderr` by streams whose writes never fail, so no print in the middle
+// of a command throws or ends it. The first failure of standard output is recorded, and the command reports it at its end.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace loopsmith {
 
-/// Replaces `stdout` and `stderr`; called once, before anything is printed. A descriptor that the caller closed is occupied, so that no file that is
-/// opened later takes its number and receives what is printed.
+/// Replaces `stdout` and `stderr`; called once, before any output. If the caller closed one of the descriptors, occupies its number: otherwise a file that
+/// is opened later would get this number and receive the output.
 void watch_output();
 
-/// Writes what is still buffered. Returns the reason for which a part of standard output could not be written; none: all of it was.
+/// Writes the buffered output. Returns the reason why a part of standard output could not be written; none: all of it was written.
 [[nodiscard]] auto finish_output() -> std::optional<std::string>;
 
 }  // namespace loopsmith

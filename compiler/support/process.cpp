@@ -1,4 +1,4 @@
-// Starting, watching and ending programs: see process.h. POSIX; parts marked Linux degrade elsewhere.
+// Starts, watches and ends programs: see process.h. POSIX; parts marked Linux do less elsewhere.
 #include "support/process.h"
 
 #include "support/codes.h"
@@ -59,7 +59,7 @@ auto milliseconds_until(Deadline deadline) -> int {
   return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
 }
 
-/// Runs jobs on one thread that never ends, so that Linux's parent-death signal means the death of the process.
+/// Runs jobs on one thread that never ends: Linux sends the parent-death signal when the starting thread dies, which is then the death of the process.
 class StarterThread {
  public:
   /// False when the system cannot start that thread.
@@ -106,7 +106,7 @@ class StarterThread {
   bool* done_ = nullptr;
 };
 
-/// All that the child needs between fork and exec, made before the fork: nothing is allocated after it.
+/// All data that the child needs between fork and exec, prepared before the fork: the child must not allocate.
 struct ChildPlan {
   std::string program;
   std::vector<std::string> environment_texts;
@@ -116,7 +116,7 @@ struct ChildPlan {
   int input = -1;   // becomes descriptor 0; -1: inherited
   int output = -1;
   int error = -1;
-  int report = -1;  // where a failed start writes its errno
+  int report = -1;  // the descriptor to which a failed start writes its errno
   int niceness = 0;
   pid_t parent = 0;
   ProcessLimits limits;
@@ -141,10 +141,10 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   ::setpgid(0, 0);
 #ifdef __linux__
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have died before that line.
+  // The parent may have died before the previous statement.
   if (::getppid() != plan.parent) { ::_exit(127); }
 #endif
-  // Ignored signals and blocked ones survive an exec; a child starts with neither.
+  // Ignored and blocked signals survive an exec; a child starts with none.
   for (int number = 1; number < 32; ++number) { ::signal(number, SIG_DFL); }
   sigset_t none;
   sigemptyset(&none);
@@ -158,19 +158,19 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   if (plan.niceness != 0) {
     ::setpriority(PRIO_PROCESS, 0, plan.niceness);
 #ifdef SCHED_IDLE
-    // Niceness alone does not end a time slice early when another process wakes (EEVDF). SCHED_IDLE does, where the kernel preempts between ticks.
+    // A low priority does not end a time slice early when another process wakes (EEVDF). SCHED_IDLE does, where the kernel preempts between ticks.
     sched_param none{};
     ::sched_setscheduler(0, SCHED_IDLE, &none);
 #endif
   }
   if (plan.directory != nullptr && ::chdir(plan.directory) != 0) { fail(); }
 
-  // The ends were moved above 2 before the fork, so no dup2 here overwrites another's source.
+  // All ends were moved above 2 before the fork, so no dup2 here overwrites the source of another.
   if (plan.input >= 0 && ::dup2(plan.input, 0) < 0) { fail(); }
   if (plan.output >= 0 && ::dup2(plan.output, 1) < 0) { fail(); }
   if (plan.error >= 0 && ::dup2(plan.error, 2) < 0) { fail(); }
 #if defined(__linux__) && defined(SYS_close_range)
-  constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC; kernels before 5.11 refuse, harmlessly
+  constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC; kernels before 5.11 refuse it, which does no harm
   ::syscall(SYS_close_range, 3U, ~0U, close_on_exec);
 #endif
   ::execve(plan.program.c_str(), plan.argv.data(), plan.environment.data());
@@ -178,7 +178,7 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   __builtin_unreachable();
 }
 
-/// Variables of folders, of the terminal and the language, of sanitizers, and our own.
+/// Variables for folders, the terminal, the language, sanitizers, and Loopsmith's own.
 auto is_harmless_variable(std::string_view name) -> bool {
   static constexpr std::string_view names[] = {"HOME", "PATH", "TMPDIR", "LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "TZ", "LD_LIBRARY_PATH"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names) || name.starts_with("LOOPSMITH_") || name.starts_with("XDG_") || name.starts_with("LC_") ||
@@ -203,7 +203,7 @@ auto child_environment(const ProcessOptions& options) -> std::vector<std::string
 class Children {
  public:
   static auto instance() -> Children& {
-    static Children* const all = new Children;   // threads may start programs until the process ends
+    static Children* const all = new Children;   // never destroyed: threads may start programs until the process ends
     return *all;
   }
   void add(pid_t pid) {
@@ -214,10 +214,10 @@ class Children {
     std::lock_guard guard(mutex_);
     alive_.erase(pid);
   }
-  /// Kills and reaps the children that `Process` did not start: the system gave them to this process when their parent ended.
+  /// Kills and reaps the children that `Process` did not start: they are orphans that the system gave to this process.
   void sweep() {
     std::lock_guard guard(mutex_);
-    // The children of a killed orphan are orphans next. Programs that start others faster than they are killed end at the limit of rounds.
+    // The children of a killed orphan become orphans in turn. The number of rounds is limited, since a program may start others faster than they are killed.
     for (int round = 0; round < 100; ++round) {
       std::vector<pid_t> orphans = adopted();
       if (orphans.empty()) { return; }
@@ -234,7 +234,7 @@ class Children {
     for (std::filesystem::directory_iterator entry("/proc", problem), end; !problem && entry != end; entry.increment(problem)) {
       pid_t pid = std::atoi(entry->path().filename().c_str());
       if (pid <= 0 || alive_.contains(pid)) { continue; }
-      // "PID (NAME) STATE PARENT ...", where the name may hold anything. A process may end while its line is read, which a stream would throw.
+      // "PID (NAME) STATE PARENT ...", where the name may contain any character. A process may end while its line is read, and a stream would then throw.
       std::FILE* file = std::fopen((entry->path() / "stat").c_str(), "re");
       if (file == nullptr) { continue; }
       char line[4096];
@@ -249,14 +249,14 @@ class Children {
   std::set<pid_t> alive_;
 };
 
-/// Makes this process the parent of programs that its children leave behind.
+/// Makes this process the parent of orphaned programs that its children started.
 void adopt_orphans() {
 #ifdef __linux__
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 #endif
 }
 
-/// A descriptor out of the way of 0, 1 and 2, for programs that were started with one of those closed.
+/// Moves a descriptor above 0, 1 and 2, for programs that were started with one of these closed.
 void lift(int& fd) {
   if (fd < 0 || fd > 2) { return; }
   int lifted = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -387,7 +387,7 @@ struct ProcessStarter {
     if (!tried) { reason = EAGAIN; }
     close_childs_ends();
     if (process.pid_ > 0) {
-      // The child calls setpgid, too. The first of the two calls creates the group, so it exists when this one returns.
+      // The child calls setpgid, too. The first of the two calls creates the group, so it exists after this one.
       ::setpgid(process.pid_, process.pid_);
       int failed = 0;
       ssize_t got = 0;
@@ -493,8 +493,8 @@ auto Process::read_some(Deadline deadline) -> ReadResult {
 
 auto Process::poll_exit() -> std::optional<ExitStatus> {
   if (exit_ || pid_ <= 0) { return exit_; }
-  // The end is read before the child is reaped: until then no new group can get the same number, so the
-  // remaining programs of the child's group can be killed without hitting a stranger.
+  // Looks for the end without reaping the child: until it is reaped, no new group can get the same number, so the
+  // remaining programs of the child's group can be killed without hitting an unrelated process.
   siginfo_t info{};
   int looked = 0;
   do {
@@ -502,7 +502,7 @@ auto Process::poll_exit() -> std::optional<ExitStatus> {
   } while (looked < 0 && errno == EINTR);
   if (looked == 0 && info.si_pid != pid_) { return std::nullopt; }
   if (looked < 0) {
-    // Reaped elsewhere (by a handler of SIGCHLD that waits for all children): its exit status is lost.
+    // Other code reaped the child (a handler of SIGCHLD that waits for all children): its exit status is lost.
     exit_ = ExitStatus{.code = 127};
     return exit_;
   }
@@ -568,7 +568,7 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
       close_fd(fd);
     }
   };
-  // A child of the child may keep the pipes open. So the loop ends with the program itself, and then takes the
+  // A grandchild may keep the pipes open. So the loop ends with the program itself, and then reads the
   // bytes that are already in the pipes.
   while (output >= 0 || errors >= 0 || feed >= 0) {
     pollfd entries[3] = {{output, POLLIN, 0}, {errors, POLLIN, 0}, {feed, POLLOUT, 0}};
@@ -598,7 +598,7 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
   close_fd(feed);
   close_fd(output);
   close_fd(errors);
-  // A child that closed its pipes may still be working.
+  // A child that closed its pipes may still be running.
   constexpr auto slice = std::chrono::milliseconds(50);
   while (!result.timed_out && !result.cancelled && !process.wait(std::min(deadline, in(slice))).has_value()) {
     result.cancelled = cancel.is_cancelled();
@@ -629,7 +629,7 @@ auto current_program() -> std::string {
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
   if (size <= 0) { return "loopsmith"; }
   std::string program(path, static_cast<size_t>(size));
-  // The file was replaced or removed while it runs, as by an upgrade. /proc keeps the program itself accessible.
+  // The file was replaced or removed while it runs, for example by an upgrade. /proc keeps the program itself accessible.
   return program.ends_with(" (deleted)") ? fmt::format("/proc/{}/exe", ::getpid()) : program;
 }
 

@@ -1,10 +1,10 @@
-// Child programs: started with pipes, limits and a process group, watched with deadlines, and killed with
-// everything they started. Safe in a process with threads: a child makes only async-signal-safe calls before
-// exec, and never continues as a fork. On Linux, children die with this process, however it dies: one thread
+// Child programs: started with pipes, limits and a process group, watched with deadlines, and killed together with
+// all programs that they started. Safe in a process with threads: a child makes only async-signal-safe calls before
+// exec, and never continues as a fork. On Linux, children die with this process, even if it is killed: one thread
 // that lives as long as the process starts them, because Linux ties a child's death signal to the thread that
 // started it.
 //
-// A Process belongs to one thread at a time. Nothing here knows an event loop: a caller with an event loop
+// A Process belongs to one thread at a time. This file uses no event loop: a caller with an event loop
 // takes the file descriptors and calls `poll_exit` when SIGCHLD arrives.
 #pragma once
 
@@ -27,18 +27,18 @@ using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
 [[nodiscard]] inline auto in(Clock::duration span) -> Deadline { return Clock::now() + span; }
-/// A deadline that never comes.
+/// A deadline that never passes.
 [[nodiscard]] inline auto never() -> Deadline { return Deadline::max(); }
 
-/// Limits that the kernel enforces on a child (and its children, each for itself). Core dumps are off.
+/// Limits that the kernel enforces on a child (and on each of its children separately). Core dumps are off.
 struct ProcessLimits {
-  std::optional<uint64_t> address_space = {};  // bytes; allocations beyond fail (sanitized programs need none)
-  std::optional<uint64_t> cpu_seconds = {};    // of all threads together; beyond: SIGXCPU, a second later SIGKILL
+  std::optional<uint64_t> address_space = {};  // bytes; allocations beyond it fail (sanitized programs must have no limit)
+  std::optional<uint64_t> cpu_seconds = {};    // for all threads together; beyond it SIGXCPU, and a second later SIGKILL
   std::optional<uint64_t> stack = {};          // bytes of the main thread's stack
 };
 
-/// The limit of address space for a copy of this program that may use `bytes` for data: its code, the stacks of its threads and the C library's
-/// reserves come on top. None for programs with sanitizers, which map terabytes.
+/// The limit of address space for a copy of this program that may use `bytes` for data: adds its code, the stacks of its threads and the C library's
+/// reserves. None for programs with sanitizers, which map terabytes.
 [[nodiscard]] auto address_space_for(uint64_t bytes) -> std::optional<uint64_t>;
 
 enum class Stream : uint8_t { Pipe, Null, Inherit };
@@ -48,23 +48,23 @@ struct ProcessOptions {
   std::vector<std::string> argv = {};
   /// Variables added to this process's environment; a variable of the same name is replaced.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Of this process's variables, a child that runs programs of others gets only those that say where folders are and how text looks. Secrets stay here.
+  /// The child gets only harmless variables of this process: those for folders, terminal, language. For children that run foreign programs: secrets stay here.
   bool hides_environment = false;
-  /// Programs that the child moved out of its group are killed, too, when its end is noticed. For processes that start children by this file alone.
+  /// When the child ends, also kills programs that the child moved out of its group. Only for processes that start children by this file alone.
   bool sweeps = false;
-  std::string directory = {};  // empty: this process's
+  std::string directory = {};  // empty: that of this process
   ProcessLimits limits = {};
   Stream standard_input = Stream::Pipe;
   Stream standard_output = Stream::Pipe;
   Stream standard_error = Stream::Inherit;
-  /// 0 to 19, as of `nice`. Above 0 the child runs only in time that other processes leave over (SCHED_IDLE).
+  /// 0 to 19, as in `nice`. Above 0 the child runs only in time that no other process uses (SCHED_IDLE).
   int niceness = 0;
 };
 
 /// The end of a program.
 struct ExitStatus {
-  int code = 0;        // its exit status; meaningless where a signal ended it
-  int signal = 0;      // the signal that ended it; 0: it exited
+  int code = 0;        // its exit status; undefined if a signal ended it
+  int signal = 0;      // the signal that ended it; 0: it exited by itself
   double cpu_seconds = 0;
   uint64_t peak_memory = 0;  // bytes resident
 
@@ -80,11 +80,11 @@ struct ReadResult {
   std::string data = {};
 };
 
-/// A child, running or ended. Programs that the child leaves running are killed as soon as its own end is noticed.
+/// A child, running or ended. Programs that the child leaves running are killed when its end is noticed.
 /// Destroying a Process kills the child and its group, and reaps the child.
 class Process {
  public:
-  /// Fails with CannotStart where the program is missing or does not start; then no process remains.
+  /// Fails with CannotStart if the program is missing or does not start; then no process remains.
   [[nodiscard]] static auto start(const ProcessOptions& options) -> Result<Process>;
 
   Process(Process&& other) noexcept;
@@ -93,30 +93,30 @@ class Process {
 
   [[nodiscard]] auto pid() const -> int { return pid_; }
 
-  /// Writes all of `data`. Closed: the child reads no more (no SIGPIPE is raised). TimedOut: only part was
-  /// written, so the stream is useless from now on.
+  /// Writes all of `data`. Closed: the child no longer reads (no SIGPIPE is raised). TimedOut: only a part was
+  /// written, so the stream must not be used any more.
   [[nodiscard]] auto write(std::string_view data, Deadline deadline) -> IoStatus;
   void close_input();
 
   // Reading standard output. Bytes beyond the request are kept for the next call. On Closed and TimedOut `data`
-  // is empty, and the bytes that arrived stay for the next call; `read_some` returns them.
+  // is empty, and the bytes that arrived are kept for the next call; `read_some` returns them.
   [[nodiscard]] auto read_line(Deadline deadline) -> ReadResult;                  // without its '\n'
   [[nodiscard]] auto read_exactly(size_t bytes, Deadline deadline) -> ReadResult;
-  [[nodiscard]] auto read_some(Deadline deadline) -> ReadResult;                  // at least a byte
+  [[nodiscard]] auto read_some(Deadline deadline) -> ReadResult;                  // at least one byte
 
-  /// Pipes of an event loop: the caller owns the descriptor from now on (non-blocking, close-on-exec);
-  /// -1 where there is no pipe, or it was released or closed before.
+  /// Pipes for an event loop: the caller owns the descriptor from now on (non-blocking, close-on-exec);
+  /// -1 if there is no pipe, or if it was released or closed before.
   [[nodiscard]] auto release_input() -> int { return std::exchange(input_, -1); }
   [[nodiscard]] auto release_output() -> int { return std::exchange(output_, -1); }
   [[nodiscard]] auto release_error() -> int { return std::exchange(error_, -1); }
 
-  /// The child's end; empty while it runs.
+  /// The exit status of the child; empty while it runs.
   [[nodiscard]] auto poll_exit() -> std::optional<ExitStatus>;
-  /// Waits for the child's end; empty where it still runs at the deadline.
+  /// Waits until the child ends; empty if it still runs at the deadline.
   [[nodiscard]] auto wait(Deadline deadline) -> std::optional<ExitStatus>;
 
   void send_signal(int signal);
-  /// Kills the child and all of its group at once, and reaps the child.
+  /// Kills the child and its whole group at once, and reaps the child.
   auto kill() -> ExitStatus;
 
  private:
@@ -130,24 +130,24 @@ class Process {
   int error_ = -1;
   bool sweeps_ = false;
   std::optional<ExitStatus> exit_;
-  std::string buffer_;  // read from output_, not yet handed out
+  std::string buffer_;  // read from output_, not yet returned
 };
 
 struct ProgramResult {
   ExitStatus status;
-  bool timed_out = false;  // killed here at the deadline
-  bool cancelled = false;  // killed here because of `cancel`
+  bool timed_out = false;  // it was killed at the deadline
+  bool cancelled = false;  // it was killed because of `cancel`
   bool truncated = false;  // output beyond the limit was read and dropped
   std::string output;
   std::string error;       // empty unless standard_error is a pipe
 };
 
-/// Starts a program, writes `input` to it, collects its output and waits for its end. Kills it at the deadline, or within 50 ms
+/// Starts a program, writes `input` to it, collects its output and waits until it ends. Kills it at the deadline, or within 50 ms
 /// of `cancel`.
 [[nodiscard]] auto run_program(const ProcessOptions& options, std::string_view input, Deadline deadline,
                                size_t output_limit = 64U << 20U, const CancelToken& cancel = {}) -> Result<ProgramResult>;
 
-/// The path of a program as a shell finds it; empty where PATH has no such program.
+/// The path of a program as a shell finds it; empty if PATH has no such program.
 [[nodiscard]] auto find_program(const std::string& name) -> std::optional<std::string>;
 
 /// The path of the running program, for starting it again (`loopsmith worker`).

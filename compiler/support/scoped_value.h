@@ -1,11 +1,11 @@
-// A variable with another value until the end of a scope: for the state of a walk that is different below a node.
+// Gives a variable another value until the end of a scope: for the state of a tree walk that differs below a node.
 #pragma once
 
 #include <utility>
 
 namespace loopsmith {
 
-/// Sets `place` and restores its old value at the end of the scope, whichever way the scope is left.
+/// Sets `place`, and restores its old value at the end of the scope, on every way out.
 template <class T>
 class ScopedValue {
  public:

@@ -1,4 +1,4 @@
-// The distance between two spellings, and the known word that an unknown one is closest to.
+// The distance between two spellings, and the known word that is closest to an unknown one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace loopsmith {
 /// The number of edits between two words: insertions, deletions, substitutions and swaps of neighbouring letters.
 [[nodiscard]] auto edit_distance(std::string_view a, std::string_view b) -> size_t;
 
-/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
+/// The most similar candidate, if it is similar enough that the user probably meant it; empty otherwise.
 [[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
 
 }  // namespace loopsmith

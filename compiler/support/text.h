@@ -1,4 +1,4 @@
-// Text that people write and read. First names: which characters they consist of, and where a name begins and ends. Then
+// Text that people write and read. First names: the characters of names, and where a name begins and ends. Then
 // quantities in words: durations, sizes in memory, counts with their nouns. Every room uses these functions, so the editor,
 // the REPL and the command line print the same number in the same way.
 //
@@ -22,33 +22,33 @@ namespace loopsmith {
 }
 /// A byte that a name may contain after its first one.
 [[nodiscard]] constexpr auto is_name_part(char c) -> bool { return is_name_start(c) || is_digit(c); }
-/// The second to fourth byte of a character outside ASCII: text must not be cut in front of it.
+/// The second to fourth byte of a character outside ASCII: a text must not be cut in front of it.
 [[nodiscard]] constexpr auto is_inside_character(char c) -> bool { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
 /// The number of characters (code points) of a text.
 [[nodiscard]] auto character_count(std::string_view text) -> size_t;
-/// The text's first bytes, at most `limit`, without half a character at the end.
+/// The text's first bytes, at most `limit`, without an incomplete character at the end.
 [[nodiscard]] auto first_bytes(std::string_view text, size_t limit) -> std::string_view;
 
 // ---- names ------------------------------------------------------------------------------------------------------
 
-/// The whole text is one name: not empty, no digit in front. Keywords are names here.
+/// True where the whole text is one name: not empty, no digit in front. Keywords count as names here.
 [[nodiscard]] auto is_name(std::string_view text) -> bool;
 /// A reserved word of Python, `None`, `True` and `False` included.
 [[nodiscard]] auto is_python_keyword(std::string_view word) -> bool;
 /// A name made from any text: every other character becomes `_`, and `v` goes before a leading digit. Never empty.
 [[nodiscard]] auto to_name(std::string_view text) -> std::string;
 
-/// The start of the name that ends at byte `at`; `at` itself where no name ends there.
+/// The start of the name that ends at byte `at`; `at` itself if no name ends there.
 [[nodiscard]] auto name_begin(std::string_view text, size_t at) -> size_t;
-/// The end of the name that continues at byte `at`; `at` itself where none does.
+/// The end of the name that continues at byte `at`; `at` itself if no name continues there.
 [[nodiscard]] auto name_end(std::string_view text, size_t at) -> size_t;
-/// The name around or next to byte `at`; empty where no name is. Leading digits are included: check with `is_name`.
+/// The name around or next to byte `at`; empty if there is none. Includes leading digits: check with `is_name`.
 [[nodiscard]] auto name_around(std::string_view text, size_t at) -> std::string_view;
 /// The start of the dotted name that ends at byte `at`, as of `T.axis.spatial`.
 [[nodiscard]] auto dotted_name_begin(std::string_view text, size_t at) -> size_t;
 
-/// The first place at or after `from` where `name` stands on its own, not within a longer name; npos when it occurs nowhere.
+/// The first position at or after `from` where `name` is a whole name, not a part of a longer one; npos if there is none.
 [[nodiscard]] auto find_name(std::string_view text, std::string_view name, size_t from = 0) -> size_t;
 [[nodiscard]] auto contains_name(std::string_view text, std::string_view name) -> bool;
 
@@ -56,16 +56,16 @@ namespace loopsmith {
 
 /// A duration to four significant digits in ns, us, ms or s: "412.0 us", "1.098 ms", "12.35 s", "3605 s". Zero is "0 s".
 [[nodiscard]] auto duration_text(double seconds) -> std::string;
-/// A time that a person waits, rounded up to whole seconds: "8 s", "1:05 min", "2:00:09 h".
+/// A waiting time, rounded up to whole seconds: "8 s", "1:05 min", "2:00:09 h".
 [[nodiscard]] auto waiting_text(double seconds) -> std::string;
-/// A size in memory, in units of 1024 bytes with one decimal where it is needed: "96 B", "1.5 KiB", "421 KiB".
+/// A size in memory, in units of 1024 bytes, with one decimal if needed: "96 B", "1.5 KiB", "421 KiB".
 [[nodiscard]] auto bytes_text(double bytes) -> std::string;
 /// A count of floating-point operations, in units of 1000: "512 flop", "268.4 Mflop". Counts below 10,000 are exact.
 [[nodiscard]] auto flops_text(double flops) -> std::string;
 /// A number with separators between thousands: "134,217,728".
 [[nodiscard]] auto grouped(int64_t number) -> std::string;
 
-/// The noun that goes with a count: "trial" for 1, else "trials". Some nouns have a plural of their own: "index", "indices".
+/// The noun after a count: "trial" for 1, else "trials". Some nouns have an irregular plural: "index", "indices".
 [[nodiscard]] auto plural(int64_t count, std::string_view one, std::string_view many = {}) -> std::string;
 /// The count and its noun: "1 trial", "2,048 trials", "2 indices".
 [[nodiscard]] auto count_text(int64_t count, std::string_view one, std::string_view many = {}) -> std::string;

@@ -20,7 +20,7 @@ namespace {
 
 using Lines = std::vector<std::string_view>;
 
-// After this many edits the rest of the text counts as replaced as a whole: bounds time and memory on texts that share nothing.
+// After this many edits the rest of the text counts as replaced: this bounds time and memory for texts without common lines.
 constexpr int most_edits = 4000;
 
 // Pairs of equal lines that a shortest edit keeps, between a[a0, a1) and b[b0, b1).

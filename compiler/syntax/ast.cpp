@@ -11,7 +11,7 @@ namespace loopsmith::syntax {
 auto Arena::allocate(size_t size) -> void* {
   size = (size + 7) & ~size_t{7};
   if (size > left_) {
-    // Many declarations are one line, some are thousands.
+    // Many declarations are one line long, some are thousands of lines long.
     size_t slab = std::max(size, std::clamp<size_t>(total_, 512, 65536));
     slabs_.push_back(std::make_unique_for_overwrite<char[]>(slab));
     next_ = slabs_.back().get();
@@ -157,7 +157,7 @@ auto literal(std::string_view text) -> std::string {
 }
 
 /// Lists the parts of a node in the order of the text: `child(label, node)` and `text(label, words)`. Children may be null (absent). The
-/// label distinguishes parts whose position does not.
+/// label distinguishes parts whose position is not unique.
 template <class Child, class Text>
 void describe(const Node& node, Child&& child, Text&& text) {
   auto each = [&](std::string_view label, const auto& list) {

@@ -1,6 +1,6 @@
 // The syntax tree of TIRScript: the part of Python in which programs, schedules and scripts are written. Other valid
 // Python becomes an `Opaque` node, which is never an error and whose value is unknown, as are all values that depend on
-// it. Invalid text becomes a `Broken` node. No types, no names resolved, no tree-sitter here.
+// it. Invalid text becomes a `Broken` node. This file has no types, no resolved names and no tree-sitter.
 //
 // Nodes are plain structs in an arena owned by an Item, immutable once made, shared between versions of a document.
 // A node's position is relative to the first byte of the *declaration* that contains it: a top-level statement, or a
@@ -23,13 +23,13 @@
 
 namespace loopsmith::syntax {
 
-/// The deepest nesting of statements and expressions that is built; a deeper one is a diagnostic and a Broken node.
-/// Chains (`a + b + c`, `x.y.z[0](1)`, `if/elif`) count as one level, to kMaxChain links.
+/// The deepest nesting of statements and expressions in a tree; deeper ones are a diagnostic and a Broken node.
+/// Chains (`a + b + c`, `x.y.z[0](1)`, `if/elif`) count as one level, up to kMaxChain links.
 inline constexpr uint32_t kMaxDepth = 200;
-/// Longest left-nested chain that is built as nested nodes.
+/// The longest left-nested chain that is built as nested nodes.
 inline constexpr uint32_t kMaxChain = 3000;
 
-/// Bump storage for nodes and their lists. Nothing in it is destroyed: only trivially destructible things go in.
+/// Bump storage for nodes and their lists. Runs no destructors: only trivially destructible objects are allowed.
 class Arena {
  public:
   Arena() = default;
@@ -82,7 +82,7 @@ enum class Kind : uint8_t {
 
 struct Node {
   Kind kind{};
-  /// This node or one below is broken: mistakes that follow from it are not reported.
+  /// This node or one below is broken: errors that follow from it are not reported.
   bool has_error = false;
   DeclId decl = 0;
   /// Bytes from the first byte of `decl`.
@@ -90,31 +90,31 @@ struct Node {
 
   [[nodiscard]] auto origin() const -> Origin { return {decl, span.begin, span.end, 0}; }
   [[nodiscard]] auto is_expr() const -> bool { return kind <= Kind::BrokenExpr; }
-  /// The node as a T, or none.
+  /// The node as a T; null if it is of another kind.
   template <class T>
   [[nodiscard]] auto as() const -> const T* { return kind == T::kKind ? static_cast<const T*>(this) : nullptr; }
 };
 struct Expr : Node {};
 struct Stmt : Node {};
-using ExprPtr = const Expr*;  // never null unless the field says so
+using ExprPtr = const Expr*;  // never null unless the member's comment allows it
 using StmtPtr = const Stmt*;
 using Block = List<StmtPtr>;
 
-/// A name with its place, where it is not an expression.
+/// A name with its position, in places where it is not an expression.
 struct Identifier {
   Name name;
   Span span;
 };
 
 // ---- expressions -------------------------------------------------------------------------------------------------
-// Parentheses leave no node, and the `span` of the expression inside excludes them, except for tuples.
+// Parentheses make no node, and the `span` of the expression inside excludes them, except for tuples.
 
 struct NameExpr : Expr {
   static constexpr Kind kKind = Kind::Name;
   Name name;
 };
 
-/// Any size; `value` is there when it fits 64 bits signed. Underscores and base prefixes are in `text` as written.
+/// An integer of any size; `value` is set if it fits 64 bits signed. `text` has underscores and base prefixes as written.
 struct IntExpr : Expr {
   static constexpr Kind kKind = Kind::Int;
   int64_t value = 0;
@@ -128,7 +128,7 @@ struct FloatExpr : Expr {
   std::string_view text;
 };
 
-/// One literal or several adjacent ones: decoded and joined. `prefix` of the first, lower case ("", "r", "b", "rb", "u").
+/// One literal or several adjacent literals, decoded and joined. `prefix`: that of the first, in lower case ("", "r", "b", "rb", "u").
 struct StringExpr : Expr {
   static constexpr Kind kKind = Kind::String;
   std::string_view value;
@@ -142,7 +142,7 @@ struct FStringPart {
   ExprPtr value = nullptr;      // null for literal text
   char conversion = 0;          // 'r', 's', 'a', or 0
   bool is_debug = false;        // `{x=}`: `text` is printed before the value
-  List<FStringPart> format;     // after ":", may nest
+  List<FStringPart> format;     // after ":"; may be nested
   Span span;
 };
 struct FStringExpr : Expr {
@@ -158,7 +158,7 @@ struct ConstantExpr : Expr {
 
 struct TupleExpr : Expr {
   static constexpr Kind kKind = Kind::Tuple;
-  List<ExprPtr> elements;  // may hold Starred
+  List<ExprPtr> elements;  // may contain Starred
 };
 struct ListExpr : Expr {
   static constexpr Kind kKind = Kind::ListExpr;
@@ -234,7 +234,7 @@ struct LambdaExpr : Expr {
   ExprPtr body = nullptr;
 };
 
-/// Arguments in order. Starred positional ones are Starred expressions.
+/// Arguments in order. Starred positional arguments are Starred expressions.
 struct Keyword {
   Identifier name;  // empty name: `**value`
   ExprPtr value = nullptr;
@@ -245,7 +245,7 @@ struct CallExpr : Expr {
   ExprPtr callee = nullptr;
   List<ExprPtr> args;
   List<Keyword> keywords;
-  Span args_span;  // the parentheses and what is in them
+  Span args_span;  // the parentheses and everything between them
 };
 
 struct AttributeExpr : Expr {
@@ -258,7 +258,7 @@ struct AttributeExpr : Expr {
 struct SubscriptExpr : Expr {
   static constexpr Kind kKind = Kind::Subscript;
   ExprPtr object = nullptr;
-  List<ExprPtr> indices;  // may hold Slice, Starred
+  List<ExprPtr> indices;  // may contain Slice, Starred
   bool is_tuple = false;
   Span brackets_span;
 };
@@ -297,13 +297,13 @@ struct NamedExpr : Expr {
   ExprPtr value = nullptr;
 };
 
-/// Valid Python that TIRScript does not have. `what`: its name ("await", "yield").
+/// Valid Python that TIRScript does not have. `what`: the name of the construct ("await", "yield").
 struct OpaqueExpr : Expr {
   static constexpr Kind kKind = Kind::OpaqueExpr;
   std::string_view what;
 };
 
-/// Not valid Python; a diagnostic of the item gives the reason. `parts`: the valid expressions in it.
+/// Not valid Python; a diagnostic of the item gives the reason. `parts`: the valid expressions in the text.
 struct BrokenExpr : Expr {
   static constexpr Kind kKind = Kind::BrokenExpr;
   List<ExprPtr> parts;
@@ -320,7 +320,7 @@ struct FunctionDef : Stmt {
   ExprPtr returns = nullptr;  // null: none
   Block body;
   Span header_span;           // from `def` to the colon
-  Span params_span;           // the parentheses and what is in them
+  Span params_span;           // the parentheses and everything between them
   /// Hash of the whole text of the function, decorators included.
   uint64_t text_hash = 0;
 };
@@ -331,7 +331,7 @@ struct ClassDef : Stmt {
   Identifier name;
   List<ExprPtr> bases;
   List<Keyword> keywords;
-  /// Functions in a class at the top level are separate declarations: their `decl` differs. So does that of the statements
+  /// Functions in a class at the top level are separate declarations: their `decl` differs. So does the `decl` of statements
   /// of a long program (FunctionDef::body).
   Block body;
   Span header_span;
@@ -364,7 +364,7 @@ struct ReturnStmt : Stmt {
   static constexpr Kind kKind = Kind::Return;
   ExprPtr value = nullptr;  // null: none
 };
-/// `elif` is an If alone in `otherwise` (with `is_elif`).
+/// `elif` is an If that stands alone in `otherwise` (with `is_elif`).
 struct IfStmt : Stmt {
   static constexpr Kind kKind = Kind::If;
   bool is_elif = false;
@@ -435,14 +435,14 @@ struct ScopeStmt : Stmt {
   List<Identifier> names;
 };
 /// Valid Python that TIRScript does not have: `what` is "try", "raise", "match", "async", "type", "yield" ...
-/// `binds` are the names it may give a value to.
+/// `binds`: the names to which the statement may assign.
 struct OpaqueStmt : Stmt {
   static constexpr Kind kKind = Kind::OpaqueStmt;
   std::string_view what;
   List<Identifier> binds;
 };
 /// A line that is not valid Python, and the block below it, if it is the head of one. `parts` are the expressions
-/// that could be read in the line; names in them count as bound to an unknown value.
+/// that could be read in the line; the names in them count as bound to an unknown value.
 struct BrokenStmt : Stmt {
   static constexpr Kind kKind = Kind::BrokenStmt;
   List<ExprPtr> parts;
@@ -451,7 +451,7 @@ struct BrokenStmt : Stmt {
 
 // ---- items -------------------------------------------------------------------------------------------------------
 
-/// "# text", from the "#" to the end of the line. `own_line`: nothing is before it on its line.
+/// "# text", from the "#" to the end of the line. `own_line`: there is no code before it on its line.
 struct Comment {
   Span span;
   std::string_view text;
@@ -463,33 +463,33 @@ struct Comment {
 enum class ItemKind : uint8_t { Function, Class, Assign, Import, Expr, Compound, Comments, Opaque, Broken, Part };
 
 /// A declaration: one top-level statement (or several: joined by ";", or a schedule's), a function of a top-level class, or
-/// some statements of a long program's body. Made once for a text, never changed, shared between the versions of a
-/// document in which the text is the same. A program in parts keeps its `decl` from version to version as long as its
-/// head is the same, in which alone its own places lie.
+/// some statements of a long program's body. Made once for a text, never changed, shared between all versions of a
+/// document that contain the same text. A program in parts keeps its `decl` from version to version as long as its
+/// head is the same, since the item's own positions lie in the head alone.
 struct Item : std::enable_shared_from_this<Item> {
   DeclId decl = 0;
   ItemKind kind{};
-  /// Of the function or class, or of the single variable an assignment sets; else empty.
+  /// The name of the function or class, or of the single variable that an assignment sets; else empty.
   Name name;
   std::string text;
   uint64_t hash = 0;  // of `text`
   Block statements;   // usually one; none for Comments
   std::vector<Comment> comments;
   Diagnostics diagnostics;  // without those of members
-  bool has_error = false;   // its own or a member's
-  /// A class's functions, or a long program's parts, in order, with their places in this item.
+  bool has_error = false;   // in this item or in a member
+  /// The functions of a class, or the parts of a long program, in order, with their positions in this item.
   struct Member {
     uint32_t offset = 0;
     std::shared_ptr<const Item> item;
   };
   std::vector<Member> members;
-  /// Bytes before the body of a program in parts; else 0.
+  /// For a program in parts: the bytes before its body; else 0.
   uint32_t head = 0;
   uint32_t indent = 0;      // the column of its first byte
   Arena arena;
 };
 using ItemPtr = std::shared_ptr<const Item>;
-/// Where an item and the declarations in it begin, counted in it.
+/// The positions, within the item, where the item and the declarations in it begin.
 [[nodiscard]] auto offsets_in(const Item& item) -> std::unordered_map<DeclId, uint32_t>;
 
 // ---- walking and printing ----------------------------------------------------------------------------------------
@@ -497,7 +497,7 @@ using ItemPtr = std::shared_ptr<const Item>;
 /// The direct children of a node, expressions and statements, in the order of the text.
 [[nodiscard]] auto children(const Node& node) -> std::vector<const Node*>;
 
-/// Visits a node and all below it, parents first. `f(const Node&) -> bool`: false leaves out the nodes below.
+/// Visits a node and all nodes below it, parents first. `f(const Node&) -> bool`: false skips the nodes below.
 template <class F>
 void walk(const Node& root, F&& f) {
   std::vector<const Node*> stack{&root};
@@ -510,7 +510,7 @@ void walk(const Node& root, F&& f) {
   }
 }
 
-/// The tree as an s-expression, one line; with positions where asked. For tests and for people in a debugger.
+/// The tree as an s-expression on one line; with positions if `with_spans`. For tests and debuggers.
 [[nodiscard]] auto to_sexpr(const Node& node, bool with_spans = false) -> std::string;
 [[nodiscard]] auto to_sexpr(const Item& item, bool with_spans = false) -> std::string;
 

@@ -1,4 +1,4 @@
-// One declaration's text to its Item: the steps, the members and parts that are cut out of it, and the tree. Layout, repair and explanations
+// Turns the text of one declaration into its Item: the steps, the members and parts that are cut out, and the tree. Layout, repair and explanations
 // are in build_*.cpp.
 #include "syntax/build.h"
 
@@ -163,7 +163,7 @@ auto ItemBuilder::build(const TSTree* tree) -> bool {
     if (code(i).starts_with('@') && decorates(i)) { builder.broken_decorators.push_back(lines_[i].span); }
     Alone single = alone(i);
     List<ExprPtr> parts;
-    // A line too deep or too long to be read is not looked into again.
+    // A line that is too deep or too long to be read is not analysed further.
     if (lines_[i].fault != LineFault::TooDeep && single.text.size() < 20000) {
       Tree parsed = parse_text(single.text);
       Builder salvager(*item_, single.text, static_cast<int64_t>(lines_[i].span.begin) - static_cast<int64_t>(single.prefix), shifts_);
@@ -181,7 +181,7 @@ auto ItemBuilder::build(const TSTree* tree) -> bool {
       auto line = std::upper_bound(lines_.begin(), lines_.end(), keyword.begin, [](uint32_t at, const LogicalLine& l) { return at < l.span.begin; });
       if (line == lines_.begin()) { continue; }
       auto i = static_cast<size_t>(line - lines_.begin()) - 1;
-      // One at a time: the lines below may be wrong only because of this one.
+      // One line at a time: the lines below may fail only because of this one.
       if (bad_[i] || any) { continue; }
       any = true;
       if (is_clause(i) && keyword.begin == lines_[i].span.begin) {
@@ -241,7 +241,7 @@ void ItemBuilder::name_item() {
       break;
     case Kind::BrokenStmt:
       item_->kind = ItemKind::Broken;
-      // A broken head of a function or class still has its name.
+      // Keeps the name of a function or class with a broken head.
       for (size_t i = 0; i < lines_.size(); ++i) {
         std::string_view all = code(i);
         std::string_view w = word(i);
@@ -275,8 +275,8 @@ void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32
 auto item_hash(std::string_view text, uint32_t indent) -> uint64_t { return hash_combine(hash_bytes(text), indent); }
 
 auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr {
-  // The trees of this build are gone at its end, except those that are remembered. Builds of members and parts within this one count their
-  // own.
+  // The trees of this build are freed at its end, except those that are remembered. Builds of members and parts within this one count their
+  // own trees.
   size_t before = tree_bytes() - memory.bytes;
   ItemPtr item = ItemBuilder(piece, role, sources, memory).run();
   memory.bytes = tree_bytes() - before;

@@ -1,7 +1,7 @@
-// From the text of one declaration to its Item: parse, repair, build. A function of the text alone.
+// From the text of one declaration to its Item: parse, repair, build. The result depends on the text alone.
 //
-// Repair: a line that cannot be parsed is replaced, in a copy, by a placeholder of the same length, until the rest parses. So a mistake
-// damages its own line only, and the tree has a BrokenStmt in its place, with the expressions that could be read.
+// Repair: replaces a line that cannot be parsed, in a copy, by a placeholder of the same length, until the rest parses. So an error
+// damages only its own line: the tree has a BrokenStmt in its place, with the expressions that could be read.
 #pragma once
 
 #include <functional>
@@ -15,42 +15,42 @@
 namespace loopsmith::syntax {
 
 /// The trees of the last texts that were parsed without errors. A text that resembles one of them is parsed as an edit of it. Only trees
-/// without errors are used so: those do not depend on the edits that led to them.
+/// without errors are kept: they do not depend on the edits that led to them.
 class ParseMemory {
  public:
   ParseMemory();
   ~ParseMemory();
   struct Entry;
   std::vector<Entry> entries;
-  size_t bytes = 0;   // that tree-sitter holds for them
-  /// The same with the texts.
+  size_t bytes = 0;   // the bytes that tree-sitter holds for the trees
+  /// The bytes of the trees and the texts.
   [[nodiscard]] auto bytes_in_all() const -> size_t;
 };
 
 enum class Role : uint8_t { TopLevel, Member, Part };
 
-/// A text to make an item of: a piece of a text whose lines are known, `around`; null: of none.
+/// A text from which an item is made. It is a piece of a text whose lines are known, `around`; null: it is not.
 struct Piece {
   std::string_view text;
   uint32_t indent = 0;           // the column of its first byte
   const Lines* around = nullptr;
-  uint32_t offset = 0;           // in the text around
+  uint32_t offset = 0;           // the position in `around`
 };
 
 /// Finds or builds the items inside of a declaration.
 struct Sources {
   /// The item of a class's function.
   std::function<ItemPtr(const Piece& piece)> member;
-  /// The items of a program's parts. `decl` becomes the id of the former program with this head, where the new one replaces it.
+  /// The items of a program's parts. If the program replaces a former one with the same head, sets `decl` to the id of that program.
   std::function<std::vector<ItemPtr>(std::string_view head, const std::vector<Piece>& pieces, DeclId& decl)> parts;
 };
 
 [[nodiscard]] auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr;
-/// A run of comments.
+/// The item of a run of comments.
 [[nodiscard]] auto build_comments(std::string_view text) -> ItemPtr;
-/// A text that is not parsed, with the reason.
+/// The item of a text that is not parsed, with the reason.
 [[nodiscard]] auto build_broken(std::string_view text, Diagnostic reason) -> ItemPtr;
-/// Sorts the diagnostics from `first` on by their `place`; equals keep their order.
+/// Sorts the diagnostics from `first` on by their `place`; equal ones keep their order.
 void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32_t(const Diagnostic&)>& place);
 /// The hash by which old items are found.
 [[nodiscard]] auto item_hash(std::string_view text, uint32_t indent) -> uint64_t;

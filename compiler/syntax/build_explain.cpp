@@ -1,4 +1,4 @@
-// The diagnostics of lines that cannot be parsed, from their tokens.
+// Makes the diagnostics of lines that cannot be parsed, from their tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace loopsmith::syntax {
 
 namespace {
 
-// The keyword that begins a statement and is this word but for a letter too many, too few, another one, or two that changed places.
+// The keyword at the beginning of a statement that was probably meant by this word: it differs by one inserted, missing or wrong letter, or by two swapped ones.
 auto keyword_near(std::string_view word) -> std::string_view {
   for (std::string_view keyword : {"for", "while", "with", "elif", "else", "def", "return", "assert", "import", "from", "class", "pass"}) {
     std::string_view a = word.size() <= keyword.size() ? word : keyword;
@@ -31,14 +31,14 @@ auto keyword_near(std::string_view word) -> std::string_view {
   return {};
 }
 
-// The tokens of one line, with their places in the declaration.
+// The tokens of one line, with their positions in the declaration.
 struct LineWords {
   std::string_view all;
-  uint32_t begin;                              // of the line in the declaration
+  uint32_t begin;                              // the line's position in the declaration
   std::vector<Token> tokens;
   std::function<Origin(Span)> origin;
   std::string_view first;                      // the first word
-  bool lacks_colon = false;                    // the head of a block without its colon
+  bool lacks_colon = false;                    // the line is the head of a block without its colon
 
   LineWords(std::string_view code, uint32_t begin, bool is_head, std::function<Origin(Span)> origin)
       : all(code), begin(begin), tokens(tokenize(code)), origin(std::move(origin)), first(first_word(code)), lacks_colon(is_head && !has_colon()) {}
@@ -60,7 +60,7 @@ struct LineWords {
   }
 
  private:
-  /// True when a colon stands outside of brackets and belongs to no lambda.
+  /// True when there is a colon outside of brackets that belongs to no lambda.
   [[nodiscard]] auto has_colon() const -> bool {
     int depth = 0;
     size_t lambdas = 0;
@@ -76,7 +76,7 @@ struct LineWords {
   }
 };
 
-// Signs of other languages: `!`, `&&`, `||`.
+// Operators of other languages: `!`, `&&`, `||`.
 auto foreign_sign(const LineWords& line) -> std::optional<Diagnostic> {
   for (const Token& token : line.tokens) {
     std::string_view w = line.text(token);
@@ -145,7 +145,7 @@ auto two_values(const LineWords& line, size_t t) -> Diagnostic {
       .remedy(w == "print" ? "call it: `print(...)`" : "put an operator or `,` between them");
 }
 
-// Two tokens that do not go together: two values side by side, an operator without its right side, two commas.
+// Two adjacent tokens that cannot follow each other: two values, an operator without its right side, two commas.
 auto misplaced_neighbours(const LineWords& line) -> std::optional<Diagnostic> {
   const std::vector<Token>& tokens = line.tokens;
   auto is_soft_keyword = [&](size_t t) { return t == 0 && is_word(line.text(tokens[0]), {"match", "case", "type"}); };
@@ -262,7 +262,7 @@ void ItemBuilder::explain_structure(size_t i) {
                                                : "`try`";
     report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads));
   } else if (code(i).starts_with('@')) {
-    // The decorated definition is there and broken, which is reported.
+    // The decorated definition exists and is broken, which is reported already.
     if (i + 1 < lines_.size() && bad_[i + 1] && lines_[i + 1].indent == lines_[i].indent) { return; }
     report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)));
   } else if (first == "try" && lines_[i].ends_with_colon) {

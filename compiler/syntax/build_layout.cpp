@@ -1,4 +1,4 @@
-// The layout of a declaration's lines as Python reads it: indentation, blocks, colons of heads, characters.
+// Checks the layout of a declaration's lines by the rules of Python: indentation, blocks, colons of heads, characters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void ItemBuilder::complete_heads() {
     places.push_back(end);
   }
   if (places.empty()) { return; }
-  // Where parts were cut out before, and where colons come in: from the new text to the whole one.
+  // Maps positions in the new text to positions in the whole text: parts were cut out before, and colons are inserted here.
   Shifts shifts;
   std::string text;
   uint32_t done = 0;

@@ -1,5 +1,5 @@
-// Repair: lines that cannot be parsed are replaced by placeholders, in a copy, until the rest parses; and texts that resemble one parsed
-// before are parsed as edits of it.
+// Repair: replaces lines that cannot be parsed by placeholders, in a copy, until the rest parses. Also parses texts that resemble an earlier one
+// as edits of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace loopsmith::syntax {
 
 namespace {
 
-// Shorter texts are parsed anew faster than compared.
+// Shorter texts are parsed faster than they are compared.
 constexpr size_t kRemembered = 400;
 constexpr size_t kRememberedTrees = 3;
 
@@ -22,7 +22,7 @@ constexpr size_t kRememberedTrees = 3;
 auto ItemBuilder::decorates(size_t i) const -> bool {
   if (!code(i).starts_with('@') || i + 1 >= lines_.size() || lines_[i + 1].indent != lines_[i].indent) { return false; }
   if (code(i + 1).starts_with('@')) { return decorates(i + 1); }
-  // The decorated definition must be there: otherwise the parser takes the next one, of another block.
+  // The decorated definition must exist: otherwise the parser takes the next definition, in another block.
   return !bad_[i + 1] && is_word(word(i + 1), {"def", "class", "async"});
 }
 
@@ -38,7 +38,7 @@ void ItemBuilder::spoil(size_t i) {
   } else if (line.span.end - line.span.begin >= 5) {
     masked_.replace(line.span.begin, 5, "if 0:");
   } else {
-    // Too short a line for a head: its block goes with it.
+    // The line is too short for a head: its block is removed with it.
     masked_[line.span.begin] = '0';
     for (size_t k = i + 1; k < lines_.size() && lines_[k].indent > line.indent; ++k) {
       bad_[k] = true;
@@ -77,7 +77,7 @@ auto ItemBuilder::repair() -> Tree {
       spoil(i);
     }
     if (!any) {
-      // Each line is right by itself. The parser notices a head without its colon only where the block begins.
+      // Each line is valid by itself. The parser notices a head without its colon only where the block begins.
       for (size_t i : suspects) {
         if (i == 0 || bad_[i - 1] || lines_[i].indent <= lines_[i - 1].indent || lines_[i - 1].ends_with_colon) { continue; }
         Alone single = alone(i - 1);
@@ -89,7 +89,7 @@ auto ItemBuilder::repair() -> Tree {
       }
     }
     if (!any) {
-      // Each line is right, but not in this order.
+      // Each line is valid by itself, but not in this order.
       size_t culprit = lines_.size();
       for (size_t i : suspects) {
         if (!bad_[i] && (culprit == lines_.size() || is_clause(i) > is_clause(culprit))) { culprit = i; }

@@ -1,6 +1,6 @@
-// The syntax tree, node by node: what all kinds of node share, and the expressions that can be saved from a line that does not parse.
-// Expressions, strings and statements are in builder_*.cpp. Everything that nests is guarded by depth; what only chains to the left
-// (`a + b + c`, `x.y[0](1)`) is built in a loop, however long.
+// The syntax tree, node by node: code for all kinds of node, and the expressions that can be saved from a line that does not parse.
+// Expressions, strings and statements are in builder_*.cpp. Nested constructs are limited in depth; chains to the left
+// (`a + b + c`, `x.y[0](1)`) are built in a loop and may have any length.
 #include "syntax/builder.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace loopsmith::syntax {
 
 auto Builder::name(TSNode node) -> Name {
   std::string_view words = text(node);
-  // The parser takes a keyword for a name where it expects none.
+  // Where no keyword is expected, the parser takes a keyword for a name.
   if (is_python_keyword(words)) { misplaced_keywords.push_back(raw_span(node)); }
   return Name(words);
 }

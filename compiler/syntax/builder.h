@@ -1,5 +1,5 @@
 // From a tree-sitter tree without errors to the syntax tree. Private to this room; build.cpp decides which text is parsed, with placeholders
-// for lines that could not be.
+// for lines that could not be parsed.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace loopsmith::syntax {
 
-/// Maps places in a text with parts cut out to places in the whole text.
+/// Maps positions in a text with parts cut out to positions in the whole text.
 class Shifts {
  public:
-  /// The text from `at` on is at `real` in the whole.
+  /// The text from `at` on is at `real` in the whole text.
   void add(uint32_t at, uint32_t real) { shifts_.push_back({at, real - at}); }
   auto operator()(uint32_t at) const -> uint32_t {
     if (shifts_.empty() || at < shifts_.front().at) { return at; }
@@ -41,22 +41,22 @@ class Builder {
 
   /// A placeholder in the parsed text: for a broken line, a function of a class, or the parts of a program.
   struct Placeholder {
-    uint32_t begin = 0;               // where its code begins in the parsed text
+    uint32_t begin = 0;               // the position of its code in the parsed text
     const Item* member = nullptr;     // a class's function
-    bool is_body = false;             // the statements of all parts of the item
-    Span line;                        // otherwise a broken line
+    bool is_body = false;             // it stands for the statements of all parts of the item
+    Span line;                        // otherwise it stands for a broken line
     List<ExprPtr> parts;
   };
   std::vector<Placeholder> placeholders;
   /// Decorators that could not be read, in order.
   std::vector<Span> broken_decorators;
 
-  /// Keywords that the parser took for names, as places in the parsed text. The tree must not be used where there are any.
+  /// Keywords that the parser took for names, as positions in the parsed text. If there are any, the tree must not be used.
   std::vector<Span> misplaced_keywords;
 
   /// The statements of a module node.
   auto module(TSNode root) -> Block;
-  /// The largest expressions without errors below a node, as far as they lie in `part` of the parsed text.
+  /// The largest expressions without errors below a node that lie in `part` of the parsed text.
   auto salvage(TSNode root, Span part) -> List<ExprPtr>;
 
  private:
@@ -74,7 +74,7 @@ class Builder {
     auto operator=(const Children&) -> Children& = delete;
     [[nodiscard]] auto size() const -> size_t { return count_; }
     auto operator[](size_t i) const -> Child { return builder_.pool_[first_ + i]; }
-    /// The first child in a field; a null node where the field is empty.
+    /// The first child in a field; a null node if the field is empty.
     [[nodiscard]] auto find(TSFieldId field) const -> TSNode;
 
    private:
@@ -88,7 +88,7 @@ class Builder {
     Builder& builder;
   };
 
-  // In the parsed text, and in the whole text.
+  // The span in the parsed text, and the span in the whole text.
   [[nodiscard]] auto raw_span(TSNode node) const -> Span;
   [[nodiscard]] auto span(TSNode node) const -> Span;
   [[nodiscard]] auto text(TSNode node) const -> std::string_view;
@@ -134,7 +134,7 @@ class Builder {
   auto augmented(TSNode node) -> StmtPtr;
   auto if_statement(TSNode node) -> StmtPtr;
   auto with_statement(TSNode node, const Children& children) -> StmtPtr;
-  /// The block of `else`, empty where the statement has none.
+  /// The block of `else`; empty if the statement has none.
   auto else_clause(const Children& children) -> Block;
   auto definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorators) -> StmtPtr;
   auto decorated(TSNode node, const Children& children) -> StmtPtr;
@@ -157,7 +157,7 @@ class Builder {
   bool has_cursor_ = false;
 };
 
-/// A compound statement ends with its last statement: comments below it do not belong to it.
+/// Ends a compound statement with its last statement: comments below it are not a part of it.
 void end_with(Stmt& statement, Span header, std::initializer_list<const Block*> blocks);
 
 template <class T>

@@ -1,4 +1,4 @@
-// Definitions of functions and classes, imports, and statements that are not looked into.
+// Definitions of functions and classes, imports, and statements that are not analysed.
 #include "syntax/builder.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace loopsmith::syntax {
 auto Builder::definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorators) -> StmtPtr {
   const Fields& field = fields();
   for (Span where : broken_decorators) {
-    // Those right above; they are blank in the parsed text.
+    // The decorators right above; they are blank in the parsed text.
     uint32_t first = static_cast<uint32_t>(ts_node_start_byte(node) + shift_);
     if (where.end > first) { continue; }
     std::string_view between = source_.substr(where.end - shift_, first - where.end);
@@ -144,7 +144,7 @@ void Builder::captures(TSNode pattern, std::vector<Identifier>& binds) {
       if (text(at) != "_") { binds.push_back(identifier(at)); }
       continue;
     }
-    // `a.b` in a pattern is a value, not a name that is bound.
+    // `a.b` in a pattern is a value; it binds no name.
     if (symbol == Cst::attribute) { continue; }
     Children inner(*this, at);
     for (size_t i = inner.size(); i > 0; --i) {
@@ -155,7 +155,7 @@ void Builder::captures(TSNode pattern, std::vector<Identifier>& binds) {
   }
 }
 
-// A statement that is not understood may still bind names: those that its syntax assigns to, imports or defines.
+// A statement that is not supported may still bind names: those that its syntax assigns to, imports or defines.
 auto Builder::opaque_statement(TSNode node, std::string_view what) -> StmtPtr {
   const Fields& field = fields();
   auto* made = make<OpaqueStmt>(node);
@@ -191,7 +191,7 @@ auto Builder::opaque_statement(TSNode node, std::string_view what) -> StmtPtr {
       if ((is_definition || symbol == Cst::type_alias_statement || symbol == Cst::named_expression) && child.field == field.name) {
         binds.push_back(identifier(child.node));
       }
-      // Any name in a pattern may be a capture.
+      // Any name in a pattern may bind a value.
       if (symbol == Cst::case_clause && child.symbol != Cst::block && child.field != field.body && child.field != field.guard) { captures(child.node, binds); }
       if ((symbol == Cst::import_statement || symbol == Cst::import_from_statement) && child.field == field.name) {
         bool is_alias = child.symbol == Cst::aliased_import;

@@ -11,7 +11,7 @@ namespace loopsmith::syntax {
 
 auto Builder::expr(TSNode node) -> ExprPtr {
   Deeper deeper(*this);
-  // Parentheses leave nothing.
+  // Parentheses make no node.
   Cst symbol = symbol_of(node);
   while (symbol == Cst::parenthesized_expression) {
     TSNode inner = ts_node_named_child(node, 0);
@@ -386,7 +386,7 @@ auto Builder::comparison(TSNode node) -> ExprPtr {
   return made;
 }
 
-// An operand of an operator. The grammar lets operators through that bind less tightly: `a + not b`.
+// An operand of an operator. The grammar accepts operators that bind less tightly: `a + not b`.
 auto Builder::operand(TSNode node) -> ExprPtr {
   Cst symbol = symbol_of(node);
   if (symbol == Cst::not_operator || symbol == Cst::lambda || symbol == Cst::conditional_expression) {
@@ -485,7 +485,7 @@ auto Builder::type_params(const Children& children) -> List<Param> {
   return list(made);
 }
 
-// Checks that an expression can be assigned to. The expression itself stays as it is.
+// Checks that an expression can be assigned to, and returns it unchanged.
 auto Builder::target(ExprPtr root) -> ExprPtr {
   std::vector<ExprPtr> stack{root};
   while (!stack.empty()) {

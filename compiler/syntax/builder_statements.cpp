@@ -52,7 +52,7 @@ auto Builder::header(TSNode node) -> Span {
   return where;
 }
 
-// Where the last statement of a program in parts ends, counted in this item.
+// The end of the last statement of a program in parts, as a position in this item.
 auto Builder::end_of_parts() const -> uint32_t {
   for (size_t i = item_.members.size(); i-- > 0;) {
     const Item::Member& part = item_.members[i];
@@ -246,7 +246,7 @@ auto Builder::with_statement(TSNode node, const Children& children) -> StmtPtr {
   for (size_t i = 0; i < children.size(); ++i) {
     if (children[i].symbol != Cst::with_items) { continue; }
     Children listed(*this, children[i].node);
-    // `with (a as b, c as d):` is items in parentheses, which parse as a tuple.
+    // `with (a as b, c as d):` has items in parentheses, which parse as a tuple.
     bool is_one = listed.size() == 1 && (listed[0].symbol == Cst::tuple || listed[0].symbol == Cst::parenthesized_expression);
     if (is_one) {
       Children inner(*this, listed[0].node);
@@ -342,7 +342,7 @@ auto Builder::if_statement(TSNode node) -> StmtPtr {
   made->header_span = header(node);
   made->condition = expr(children.find(field.condition));
   made->then = suite_field(children, field.consequence);
-  // The clauses from the last to the first: each is the `otherwise` of the one before.
+  // Goes through the clauses from the last to the first: each is the `otherwise` of the one before.
   Block otherwise;
   uint32_t end = 0;
   std::vector<Child> clauses;
@@ -353,7 +353,7 @@ auto Builder::if_statement(TSNode node) -> StmtPtr {
     report(error(Code::ChainTooLong, origin_of(header(clauses[kMaxChain].node))).arg("limit", static_cast<int64_t>(kMaxChain)));
     clauses.resize(kMaxChain);
   }
-  // Built in the order of the text, so that diagnostics are in it too.
+  // Builds the clauses in the order of the text, so that diagnostics have the same order.
   struct Built { IfStmt* clause; Block otherwise; };
   std::vector<Built> built;
   for (const Child& child : clauses) {

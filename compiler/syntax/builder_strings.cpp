@@ -25,7 +25,7 @@ void append_utf8(std::string& out, uint32_t c) {
   }
 }
 
-// The character of `\N{name}`; 0: the name is not in character_names.def.
+// The character of `\N{name}`; 0 if the name is not in character_names.def.
 auto named_character(std::string_view name) -> uint32_t {
   struct Row { std::string_view name; uint32_t code; };
   static constexpr Row rows[] = {
@@ -139,7 +139,7 @@ void Builder::string_parts(TSNode node, std::vector<FStringPart>& parts, std::st
   }
 }
 
-// `{x = }` prints the blanks too.
+// `{x = }` prints the spaces too.
 auto Builder::debug_end(uint32_t end) const -> uint32_t {
   while (end < source_.size() && source_[end] == ' ') { ++end; }
   return end;

@@ -1,4 +1,4 @@
-// The text of a document cut into declarations, and the declarations that an edit leaves alone.
+// Cuts the text of a document into declarations, and finds the declarations that an edit does not change.
 #include "syntax/document.h"
 
 #include <algorithm>
@@ -75,13 +75,13 @@ void Document::update(std::string_view before_text) {
     return column;
   };
 
-  // Declarations above and below the edit are the same in the same order: no need to hash them.
+  // Declarations above and below the edit are the same, in the same order: no need to hash them.
   auto found_code = std::find_if(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return !chunk.is_comments; });
   const Chunk* first_code = found_code == chunks.end() ? nullptr : &*found_code;
   auto same = [&](const Chunk& chunk, const PlacedItem& placed) {
     std::string_view text = text_of(chunk);
     if (placed.item->text != text || (placed.item->kind == ItemKind::Comments) != chunk.is_comments || text.empty()) { return false; }
-    // Only the first declaration can be indented, and then its tree depends on that.
+    // Only the first declaration can be indented; its tree then depends on the indentation.
     return placed.item->indent == (&chunk == first_code ? column_of(chunk.span.begin) : 0);
   };
   size_t front = 0;

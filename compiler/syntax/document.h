@@ -1,9 +1,9 @@
-// A document: a text, its declarations and their syntax errors. An edit parses again only the declarations whose text
-// changed; all others, their trees and their ids stay the same objects. The result always equals that of a parse of
+// A document: a text, its declarations and their syntax errors. An edit parses only the declarations whose text
+// changed; all other declarations keep their objects, trees and ids. The result always equals that of a parse of
 // the whole text. One thread at a time.
 //
 // The text is cut into declarations by a scan of lines, strings and brackets, and each is parsed on its own with
-// tree-sitter. So a mistake cannot harm more than the declaration that it is in, and the tree depends on the
+// tree-sitter. So an error affects only the declaration that contains it, and the tree depends on the
 // declaration's text alone.
 #pragma once
 
@@ -17,17 +17,17 @@
 
 namespace loopsmith::syntax {
 
-/// A fresh id, unique in the process. Safe from any thread.
+/// A fresh id, unique in the process. Any thread may call this.
 [[nodiscard]] auto next_decl_id() -> DeclId;
 
 /// The trees of the last parses, for the next edit (build.h).
 class ParseMemory;
 struct Lines;
 
-/// A declaration with its place in a version of a document.
+/// A declaration with its position in a version of a document.
 struct PlacedItem {
   ItemPtr item;
-  uint32_t offset = 0;  // of its first byte in the text
+  uint32_t offset = 0;  // the position of its first byte in the text
   [[nodiscard]] auto end() const -> uint32_t { return offset + static_cast<uint32_t>(item->text.size()); }
 };
 
@@ -35,31 +35,31 @@ class Document {
  public:
   Document();
   explicit Document(std::string text);
-  /// Shares all items.
+  /// A copy shares all items.
   Document(const Document&) = default;
   auto operator=(const Document&) -> Document& = default;
   Document(Document&&) noexcept = default;
   auto operator=(Document&&) noexcept -> Document& = default;
 
-  /// Replaces the text; items whose text is unchanged are kept.
+  /// Replaces the text; keeps items whose text is unchanged.
   void set_text(std::string text);
-  /// Replaces bytes; a span past the end is cut to the text.
+  /// Replaces bytes; a span past the end is cut off at the end of the text.
   void edit(Span span, std::string_view replacement);
 
   [[nodiscard]] auto text() const -> const std::string& { return text_; }
-  /// In the order of the text; they do not overlap. Only blank space lies between them.
+  /// In the order of the text; they do not overlap. Between them there is only blank space.
   [[nodiscard]] auto items() const -> const std::vector<PlacedItem>& { return items_; }
-  /// Of all items and members, in the order of the text.
+  /// The diagnostics of all items and members, in the order of the text.
   [[nodiscard]] auto diagnostics() const -> Diagnostics;
-  /// The item at or around an offset (its end counts as in it); none in blank space.
+  /// The item at or around an offset (the end of an item counts as inside); null in blank space.
   [[nodiscard]] auto item_at(uint32_t offset) const -> const PlacedItem*;
-  /// The bytes of the text; none when the declaration is not (or no longer) in this document.
+  /// The bytes of the text; none when the declaration is not, or no longer, in this document.
   [[nodiscard]] auto resolve(const Origin& origin) const -> std::optional<Span>;
-  /// The innermost declaration around an offset and the place in it; unknown in blank space.
+  /// The innermost declaration around an offset, and the position in it; unknown in blank space.
   [[nodiscard]] auto origin_at(uint32_t offset) const -> Origin;
-  /// The declaration (item or member) of an id; none when it is not in this document.
+  /// The declaration (item or member) with an id; null when it is not in this document.
   [[nodiscard]] auto declaration(DeclId decl) const -> ItemPtr;
-  /// The declaration that a part belongs to; for others, the same declaration.
+  /// The declaration that a part belongs to; for other declarations, the declaration itself.
   [[nodiscard]] auto whole(DeclId decl) const -> DeclId;
 
   /// The work of the last `set_text` or `edit`, for tests and timing tables.
@@ -69,8 +69,8 @@ class Document {
   };
   [[nodiscard]] auto last_work() const -> Work { return work_; }
 
-  /// Bytes beside the items and the text itself: trees that are remembered for the next edit, the texts they are of, and its lines. The
-  /// first are shared with the documents that this one was copied from.
+  /// Bytes apart from the items and the text itself: trees that are kept for the next edit, their texts, and the document's lines. Trees and texts
+  /// are shared with the documents that this one was copied from.
   [[nodiscard]] auto kept_bytes() const -> size_t;
 
  private:
@@ -80,9 +80,9 @@ class Document {
     const Item* item;
     DeclId whole;
   };
-  /// An item for a text that is too large, or no text; null: it is read.
+  /// An item for a text that is too large, or is no text; null: the text can be read.
   [[nodiscard]] auto refused() const -> ItemPtr;
-  /// `before`: the text that `lines_` are of.
+  /// `before`: the text whose lines are in `lines_`.
   void update(std::string_view before);
   void index();
   void index(const Item& item, uint32_t offset, DeclId whole);
@@ -92,8 +92,8 @@ class Document {
   std::vector<PlacedItem> items_;
   std::vector<Place> places_;  // by id
   Work work_;
-  std::shared_ptr<ParseMemory> memory_;  // never null but after a move
-  std::shared_ptr<const Lines> lines_;   // of the text; null: of none
+  std::shared_ptr<ParseMemory> memory_;  // never null, except after a move
+  std::shared_ptr<const Lines> lines_;   // the lines of the text; null: not scanned
 };
 
 }  // namespace loopsmith::syntax

@@ -1,4 +1,4 @@
-// The builder behind build.h: one per declaration. Private to this room.
+// The builder behind build.h: one for each declaration. Private to this room.
 //
 // `run` cuts out the texts that have items of their own (functions of a class, parts of a long program), completes heads that lack their
 // colon, repairs lines that do not parse, and builds the tree of the rest.
@@ -25,7 +25,7 @@ constexpr size_t kMaxRounds = 8;
 constexpr size_t kMaxDiagnostics = 50;
 
 [[nodiscard]] auto is_word(std::string_view word, std::initializer_list<std::string_view> words) -> bool;
-/// A token in backticks, cut where it is long.
+/// A token in backticks, shortened if it is long.
 [[nodiscard]] auto show(std::string_view token) -> std::string;
 
 class ItemBuilder {
@@ -51,36 +51,36 @@ class ItemBuilder {
   // -- layout (build_layout.cpp)
   // Adds the missing colon to a head with a block below, so that a function stays a function while its head is typed.
   void complete_heads();
-  // True when a head is complete but for its colon.
+  // True when a head is complete except for its colon.
   [[nodiscard]] auto lacks_only_colon(size_t i) const -> bool;
-  // Indentation, as Python reads it. The parser is lenient here, so that a tree comes out anyway.
+  // Checks indentation by the rules of Python. The parser is lenient here, so that there is a tree anyway.
   void check_layout();
-  // The blank before a line, or its first character where there is none.
+  // The blanks before a line, or its first character if there are none.
   [[nodiscard]] auto indentation(size_t line) const -> Span;
   [[nodiscard]] auto opens_block(size_t line) const -> bool;
-  // True for a broken head: the block below it is not unexpected.
+  // True for a broken head: the block below it is not reported as unexpected.
   [[nodiscard]] auto is_excused(size_t line) const -> bool;
   void report_missing_block(size_t line);
-  // Bytes that are not UTF-8 where no token is: in comments and strings.
+  // Reports bytes that are not UTF-8 in places without tokens: in comments and strings.
   void check_characters();
 
   // -- repair (build_repair.cpp)
   // True for a decorator with a definition below.
   [[nodiscard]] auto decorates(size_t i) const -> bool;
-  // Puts a placeholder in the place of a line.
+  // Replaces a line by a placeholder.
   void spoil(size_t i);
-  // A line with the text around it that makes it valid alone. `prefix`: the length of the text in front.
+  // A line with text around it that makes it valid alone. `prefix`: the length of the text in front.
   struct Alone {
     std::string text;
     size_t prefix = 0;
   };
   [[nodiscard]] auto alone(size_t i) const -> Alone;
   auto repair() -> Tree;
-  // Parses the text as an edit of one parsed before, where the two are similar and the result has no errors.
+  // Parses the text as an edit of an earlier one, if the two are similar and the result has no errors.
   auto parse_remembering() -> Tree;
   void remember(const TSTree* tree);
   [[nodiscard]] auto is_clause(size_t line) const -> bool;
-  // Lines that a tree's errors touch, in order; lines already replaced are left out.
+  // The lines that a tree's errors touch, in order, without lines that are already replaced.
   [[nodiscard]] auto lines_with_errors(const TSTree* tree) const -> std::vector<size_t>;
 
   // -- explanations (build_explain.cpp)
@@ -88,11 +88,11 @@ class ItemBuilder {
   void explain_structure(size_t i);
   // Reports why a line cannot be parsed: the usual slips first, then the first token that the parser rejects.
   void explain(size_t i, const Alone& single, const TSTree* tree);
-  // The first error of the parser, in bytes of the line.
+  // The first error of the parser, as bytes of the line.
   [[nodiscard]] auto first_error(const TSTree* tree, const Alone& single) const -> Span;
 
   // -- the tree (build.cpp)
-  // False when a line turned out to be wrong after all; it is replaced by a placeholder now.
+  // False when a line proves to be wrong after all; it is replaced by a placeholder now.
   auto build(const TSTree* tree) -> bool;
   void name_item();
   void finish();
@@ -104,7 +104,7 @@ class ItemBuilder {
   const Role role_;
   const Sources& sources_;
   ParseMemory& memory_;
-  // The text without members or parts, and the places of their placeholders.
+  // The text without members or parts, and the positions of their placeholders.
   std::string skeleton_;
   std::vector<uint32_t> stand_ins_;
   // The text with the colons that were missing.

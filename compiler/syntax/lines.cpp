@@ -1,4 +1,4 @@
-// The scan of logical lines, and tokens of a line. How a text is cut into declarations is in split.cpp.
+// The scan of logical lines, and the tokens of a line. split.cpp cuts a text into declarations.
 #include "syntax/lines.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace loopsmith::syntax {
 namespace {
 
-// Letters, digits and "_" of ASCII, which most of a text is.
+// Letters, digits and "_" of ASCII, the most frequent characters.
 constexpr auto kPlain = [] {
   std::array<bool, 256> plain{};
   for (int c = 0; c < 128; ++c) {
@@ -32,18 +32,18 @@ auto is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Words that cannot be inside of brackets: a line that begins with one begins a statement.
+// Words that cannot occur inside of brackets: a line that begins with one begins a statement.
 constexpr std::array<std::string_view, 16> kStatementWords = {
     "def", "class", "return", "while", "with", "assert", "import", "pass",
     "break", "raise", "try", "global", "nonlocal", "del", "continue", "except"};
 
 constexpr int kFieldBudget = 20000;
 
-// Lines that begin so cannot end with a comma.
+// A line that begins with one of these cannot end with a comma.
 constexpr std::array<std::string_view, 17> kNoLastComma = {
     "import", "from", "global", "nonlocal", "for", "with", "assert", "if", "elif", "while",
     "raise", "except", "class", "def", "async", "else", "try"};
-// Words after which a line goes on.
+// Words after which a line continues.
 constexpr std::array<std::string_view, 22> kHangingWords = {
     "and", "or", "not", "in", "is", "if", "elif", "lambda", "import", "from", "as",
     "assert", "del", "def", "class", "for", "while", "with", "global", "nonlocal", "await", "async"};
@@ -71,7 +71,7 @@ auto utf8_length(std::string_view text, size_t at) -> size_t {
   return 0;
 }
 
-// A character that no token has. Letters beyond ASCII are taken as parts of names; the parser knows better.
+// The length of a character that occurs in no token. Letters beyond ASCII are accepted as parts of names; the parser checks them.
 auto is_bad_character(std::string_view text, size_t at) -> size_t {
   auto c = static_cast<unsigned char>(text[at]);
   if (c >= 0x80) { return utf8_length(text, at) == 0 ? 1 : 0; }
@@ -83,13 +83,13 @@ class LineScanner {
  public:
   LineScanner(std::string_view text, uint32_t base_indent, Lines& out) : text_(text), base_indent_(base_indent), out_(out) {}
 
-  // False when a string in triple quotes runs to the end of the text and `strings_stop` was not set.
+  // False when a string in triple quotes extends to the end of the text and `strings_stop` is not set.
   auto run(bool strings_stop) -> bool {
     strings_stop_ = strings_stop;
     return run_from(0, base_indent_, [](size_t, uint32_t) { return false; });
   }
 
-  // Scans from the beginning of a line on, until `is_known` is true at the beginning of another.
+  // Scans from the beginning of a line until `is_known` is true at the beginning of another line.
   template <class F>
   auto run_from(size_t at, uint32_t indent, F&& is_known) -> bool {
     while (at < text_.size()) {
@@ -99,7 +99,7 @@ class LineScanner {
       else if (c == '\n' || c == '\r' || c == '\f') { indent = 0; ++at; }
       else if (c == '\\' && at + 1 < text_.size() && (text_[at + 1] == '\n' || text_[at + 1] == '\r')) { at += 2; }
       else if (c == '#') { at = comment(at, indent, true); }
-      // A byte-order mark that begins a line, be it not the first: a piece of a text is read as it is within the whole.
+      // A byte-order mark at the beginning of any line, so that a piece of a text is read in the same way as within the whole text.
       else if (indent == 0 && text_.substr(at).starts_with("\xEF\xBB\xBF")) { at += 3; }
       else {
         if (is_known(at, indent)) { return true; }
@@ -115,7 +115,7 @@ class LineScanner {
         out_.lines.push_back(line);
         at = std::max(end, at + 1);
         indent = 0;
-        // No code follows on the same physical line: a logical line ends at the end of one.
+        // No code follows on the same physical line: a logical line ends at the end of a physical line.
       }
     }
     return true;
@@ -136,7 +136,7 @@ class LineScanner {
     line.fault_at = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   }
 
-  // True when a statement begins at `at`, the first code of a physical line: text that valid code cannot have in brackets.
+  // True when a statement begins at `at`, the first code of a physical line: the text could not be inside brackets in valid code.
   [[nodiscard]] auto begins_statement(size_t at, uint32_t indent) const -> bool {
     char c = text_[at];
     if (c == '@') { return indent == 0 && is_name_start(at_or_zero(at + 1)); }
@@ -155,8 +155,8 @@ class LineScanner {
     return text_.substr(at, end - at).find(what) != std::string_view::npos;
   }
 
-  // At the end of a string that began at `at` (its prefix passed); sets `unclosed` when it has none. A replacement
-  // field of an f-string may hold strings again.
+  // The end of a string that began at `at` (after its prefix); sets `unclosed` when it has no end. A replacement
+  // field of an f-string may contain strings again.
   auto scan_string(size_t at, bool is_format, bool is_lenient, bool& unclosed, int depth) -> size_t {
     char quote = text_[at];
     bool is_triple = at_or_zero(at + 1) == quote && at_or_zero(at + 2) == quote;
@@ -187,7 +187,7 @@ class LineScanner {
     return std::min(i, text_.size());
   }
 
-  // The place behind the "}" of a replacement field whose code begins at `at`; 0 when it does not look like a field.
+  // The position behind the "}" of a replacement field whose code begins at `at`; 0 when it does not look like a field.
   auto scan_field(size_t at, char quote, bool is_triple, bool is_lenient, int depth) -> size_t {
     int open = 0;
     for (size_t i = at; i < text_.size() && field_budget_ > 0;) {
@@ -210,7 +210,7 @@ class LineScanner {
         unclosed_triple_ = gave_up;
         if (unclosed) { return 0; }
       } else if (c == ':' && open == 0) {
-        // A format: text up to "}", fields in it.
+        // A format: text up to "}", with fields in it.
         ++i;
         while (i < text_.size() && field_budget_ > 0) {
           --field_budget_;
@@ -236,8 +236,8 @@ class LineScanner {
            (rest.size() > 1 && rest[0] == '@' && is_name_start(rest[1]));
   }
 
-  // The end of the logical line that begins at `at`. Strict: brackets and strings take what they need; `gave_up_` is
-  // set when one is never closed. Lenient: the line ends before a line that is not indented more than it is.
+  // The end of the logical line that begins at `at`. Strict: brackets and strings extend to their ends; `gave_up_` is
+  // set when one is never closed. Lenient: the line ends in front of a line that is not indented more than it is.
   auto scan_line(size_t at, uint32_t indent, bool is_lenient, LogicalLine& line) -> size_t {
     gave_up_ = false;
     unclosed_triple_ = false;
@@ -291,7 +291,7 @@ class LineScanner {
         continue;
       }
       if (c == '.' && code_end == i && i > at && is_digit(text_[last_begin])) {
-        // The point of a number.
+        // The point belongs to a number.
         last_is_operator_ = false;
         code_end = ++i;
         continue;
@@ -346,7 +346,7 @@ class LineScanner {
     return finish(i);
   }
 
-  // The next line with code of a logical line that goes on inside brackets at the end of this one, at `i`; `i` itself where it does not go on:
+  // The next line with code of a logical line that continues inside brackets at the end of this one, at `i`. Returns `i` itself if it does not continue:
   // the text ends there, or the next line begins a statement. `at`, `code_end`: the logical line so far.
   auto next_line(size_t i, size_t at, size_t code_end, uint32_t indent, bool is_lenient) -> size_t {
     size_t next = i;
@@ -367,12 +367,12 @@ class LineScanner {
       is_end = is_head_end || begins_statement(next, width) || (is_lenient && width <= indent && !is_close);
     }
     if (!is_end) { return next; }
-    // The comments passed are found again, between the lines.
+    // The comments on the way are found again, between the lines.
     out_.comments.resize(comments);
     return i;
   }
 
-  // True for `f"` and `rf"`. `at`: where the logical line begins, `quote`: where the string does.
+  // True for `f"` and `rf"`. `at`: the start of the logical line, `quote`: the start of the string.
   [[nodiscard]] auto has_format_prefix(size_t at, size_t quote) const -> bool {
     for (size_t k = quote; k > at && k + 3 > quote && is_name_part(text_[k - 1]); --k) {
       if (text_[k - 1] == 'f' || text_[k - 1] == 'F') { return true; }
@@ -388,7 +388,7 @@ class LineScanner {
     }
   }
 
-  // In a logical line whose bracket is never closed: true when this end of a line ends a head, whose block is below.
+  // In a logical line whose bracket is never closed: true when this end of a line ends a head with a block below.
   [[nodiscard]] auto ends_head(size_t at, size_t code_end) const -> bool {
     std::string_view word = first_word(text_.substr(at, 16));
     if (!is_head_word(word)) { return false; }
@@ -440,7 +440,7 @@ class LineScanner {
       fault(line, LineFault::MismatchedClose, at, at + 1);
       line.fault_other = {static_cast<uint32_t>(brackets_.back()), static_cast<uint32_t>(brackets_.back() + 1)};
     }
-    // It closes the bracket of its kind, and with it all brackets that are open inside.
+    // Closes the bracket of the same kind, and all brackets that are open inside it.
     for (size_t k = brackets_.size(); k > 0; --k) {
       if (text_[brackets_[k - 1]] == wanted) {
         brackets_.resize(k - 1);
@@ -457,7 +457,7 @@ class LineScanner {
   bool gave_up_ = false;
   bool unclosed_triple_ = false;
   bool last_is_operator_ = false;
-  // Steps left for looking into the f-strings of this line: each wrong guess looks at the same bytes again.
+  // The steps left for scanning the f-strings of this line: each wrong guess scans the same bytes again.
   int field_budget_ = 0;
   size_t triple_at_ = static_cast<size_t>(-1);
 };
@@ -478,8 +478,8 @@ auto first_word(std::string_view text) -> std::string_view {
 
 auto scan_lines(std::string_view text, uint32_t base_indent) -> Lines {
   Lines out;
-  // A string in triple quotes that reaches the end of the text has lost one of its ends, here or earlier. Scan again
-  // and let declarations in the first column end such strings: only text that is wrong anyway is read so.
+  // A string in triple quotes that extends to the end of the text has lost one of its ends, here or earlier. Scans again
+  // and lets declarations in the first column end such strings: this affects only invalid text.
   if (!LineScanner(text, base_indent, out).run(false)) {
     out = {};
     LineScanner(text, base_indent, out).run(true);
@@ -505,7 +505,7 @@ auto common_ends(std::string_view a, std::string_view b) -> Common {
 auto scan_lines_again(std::string_view text, std::string_view before, const Lines& old) -> Lines {
   if (!old.is_plain || old.lines.empty()) { return scan_lines(text); }
   Common same = common_ends(text, before);
-  // From the last line that begins before the difference: those above end before it begins.
+  // Starts with the last line that begins before the difference: the lines above end before it begins.
   auto first = std::lower_bound(old.lines.begin(), old.lines.end(), same.front, [](const LogicalLine& line, size_t at) { return line.span.begin < at; });
   if (first == old.lines.begin()) { return scan_lines(text); }
   --first;
@@ -515,7 +515,7 @@ auto scan_lines_again(std::string_view text, std::string_view before, const Line
   out.lines.assign(old.lines.begin(), first);
   out.comments.assign(old.comments.begin(), std::lower_bound(old.comments.begin(), old.comments.end(), first->span.begin, begins_before));
   const size_t kept = out.lines.size();
-  // Modulo 2^32, as the places are.
+  // Modulo 2^32, like the positions.
   auto shift = static_cast<uint32_t>(text.size()) - static_cast<uint32_t>(before.size());
   size_t met = text.size();
   auto rest = old.lines.end();

@@ -1,4 +1,4 @@
-// Declarations, functions of classes and parts of programs that an edit left alone: see old_items.h.
+// Finds declarations, functions of classes and parts of programs that an edit did not change: see old_items.h.
 #include "syntax/old_items.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ auto OldItems::member(const Piece& piece) -> ItemPtr {
   if (!found) { return build(piece, Role::Member); }
   auto program = std::find_if(programs_.begin(), programs_.end(), [&](const OldProgram& p) { return p.item == found; });
   if (program == programs_.end()) { return found; }
-  // Every part exists once: a program that has given some of its parts to another is built anew.
+  // Every part exists once: a program that has given some of its parts to another one is built anew.
   bool is_whole = !program->is_cut_up && std::none_of(found->members.begin(), found->members.end(), [&](const Item::Member& m) { return given_.count(m.item->decl) != 0; });
   if (is_whole) {
     program->is_whole = true;
@@ -58,7 +58,7 @@ auto OldItems::parts(std::string_view head, const std::vector<Piece>& pieces, De
   size_t begin = 0;
   size_t end = pieces.size();
   if (program != programs_.end() && !has_parts_) {
-    // The parts above and below the edit are the same in the same order.
+    // The parts above and below the edit are the same, in the same order.
     const auto& old = program->item->members;
     auto same = [](const Item::Member& member, const Piece& piece) { return member.item->text == piece.text && member.item->indent == piece.indent; };
     for (; begin < end && begin < old.size() && same(old[begin], pieces[begin]); ++begin) { parts[begin] = old[begin].item; }

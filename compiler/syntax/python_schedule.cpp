@@ -9,7 +9,7 @@
 namespace loopsmith::syntax {
 namespace {
 
-/// A name that a file binds. `path`: the imported module or member, "tvm.tir"; empty for other bindings.
+/// A name that a file defines. `path`: the imported module or member, "tvm.tir"; empty for other definitions.
 struct Bound { std::string name; std::string path; };
 
 auto dotted(const List<Identifier>& path) -> std::string {
@@ -23,7 +23,7 @@ auto behind_line(std::string_view text, size_t at) -> uint32_t {
   return static_cast<uint32_t>(end == std::string_view::npos ? text.size() : end + 1);
 }
 
-/// At the top of the file, in its branches too, not in its functions and classes.
+/// The names at the top of the file, including its branches, but not its functions and classes.
 auto bound_in(const Document& document) -> std::vector<Bound> {
   std::vector<Bound> out;
   auto bind = [&](const ImportName& one, const std::string& from) {
@@ -35,7 +35,7 @@ auto bound_in(const Document& document) -> std::vector<Bound> {
   };
   for (const PlacedItem& placed : document.items()) {
     if (placed.item->kind == ItemKind::Opaque) {
-      // `try:` and the like are not part of the language; their imports count.
+      // `try:` and similar statements are not part of the language; their imports count.
       std::string_view text = placed.item->text;
       for (size_t at = 0; at < text.size(); at = behind_line(text, at)) {
         std::string_view line = text.substr(at, behind_line(text, at) - at);
@@ -63,7 +63,7 @@ auto binds(const std::vector<Bound>& bound, std::string_view name) -> bool {
   return std::any_of(bound.begin(), bound.end(), [&](const Bound& one) { return one.name == name; });
 }
 
-/// The place behind the imports at the top of the file; without imports, behind the first comments and the docstring.
+/// The position behind the imports at the top of the file; without imports, behind the first comments and the docstring.
 auto place_of_imports(const Document& document, bool& is_first) -> uint32_t {
   const std::string& text = document.text();
   uint32_t place = 0;
@@ -124,7 +124,7 @@ auto python_form(const Document& document) -> PythonForm {
     form.missing = lines_at(document, "from tvm import " + space + "\n");
     return form;
   }
-  // The name is another thing's: `from tvm.script import tir`.
+  // The file uses the name for something else: `from tvm.script import tir`.
   form.maker = "tvm." + space + ".Schedule";
   bool has_tvm = std::any_of(bound.begin(), bound.end(), [](const Bound& one) { return one.name == "tvm" && one.path == "tvm"; });
   if (!has_tvm) { form.missing = lines_at(document, "import tvm\n"); }

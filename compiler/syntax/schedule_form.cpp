@@ -1,4 +1,4 @@
-// Schedules by their text: see schedule_form.h.
+// Recognises schedules by their text: see schedule_form.h.
 #include "syntax/schedule_form.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ auto schedule_decorator(const FunctionDef& def) -> const CallExpr* {
   return nullptr;
 }
 
-// A helper of schedules: `def tiled(sch: tir.Schedule, rows, columns)`.
+// A helper function of schedules: `def tiled(sch: tir.Schedule, rows, columns)`.
 auto needs_more_arguments(const FunctionDef& def) -> bool {
   return def.params.size() > 1 && std::any_of(def.params.begin() + 1, def.params.end(), [](const Param& p) { return p.kind == ParamKind::Plain && !p.default_value; });
 }
@@ -60,7 +60,7 @@ auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
   return name && call && makes_schedule(*call) ? name : nullptr;
 }
 
-// `with Target("..."):` and the like, which catch no exceptions of their statements.
+// `with Target("..."):` and similar statements, which catch no exceptions.
 auto is_transparent(const WithStmt& with) -> bool {
   return std::none_of(with.items.begin(), with.items.end(), [](const WithItem& item) {
     const auto* call = item.context->as<CallExpr>();
@@ -71,7 +71,7 @@ auto is_transparent(const WithStmt& with) -> bool {
   });
 }
 
-// The statements around `sch = tir.Schedule(PROGRAM)`, in a `with` or `if __name__ == "__main__":` that is looked through; null: they are in none.
+// The statements around `sch = tir.Schedule(PROGRAM)`, in a transparent `with` or `if __name__ == "__main__":`; null: there is none around it.
 auto block_around_schedule(const Stmt& stmt) -> const Block* {
   const auto* with = stmt.as<WithStmt>();
   const Block* body = with && is_transparent(*with) ? &with->body : is_main(stmt) ? &stmt.as<IfStmt>()->then : nullptr;
@@ -107,7 +107,7 @@ void put_contexts(const Statements& body, std::vector<const Expr*>& around, std:
   }
 }
 
-// The first schedule that a statement makes and names in its own scope, not in functions and classes inside of it.
+// The first schedule that a statement makes and names in its own scope, outside of functions and classes in it.
 auto made_in(const Stmt& stmt) -> const NameExpr* {
   const NameExpr* found = nullptr;
   walk(stmt, [&](const Node& node) {
@@ -119,7 +119,7 @@ auto made_in(const Stmt& stmt) -> const NameExpr* {
   return found;
 }
 
-// The variable of a schedule at the top of the file; null: the declaration is none.
+// The variable of a schedule at the top of the file; null: the declaration is no such schedule.
 auto variable_of_script(const Item& item) -> const NameExpr* {
   if (item.statements.empty()) { return nullptr; }
   if (item.kind == ItemKind::Assign) { return makes_schedule(*item.statements[0]); }

@@ -19,7 +19,7 @@ auto is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 
 // Shorter programs are parsed as a whole: it takes a millisecond.
 constexpr size_t kLongBody = 60;
-// The most simple statements in a part, and their usual number from cut to cut.
+// The most simple statements in a part, and the usual number between two cuts.
 constexpr size_t kTogether = 16;
 constexpr uint64_t kCutOneIn = 6;
 
@@ -31,7 +31,7 @@ auto is_definition_start(std::string_view word, std::string_view line) -> bool {
 }
 
 
-/// The variable of `sch = tir.Schedule(...)`, of any of TVM's namespaces; empty: the line is another one.
+/// The variable in `sch = tir.Schedule(...)`, with any of TVM's namespaces; empty for other lines.
 auto schedule_made(std::string_view code) -> std::string_view {
   auto name_at = [&](size_t at) { return code.substr(at, name_end(code, at) - at); };
   auto skip_blanks = [&](size_t at) { return std::min(code.find_first_not_of(" \t", at), code.size()); };
@@ -51,7 +51,7 @@ auto schedule_made(std::string_view code) -> std::string_view {
   }
 }
 
-/// Schedules at the top of the file become one declaration each.
+/// Makes one declaration of each schedule at the top of the file.
 auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::vector<Chunk> {
   auto code = [&](size_t k) { return chunks[k].is_comments ? std::string_view{} : text.substr(chunks[k].span.begin, chunks[k].span.end - chunks[k].span.begin); };
   auto is_at_margin = [&](size_t k) { return chunks[k].span.begin == 0 || text[chunks[k].span.begin - 1] == '\n' || text[chunks[k].span.begin - 1] == '\r'; };
@@ -71,7 +71,7 @@ auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::ve
       bool is_main = word == "if" && next.substr(0, next.find('\n')).find("__name__") != std::string_view::npos;
       if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos)) { break; }
       if (std::string_view another = schedule_made(next); !another.empty()) {
-        // `tir.Schedule(sch.mod)` goes on with it.
+        // `tir.Schedule(sch.mod)` continues the declaration.
         if (!speaks_of_them(next.substr(next.find('=')))) { break; }
         variables.push_back(another);
       }
@@ -93,7 +93,7 @@ auto split_declarations(std::string_view text, const Lines& scanned) -> std::vec
   bool awaits_definition = false;
   bool is_compound = false;
   auto is_open = [&] { return !chunks.empty() && !chunks.back().is_comments; };
-  // Places the comments before `limit` that are not placed yet. They join the declaration at hand when it goes on after them, or when they
+  // Assigns the comments before `limit` that have no place yet. They join the current declaration if it continues after them, or if they
   // are indented.
   auto place_comments = [&](uint32_t limit, bool goes_on) {
     bool may_join = is_open();
@@ -199,7 +199,7 @@ auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chun
   }
   std::vector<Chunk> parts;
   auto comment = scanned.comments.begin();
-  size_t together = 0;          // simple statements in the part at hand; 0: it is a statement with a body
+  size_t together = 0;          // the number of simple statements in the current part; 0: it is a statement with a body
   bool awaits_definition = false;
   for (; i < lines.size(); ++i) {
     std::string_view word = first_word(code(i));
@@ -207,7 +207,7 @@ auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chun
     awaits_definition = lines[i].indent == body && code(i).starts_with('@');
     bool is_simple = lines[i].indent == body && !goes_on && !awaits_definition && !is_head_word(word) && word != "match" && !lines[i].ends_with_colon &&
                      lines[i].fault == LineFault::None && (i + 1 == lines.size() || lines[i + 1].indent <= body);
-    // The text of a statement decides whether a run of simple statements is cut in front of it: not the number above, which edits change.
+    // The text of a statement alone decides if a part begins with it. The number of statements above does not, since edits change it.
     bool joins = is_simple && together > 0 && together < kTogether && hash_bytes(code(i)) % kCutOneIn != 0;
     if (goes_on || joins) {
       parts.back().span.end = lines[i].span.end;
@@ -215,7 +215,7 @@ auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chun
       parts.push_back({lines[i].span, false});
     }
     together = is_simple ? joins ? together + 1 : 1 : 0;
-    // Comments at the end of its line, and those that are indented like its body, belong to the part.
+    // The part includes comments at the end of its line, and comments that are indented like its body.
     uint32_t limit = i + 1 < lines.size() ? lines[i + 1].span.begin : static_cast<uint32_t>(text.size()) + 1;
     while (comment != scanned.comments.end() && comment->span.begin < lines[i].span.end) { ++comment; }
     for (; comment != scanned.comments.end() && comment->span.begin < limit; ++comment) {

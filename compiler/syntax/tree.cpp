@@ -40,7 +40,7 @@ auto make_symbols() -> std::vector<Cst> {
   return symbols;
 }
 
-// tree-sitter's memory is the C library's, counted as it comes and goes.
+// tree-sitter's memory comes from the C library; this counts allocations and frees.
 thread_local size_t held = 0;
 auto counted(void* memory) -> void* {
   held += ::malloc_usable_size(memory);

@@ -1,4 +1,4 @@
-// The tree-sitter side: a parser, trees that free themselves, and the grammar's symbols as an enumeration. Private to
+// The interface to tree-sitter: a parser, trees that free themselves, and the grammar's symbols as an enumeration. Private to
 // this room.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace loopsmith::syntax {
 
-// Every named node and the tokens that matter, under the grammar's names.
+// Every named node, and the tokens that the builder uses, under the grammar's names.
 #define LOOPSMITH_CST(X)                                                                                              \
   X(module) X(expression_statement) X(assignment) X(augmented_assignment) X(return_statement) X(assert_statement)     \
   X(pass_statement) X(break_statement) X(continue_statement) X(delete_statement) X(global_statement)                  \
@@ -51,11 +51,11 @@ struct TreeDeleter {
 };
 using Tree = std::unique_ptr<TSTree, TreeDeleter>;
 
-/// Parses a text; `old` as in ts_parser_parse.
+/// Parses a text; `old` has the meaning of ts_parser_parse.
 [[nodiscard]] auto parse_text(std::string_view text, const TSTree* old = nullptr) -> Tree;
-/// Bytes that tree-sitter has allocated on this thread, reserves included. Trees that another thread frees stay counted.
+/// The bytes that tree-sitter has allocated on this thread, including reserves. Trees that another thread frees stay counted.
 [[nodiscard]] auto tree_bytes() -> size_t;
-/// Parses a text as an edit of `before`, whose tree is `old`: the text between their common beginning and end changed.
+/// Parses a text as an edit of `before`, whose tree is `old`: the text between their common beginning and common end changed.
 [[nodiscard]] auto parse_edited(std::string_view text, std::string_view before, const TSTree* old) -> Tree;
 
 }  // namespace loopsmith::syntax

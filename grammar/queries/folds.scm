@@ -1,4 +1,4 @@
-; What can be folded: every block's statement, and what brackets and strings spread over lines.
+; Folds: statements with a block, and brackets and strings that span several lines.
 
 [
   (function_definition)

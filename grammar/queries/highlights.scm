@@ -1,4 +1,4 @@
-; What an editor colours. The last pattern that matches wins, so the general come first.
+; Colours. The last pattern that matches has priority, so general patterns come first.
 
 (identifier) @variable
 
@@ -68,7 +68,7 @@
 (conversion) @string.escape
 (comment) @comment
 
-; A docstring is a comment in all but name.
+; A docstring is coloured as a comment.
 (function_definition body: (block . (expression_statement (string) @string.documentation)))
 (class_definition body: (block . (expression_statement (string) @string.documentation)))
 

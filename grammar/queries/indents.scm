@@ -1,4 +1,4 @@
-; Where an editor indents a new line (Neovim's names).
+; The indentation of a new line, with Neovim's names for captures.
 
 [
   (function_definition)

@@ -1,4 +1,4 @@
-; Scopes, definitions and references, for editors without a language server at hand.
+; Scopes, definitions and references, for editors without a language server.
 
 (module) @local.scope
 (function_definition) @local.scope
@@ -31,7 +31,7 @@
 (as_pattern alias: (tuple (identifier) @local.definition))
 (aliased_import alias: (identifier) @local.definition)
 
-; Names that are used. Not every identifier: attributes (`A.data`) and names of arguments (`data=A`) mean nothing of a scope.
+; Names in expressions. Attributes (`A.data`) and names of arguments (`data=A`) are no references.
 (expression_statement (identifier) @local.reference)
 (expression_list (identifier) @local.reference)
 (assignment right: (identifier) @local.reference)

@@ -1,4 +1,4 @@
-; Text objects (nvim-treesitter-textobjects' names): a loop's body, a block, a function, an argument.
+; Text objects (with the names of nvim-treesitter-textobjects): a loop's body, a block, a function, an argument.
 
 (function_definition) @function.outer
 (function_definition body: (block) @function.inner)

@@ -26,7 +26,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// The actions at one place, as they are found.
+/// Collects the actions at one place.
 struct ActionList {
   const Snapshot& snapshot;
   const Measured& measured;
@@ -43,12 +43,12 @@ struct ActionList {
   }
 };
 
-/// Rewrites that are tried before they are made. `offer` finds out what could be done from the text and the last run alone.
+/// Rewrites whose edits are computed only for the chosen action. `offer` uses only the text and the last run of the schedule.
 struct LazyRewrite {
   std::string_view name;
   ActionKind kind;
   auto (*offer)(const Snapshot& snapshot, uint32_t at) -> TextRewrite;
-  bool tries_much = false;   // its edits are found by running schedules again and again
+  bool tries_much = false;   // computing the edits runs schedules many times
 };
 
 auto minimisable(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
@@ -71,7 +71,7 @@ void add_lazy_rewrites(ActionList& out) {
     if (!out.wants(row.kind) || (row.tries_much && !out.request.can_resolve)) { continue; }
     TextRewrite rewrite = row.offer(out.snapshot, out.request.span.begin);
     if (rewrite.title.empty() || (rewrite.edits.empty() && rewrite.why_not.empty() && !row.tries_much)) { continue; }
-    // A try runs schedules: only once the action is chosen, where the editor asks again.
+    // The check runs schedules, so it happens only for the chosen action, if the editor requests its edits separately.
     if (rewrite.why_not.empty() && out.request.can_resolve) {
       out.actions.push_back({.title = rewrite.title, .kind = row.kind, .rewrite = row.name});
       continue;
@@ -85,7 +85,7 @@ void add_lazy_rewrites(ActionList& out) {
   }
 }
 
-/// Repairs of the finding number `index`, and its expectation as a test.
+/// Repairs of the finding number `index`, and the finding as the expectation of a test.
 void add_repairs(ActionList& out, const workspace::Finding& finding, size_t index) {
   if (out.wants(ActionKind::QuickFix)) {
     std::vector<TextRewrite> repairs = repairs_of(out.snapshot, finding);
@@ -108,18 +108,18 @@ void add_repairs(ActionList& out, const workspace::Finding& finding, size_t inde
   }
 }
 
-/// Calls of primitives on the loop or block at the cursor: of many legal ones the first few, and none that should make the program slower, unless the request
-/// is for rewrites alone. An editor that shows disabled actions gets the names of the others, and the refused ones with their reasons.
+/// Calls of primitives on the loop or block at the cursor: the first few legal ones, without calls that should make the program slower. A request for
+/// rewrites alone gets all legal ones. An editor that shows disabled actions also gets the names of the rest, and refused calls with the reason.
 void add_moves(ActionList& out, uint32_t focus) {
   constexpr std::ptrdiff_t most_shown = 10;
   const ActionRequest& request = out.request;
   bool shows_all = request.is_narrowed;
   std::vector<OfferedMove> moves = moves_offered(out.snapshot, focus, request.shows_disabled ? Refusals::All : Refusals::Usual, request.until);
   auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
-  // Several statements at once always have a place among the first, whatever their estimate.
+  // A tile, which is several statements, is always among the first, whatever its estimate.
   auto tile = std::find_if(moves.begin(), legal_end, [](const OfferedMove& move) { return move.primitive == "tile"; });
   if (!shows_all && tile != legal_end && tile - moves.begin() >= most_shown) { std::rotate(moves.begin() + most_shown - 1, tile, tile + 1); }
-  // Of what makes the program slower by the estimate, only the loop view and a request for rewrites alone show anything.
+  // Calls that the estimate considers slower are shown only in the loop view and for a request for rewrites alone.
   auto slower = std::find_if(moves.begin(), legal_end, [](const OfferedMove& move) { return move.gain < 1; });
   auto shown_end = shows_all ? legal_end : moves.begin() + std::min(most_shown, slower - moves.begin());
   for (auto move = moves.begin(); move != moves.end(); ++move) {
@@ -127,7 +127,7 @@ void add_moves(ActionList& out, uint32_t focus) {
       std::vector<std::string_view> names;
       for (; move != legal_end; ++move) { names.push_back(move->primitive); }
       --move;
-      // An editor without disabled actions has no place for this.
+      // An editor without disabled actions cannot show the rest.
       if (request.shows_disabled) { out.actions.push_back({.title = fmt::format("{} more: {}", names.size(), fmt::join(names, ", ")), .why_disabled = "the loop view, and a request for `refactor.rewrite` alone, show all that can be done"}); }
     } else if (move->why_not.empty()) {
       out.actions.push_back({.title = title_of(*move), .edits = edits_of(*move)});
@@ -149,7 +149,7 @@ auto recorded_best(const ActionList& out, std::string_view function) -> std::opt
   return best && best->is_compared ? best : std::nullopt;
 }
 
-/// The function that a schedule schedules, where its program has only one; empty: it has several, or is in no file that is known.
+/// The only function in the program of a schedule; empty: the program has several functions, or is in an unknown file.
 auto only_function_of(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::string {
   std::string function;
   for (const workspace::Program& program : snapshot.programs()) {
@@ -159,12 +159,12 @@ auto only_function_of(const Snapshot& snapshot, const script::FileSchedule& sche
   return function;
 }
 
-/// The schedule around the cursor: explained in comments, or replaced by the best that was found.
+/// Actions for the schedule around the cursor: to explain it in comments, or to replace it by the best schedule found.
 void add_schedule_rewrites(ActionList& out) {
   const script::FileSchedule* schedule = schedule_at(out.snapshot, out.request.span.begin);
   if (schedule == nullptr || schedule->run == nullptr) { return; }
   out.add_edits(explain_schedule(out.snapshot, out.request.span.begin));
-  // A function without steps shows whether the steps of another one can take the place of these.
+  // Replacing the steps by those of an empty function shows whether a replacement is possible.
   if (replace_schedule(out.snapshot, *schedule, "def f(sch):\n    sch.trace\n").edits.empty()) { return; }
   std::string title = fmt::format("Replace `{}` with the best schedule", schedule->name.view());
   bool has_found = false;
@@ -180,7 +180,7 @@ void add_schedule_rewrites(ActionList& out) {
   }
 }
 
-/// The hole at the cursor, for which steps can be searched.
+/// Actions for the hole at the cursor: to search for its steps, to stop the search, to insert the steps.
 void add_holes(ActionList& out) {
   for (const script::FileSchedule& schedule : out.snapshot.schedules()) {
     auto hole = hole_of(out.snapshot, schedule);
@@ -196,8 +196,8 @@ struct MigrationRow { std::string_view name; Dialect dialect; };
 constexpr MigrationRow migrations[] = {
     {"migrate to tensor", dialects::tensor}, {"migrate to ts", dialects::ts}, {"migrate to s_tir", dialects::s_tir}, {"migrate to sblock", dialects::sblock}, {"migrate to block", dialects::block}};
 
-/// On the head of a function, because they change the whole file, and for editors that ask again for the edits of the one that is chosen: each
-/// migration reads the file twice.
+/// Offered on the head of a function, because migrations change the whole file, and only to editors that request the edits of the chosen action
+/// separately: each migration analyses the file twice.
 void add_migrations(ActionList& out) {
   if (!out.request.can_resolve) { return; }
   auto callable = callable_at(out.snapshot, out.request.span.begin);
@@ -215,7 +215,7 @@ auto stop_title(const JobFacts& job, const std::string& function) -> std::string
   return fmt::format("Stop tuning {} and keep the best", function);
 }
 
-/// Searches for one program: to begin, to stop, to insert.
+/// Actions to begin, pause or stop a search for a program, or to insert its result.
 void add_searches(ActionList& out, const std::string& function) {
   bool is_running = false;
   bool has_found = false;
@@ -237,7 +237,7 @@ void add_searches(ActionList& out, const std::string& function) {
   }
 }
 
-/// Runs by the interpreter: of the program at the cursor or under the schedule there, whole or the block at the cursor alone.
+/// Actions to interpret the program or schedule at the cursor: the whole program, or only the block at the cursor.
 void add_interpretations(ActionList& out) {
   auto add = [&](const std::string& function, const std::string& schedule, const std::string& block = {}) {
     std::string whole = schedule.empty() ? function : schedule;
@@ -288,13 +288,13 @@ auto resolve_rewrite(const Snapshot& snapshot, uint32_t at, std::string_view rew
   if (row == std::end(lazy_rewrites)) { return std::nullopt; }
   bool minimises = rewrite == minimise_rewrite;
   TextRewrite found = minimises ? minimise_schedule(snapshot, at, Removed::Steps, cancel) : row->offer(snapshot, at);
-  // Minimising tries every edit that it returns.
+  // The search for the smallest schedule has already tried the edits that it returns.
   if (minimises) {
     found.why_not.clear();
   } else if (found.why_not.empty()) {
     found.why_not = what_breaks(snapshot, found.edits, cancel);
   }
-  // An action that does nothing looks like one that does not work.
+  // Without a reason, an action without edits would look broken.
   if (found.why_not.empty() && found.edits.empty()) { found.why_not = minimises ? "every step is needed" : "there is nothing to change"; }
   return found;
 }

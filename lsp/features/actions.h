@@ -18,7 +18,7 @@ namespace loopsmith::lsp {
 
 enum class ActionKind : uint8_t { QuickFix, Rewrite, Extract, Inline };
 
-/// An action has edits, or a command, or the name of a rewrite that is made once the action is chosen, or the reason why it is disabled.
+/// An action has edits, or a command, or the name of a rewrite whose edits are computed on request, or the reason why it is disabled.
 struct CodeAction {
   std::string title;
   ActionKind kind = ActionKind::Rewrite;
@@ -27,25 +27,25 @@ struct CodeAction {
   std::string_view rewrite = {};           // for `resolve_rewrite`
   std::string why_disabled = {};
   bool is_preferred = false;
-  std::optional<size_t> finding = {};      // that it repairs, by its place in `Snapshot::findings`
-  std::string label = {};                  // of the edits, for an editor that asks before it makes them; empty: the title
+  std::optional<size_t> finding = {};      // the finding that the action repairs, by its index in `Snapshot::findings`
+  std::string label = {};                  // a description of the edits, for an editor that shows edits before it makes them; empty: the title
 };
 
 struct ActionRequest {
   Span span;                               // the selection, or the cursor
   std::set<ActionKind> kinds = {ActionKind::QuickFix, ActionKind::Rewrite, ActionKind::Extract, ActionKind::Inline};
-  bool is_narrowed = false;                // the editor asks for certain kinds only
-  std::set<size_t> findings = {};          // that the editor asks about
+  bool is_narrowed = false;                // the editor requests certain kinds only
+  std::set<size_t> findings = {};          // the findings of the diagnostics in the request
   bool shows_disabled = false;             // the editor shows disabled actions with their reasons
-  bool can_resolve = false;                // the editor asks for the edits once an action is chosen
-  bool asks_forms = false;                 // the editor asks questions for us
-  Deadline until = never();                // of judging primitives
+  bool can_resolve = false;                // the editor requests the edits of the chosen action separately
+  bool asks_forms = false;                 // the editor can show questions of a command
+  Deadline until = never();                // the time limit for judging primitives
   CancelToken cancel = {};
 };
 
 [[nodiscard]] auto code_actions(const workspace::Snapshot& snapshot, const Measured& measured, const ActionRequest& request) -> std::vector<CodeAction>;
 
-/// The edits of an action whose `rewrite` was chosen. None: there is no rewrite by that name. Without edits `why_not` is the reason.
+/// The edits of the rewrite of an action. None: no rewrite has that name. Without edits `why_not` is the reason.
 [[nodiscard]] auto resolve_rewrite(const workspace::Snapshot& snapshot, uint32_t at, std::string_view rewrite, const CancelToken& cancel) -> std::optional<TextRewrite>;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Lowering a program as far as buffers are compact, and asking for the banks: see banks.h.
+// Lowers a program until its buffers are compact, and computes bank conflicts: see banks.h.
 #include "lsp/features/banks.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 const Name buffer_dim_align("buffer_dim_align");
 
-/// Takes the alignments that `storage_align` asks for off the blocks, because lowering does not compact a buffer with gaps.
+/// Removes the annotations of `storage_align` for a buffer and collects them, because lowering does not compact a buffer with gaps.
 class TakeAlignments : public Mutator {
  public:
   using Mutator::on;
@@ -45,7 +45,7 @@ class TakeAlignments : public Mutator {
   Buffer buffer_;
 };
 
-/// The buffer of that name; none where there are several.
+/// The only buffer with a name; none: several buffers have it.
 auto only_named(const PrimFunc& function, Name name) -> Buffer {
   std::vector<Buffer> found;
   auto note = [&](const Buffer& buffer) {
@@ -59,7 +59,7 @@ auto only_named(const PrimFunc& function, Name name) -> Buffer {
   return found.size() == 1 ? found.front() : Buffer();
 }
 
-/// The gap between rows that removes a conflict, as the call that asks for it; empty where rows one word longer do not.
+/// The call that removes a conflict by a gap between rows; empty: a gap of one word does not remove it.
 auto padding_in_words(const PrimFunc& function, const Buffer& buffer, const std::vector<cost::Alignment>& alignments, const cost::BankUse& conflict) -> std::string {
   const int64_t bytes = buffer->dtype.element_bytes();
   const auto rank = static_cast<int64_t>(buffer->shape.size());
@@ -70,7 +70,7 @@ auto padding_in_words(const PrimFunc& function, const Buffer& buffer, const std:
   return is_free ? fmt::format(" (`sch.storage_align(block, 0, axis=-2, factor={}, offset={})` helps)", gap.factor, gap.offset) : "";
 }
 
-/// The sectors of global memory that a warp's accesses take.
+/// The sectors of global memory that one access of a warp uses.
 auto sectors_in_words(const PrimFunc& function, const Buffer& buffer) -> std::vector<std::string> {
   std::vector<std::string> out;
   std::string full;
@@ -94,7 +94,7 @@ auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> 
   if (!buffer->scope().view().starts_with("shared")) { return {}; }
   TakeAlignments alignments(buffer);
   Stmt body = alignments.mutate(function->body);
-  // Blocks' inits are then conditions, and bindings are in the indices. A program that cannot be lowered is used as it is.
+  // Lowering turns inits into conditions and substitutes bindings. If a program cannot be lowered, the original is analysed.
   PrimFunc lowered = function;
   Buffer compact = buffer;
   IRModuleNode module;

@@ -23,7 +23,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// The largest number of copies of the file that are tried in search of a smaller one.
+/// The largest number of reduced copies of the file that are tried.
 constexpr int most_tried = 150;
 
 /// The subject of a report: an error by its code, a schedule that runs, or a program.
@@ -96,7 +96,7 @@ auto without_the_rest(const Snapshot& snapshot, const Case& wanted, const Cancel
   return joined(parts);
 }
 
-/// Strings that are words of the language.
+/// Strings of the language: scopes, thread axes, dtypes and the like.
 auto is_known_string(std::string_view text) -> bool {
   static const std::set<std::string_view> known = {
       "", "global", "shared", "shared.dyn", "local", "warp", "read", "write", "handle", "bool", "int", "global_symbol", "tir.noalias", "main",
@@ -143,7 +143,7 @@ auto words_of(std::string_view text) -> std::set<std::string> {
   return words;
 }
 
-/// True for a word of the language and for a name that this file made.
+/// True for a word of the language, and for a replacement name that this file made.
 auto is_of_language(const std::string& word, const std::string& text) -> bool {
   static const std::set<std::string> language = words_of(
       "def for in with as return if elif else and or not is None True False import from class pass while break continue lambda assert del T tir I ls tvm script s_tir Schedule schedule Buffer root "
@@ -159,7 +159,7 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
       if (param.name == word) { return true; }
     }
   }
-  // The word counts as one of the language if it stands behind a namespace of the language everywhere.
+  // The word counts as one of the language if every occurrence is behind a namespace of the language.
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     bool is_whole = (at == 0 || !is_name_part(text[at - 1])) && (at + word.size() == text.size() || !is_name_part(text[at + word.size()]));
     std::string_view before = std::string_view(text).substr(0, at);
@@ -169,13 +169,13 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   return true;
 }
 
-/// A text with its names replaced. `known` gets the words of strings and arguments that belong to the language.
+/// A text with its names replaced. `known` receives the words of strings and arguments that belong to the language.
 auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::string {
   std::vector<TextEdit> edits;
   NameTable names = names_of(snapshot);
   std::map<uint32_t, std::string> called;
   std::map<std::string, int> count;
-  // A name gets the same replacement everywhere, whatever it means there, so that keywords of calls still match.
+  // All uses of a name get the same replacement, whatever they refer to, so that keywords of calls still match.
   std::map<std::string, std::string> by_name;
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
@@ -206,7 +206,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
           if (const auto* text = node.as<syntax::StringExpr>(); text != nullptr && is_known_string(text->value)) { known.merge(words_of(text->value)); }
           if (const auto* text = node.as<syntax::StringExpr>(); text != nullptr && !is_known_string(text->value) && !taken({span->begin + 1, span->end - 1})) {
             std::string& other = strings[std::string(text->value)];
-            // Helpers may name blocks of no known program.
+            // A helper may name a block of an unknown program.
             auto name = by_name.find(std::string(text->value));
             if (other.empty()) { other = name != by_name.end() ? "\"" + name->second + "\"" : fmt::format("\"text{}\"", strings.size()); }
             edits.push_back({*span, other});
@@ -300,7 +300,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     out.left_out = "it was cancelled";
     return out;
   }
-  // Now all words must be words of the language, or names made here.
+  // Now every word must be a word of the language or a replacement name.
   std::set<std::string> known;
   std::string bare = nameless(*smallest->snapshot(), known);
   for (const std::string& word : words_of(bare)) {
@@ -313,7 +313,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     out.left_out = "it was cancelled";
     return out;
   }
-  // Names changed, so only the presence of the error, or its absence, is compared.
+  // Since names changed, only the presence or absence of the error is compared.
   std::vector<workspace::Finding> found = scrubbed->snapshot()->findings();
   bool has_errors = std::any_of(found.begin(), found.end(), [](const workspace::Finding& finding) { return finding.severity == Severity::Error; });
   if (wanted.has_error ? !shows(*scrubbed, wanted) : has_errors) {

@@ -20,9 +20,9 @@ struct Callable {
   Span name_span;
 };
 
-/// The function whose name is at an offset, at its definition or at a use; none: the name is no function's.
+/// The function whose name is at an offset, at its definition or at a use; none: no function has that name.
 [[nodiscard]] auto callable_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Callable>;
-/// The same, of other files too.
+/// The same, also for functions of other files.
 [[nodiscard]] auto callable_at(Files& files, const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Callable>;
 
 struct Calling {

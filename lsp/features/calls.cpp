@@ -27,7 +27,7 @@ struct Bracket {
   std::vector<std::string> before;
 };
 
-/// Is the quote at a byte one of three?
+/// True when the quote at a byte belongs to a triple quote.
 auto is_long_string(std::string_view text, size_t quote) -> bool { return text.substr(quote, 3) == std::string(3, text[quote]); }
 
 /// The first byte inside of a string whose quote is at a byte.
@@ -47,7 +47,7 @@ auto behind_string(std::string_view text, size_t quote, size_t end) -> std::opti
   return std::nullopt;
 }
 
-/// Does a line begin a statement? Words that also occur inside of brackets do not count.
+/// True when a line begins a statement. Words that also occur inside brackets do not count.
 auto begins_statement(std::string_view line) -> bool {
   for (std::string_view word : {"def ", "with ", "while ", "return ", "import ", "class ", "@"}) {
     if (line.starts_with(word)) { return true; }
@@ -61,7 +61,7 @@ auto innermost_call(std::string_view text, size_t end, const CursorText& cursor,
   bool in_tuple = false;
   size_t list_item = 0;
   std::vector<std::string> list_items;
-  // A string is a key of a dictionary where nothing stands between the last comma or bracket and its quote.
+  // A string is a key of a dictionary if only blanks are between the last comma or bracket and its quote.
   bool in_dictionary = cursor.in_string && !stack.empty() && stack.back().kind == '{' && cursor.prefix_begin > stack.back().argument_begin &&
                        trim(text.substr(stack.back().argument_begin, cursor.prefix_begin - 1 - stack.back().argument_begin)).empty();
   for (auto bracket = stack.rbegin(); bracket != stack.rend(); ++bracket) {
@@ -129,7 +129,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       stack.back().before.emplace_back(trim(text.substr(stack.back().argument_begin, i - stack.back().argument_begin)));
       stack.back().argument_begin = i + 1;
     } else if (c == '\n' && !stack.empty()) {
-      // A line that starts a statement closes what a half-typed one left open.
+      // A line that starts a statement closes brackets that an unfinished statement above left open.
       std::string_view rest = trim(text.substr(i, std::min<size_t>(text.size() - i, 200)));
       if (begins_statement(rest) && text.substr(i + 1, 1) != ")") { stack.clear(); }
     }

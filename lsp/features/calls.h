@@ -1,4 +1,4 @@
-// The call around a cursor, found in the text alone: calls are looked at most while they are not finished.
+// The call around a cursor, found in the text alone, because most calls at a cursor are not finished and have no syntax tree.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct CallContext {
   size_t argument = 0;           // commas before the cursor, in this call
   std::string keyword;           // of the argument that the cursor is in; empty: positional
   std::vector<std::string> arguments;   // texts of the arguments before the cursor's, trimmed
-  size_t list_item = 0;          // commas before the cursor in a list that the argument is; with in_list
+  size_t list_item = 0;          // commas before the cursor in the list that is the argument; with in_list
   bool in_list = false;
   std::vector<std::string> list_items;  // texts of the items before the cursor's; with in_list
-  bool in_tuple = false;         // the cursor is within parentheses that the argument is
-  bool in_dictionary = false;    // the argument is one, and the cursor is in a key of it
+  bool in_tuple = false;         // the argument is in parentheses, and the cursor is inside them
+  bool in_dictionary = false;    // the argument is a dictionary, and the cursor is in a key
 };
 
 /// The word and the call around a cursor. `text` is one declaration, `at` a byte of it.
@@ -31,7 +31,7 @@ struct CursorText {
   uint32_t prefix_begin = 0;
   bool in_string = false;        // `prefix` is then the text between the quote and the cursor
   bool in_comment = false;
-  std::optional<CallContext> call;   // the innermost one that is open
+  std::optional<CallContext> call;   // the innermost open call
 };
 [[nodiscard]] auto cursor_text(std::string_view text, uint32_t at) -> CursorText;
 

@@ -16,14 +16,14 @@ namespace loopsmith::lsp {
 struct Completion {
   Span replaced;              // the part of a word before the cursor, which an item replaces
   std::vector<CompletionItem> items;
-  bool is_complete = true;    // false: the time was too short to judge all items; the next request goes on
+  bool is_complete = true;    // false: the time was too short to judge all items; the next request continues
 };
 
 /// Sorted, best first; only items that begin with the typed letters.
 [[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> Completion;
 
-/// The effect that the best legal call of a primitive would have on the program at the cursor, in markdown: the call and a diff. Empty: no call is
-/// known to be legal. It is made for one item at a time.
+/// The effect of the best legal call of a primitive on the program at the cursor, in markdown: the call and a diff. Empty: no call is
+/// known to be legal. Computed for one item at a time.
 [[nodiscard]] auto preview(const workspace::Snapshot& snapshot, uint32_t at, std::string_view primitive) -> std::string;
 
 struct Signature {
@@ -37,8 +37,8 @@ struct Signature {
 /// For a name at an offset that another file binds: that file, and the name in it.
 using FindElsewhere = std::function<std::optional<std::pair<const workspace::Snapshot*, Name>>(uint32_t offset)>;
 
-/// The signature of the innermost call that is open at the cursor; none: the function is not known. `elsewhere` finds functions of other files and may
-/// be empty.
+/// The signature of the innermost open call at the cursor; none: the function is not known. `elsewhere` finds functions of other files; it
+/// may be empty.
 [[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}, const FindElsewhere& elsewhere = {}) -> std::optional<Signature>;
 
 }  // namespace loopsmith::lsp

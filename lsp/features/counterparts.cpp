@@ -12,10 +12,10 @@ namespace {
 
 using workspace::Snapshot;
 
-/// More places than this are no help.
+/// The largest number of places that an editor can usefully show.
 constexpr size_t most_places = 100;
 
-/// The loop or block that a name of a schedule means after the statement at a place, and the state there. Null: none.
+/// The loop or block that a variable of a schedule has after the statement at a place, and the state there. Null: none.
 struct Meant {
   const schedule::Schedule* state = nullptr;
   const schedule::Place* place = nullptr;
@@ -50,7 +50,7 @@ auto meant_at(const Snapshot& snapshot, uint32_t at) -> Meant {
   return {};
 }
 
-/// The bytes of a line and of those below it that are indented more.
+/// The bytes of a line and of the lines below it with more indentation.
 auto nest_at(const Snapshot& snapshot, uint32_t at) -> Span {
   const LineIndex& lines = snapshot.lines();
   auto indent_of = [&](uint32_t line) {

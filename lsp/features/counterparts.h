@@ -19,7 +19,7 @@ struct Counterpart {
 /// None: no variable of a schedule is there, or its loop or block no longer exists.
 [[nodiscard]] auto type_definition(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Counterpart>;
 
-/// In a program the code of the program as written, in a schedule the code after the statement. None: no instruction comes from that place.
+/// In a program: the code of the program as written; in a schedule: the code after the statement. None: no instruction comes from that place.
 [[nodiscard]] auto implementation(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Counterpart>;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Following imports, and finding uses in other files: see cross_file_names.h.
+// Follows imports, and finds uses in other files: see cross_file_names.h.
 #include "lsp/features/cross_file_names.h"
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@ namespace {
 
 using workspace::Snapshot;
 
-/// Files may import from each other in a circle.
+/// Limits the chain of imports, because files may import each other in a circle.
 constexpr int deepest = 8;
 
-/// Something that other files can name: a name of a file, a member of a class of it, or a block of a program.
+/// A symbol that other files can name: a name of a file, a member of a class in it, or a block of a program.
 struct Symbol {
   const Snapshot* file = nullptr;
   uint32_t entity = nowhere;
@@ -36,7 +36,7 @@ class Workspace {
   }
   auto path(const Snapshot& file) -> std::string { return files_.path_of(file); }
 
-  /// Follows an import of a file to the binding that it refers to.
+  /// Follows an import of a file to the binding of the name.
   auto resolve(const Snapshot& from, const Imported& what, int depth = 0) -> std::optional<Symbol> {
     if (depth > deepest) { return std::nullopt; }
     size_t size = what.path.size();
@@ -51,7 +51,7 @@ class Workspace {
     return std::nullopt;
   }
 
-  /// A name of a file as its importers see it.
+  /// A name of a file as seen by files that import it.
   auto named(const Snapshot& file, Name name, int depth) -> std::optional<Symbol> {
     const NameTable& table = names(file);
     auto found = table.of_file.find(name);
@@ -77,7 +77,7 @@ class Workspace {
     auto found = members->second.find(name);
     return found == members->second.end() ? std::nullopt : std::optional(Symbol{type.file, found->second});
   }
-  /// The programs and modules that an import, or a call of it, may be.
+  /// The programs and modules that an import, or the result of its call, may be.
   auto programs(const Snapshot& from, const Imported& what, bool is_call, int depth = 0) -> std::vector<Symbol> {
     std::vector<Symbol> out;
     auto symbol = depth <= deepest ? resolve(from, what) : std::nullopt;
@@ -90,7 +90,7 @@ class Workspace {
                             });
     return out;
   }
-  /// The blocks that a string in schedules for programs of other files may name.
+  /// The blocks that a string in a schedule for a program of another file may name.
   auto outside_blocks(const Snapshot& file, Span string) -> std::vector<Symbol> {
     std::vector<Symbol> out;
     Name name(std::string_view(file.text()).substr(string.begin, string.end - string.begin));
@@ -104,7 +104,7 @@ class Workspace {
     }
     return out;
   }
-  /// The reason why a string of a file prevents the rename of a block; empty: none.
+  /// The reason why a string in a file prevents the rename of a block; empty: none.
   auto unclear(const Snapshot& file, const Symbol& symbol, const Snapshot& asked) -> std::string {
     const NameTable& table = names(file);
     Name name = names(*symbol.file).entities[symbol.entity].name;
@@ -122,7 +122,7 @@ class Workspace {
     }
     return {};
   }
-  /// The same for the string at an offset.
+  /// The reason why the string at an offset is ambiguous; empty: it is not.
   auto unclear_at(const Snapshot& file, uint32_t offset) -> std::string {
     for (const NameTable::PossibleBlock& one : names(file).possible_blocks) {
       if (offset < one.span.begin || offset > one.span.end) { continue; }
@@ -132,7 +132,7 @@ class Workspace {
     return {};
   }
 
-  /// The thing named at an offset, where a file binds it, this one or another. `through_alias`: `m` of `import matmul as m` means `matmul`.
+  /// The symbol at an offset, in the file that binds it. `through_alias`: `m` of `import matmul as m` is the symbol `matmul`.
   auto at(const Snapshot& file, uint32_t offset, bool through_alias) -> std::optional<std::pair<Symbol, Span>> {
     const NameTable& table = names(file);
     auto is_here = [&](Span span) { return span.begin <= offset && offset <= span.end; };
@@ -156,8 +156,8 @@ class Workspace {
     return std::nullopt;
   }
 
-  /// All places of a symbol in another file. `aliases`: other names that it is imported by, whose places count too; the file's own are added to the
-  /// list. Null: only places that a rename of the symbol changes.
+  /// All places of a symbol in another file. `aliases`: other names under which it is imported; their places count too, and the aliases of this file
+  /// are added. Null: only places that a rename of the symbol changes.
   auto places(const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceInFile> {
     std::vector<PlaceInFile> out;
     const NameTable& table = names(file);
@@ -188,7 +188,7 @@ class Workspace {
       if (is_new) { known->second = (is_starred ? by_star(file, called, 0) : resolve(file, table.imports[entity.imported])) == symbol; }
       if (!known->second) { continue; }
       if (entity.is_alias && !is_called(entity.name)) { aliases->push_back(entity.name); }
-      // An alias is a name of its file alone: its binding is not a place of the thing that it means.
+      // An alias belongs to its file: its binding is not a place of the symbol.
       if (!entity.is_alias || o.role != Role::Bind) { out.push_back({&file, o.span, Role::Read, o.role == Role::Bind}); }
     }
     in_order(out);
@@ -210,7 +210,7 @@ class Workspace {
     return named(table.of_file) || std::any_of(table.of_classes.begin(), table.of_classes.end(), [&](const auto& one) { return named(one.second); });
   }
 
-  /// Is a program, or the module around it, the value or the result of a name of the file?
+  /// True when the program, or the module around it, is the value of a name of the file or the result of calling it.
   static auto is_given_outside(const NameTable& table, uint32_t program) -> bool {
     bool is_given = false;
     auto found = [&](uint32_t one) {
@@ -268,8 +268,8 @@ auto places_in_own(Workspace& workspace, const Symbol& symbol) -> std::vector<Pl
   return out;
 }
 
-/// Calls `look` for the files that may have places of a symbol: `first` (may be null), the file that binds it, the others by their paths.
-/// False: the workspace has too many files, and the others were not read.
+/// Calls `look` for the files that may have places of a symbol: `first` (may be null), the file that binds it, other files in the order of paths.
+/// False: the workspace has too many files, and the other files were not read.
 auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, std::vector<Name>* aliases, const CancelToken& cancel, const std::function<void(const Snapshot&)>& look) -> bool {
   if (first != nullptr && first != symbol.file) { look(*first); }
   look(*symbol.file);
@@ -277,7 +277,7 @@ auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const S
   bool is_block = entity.kind == EntityKind::Block;
   std::vector<Name> wanted = {entity.name};
   std::unordered_set<const Snapshot*> seen = {symbol.file, first};
-  // Other files use a symbol by an import, and a block by a string in a schedule.
+  // Other files use a symbol through an import, and a block through a string in a schedule.
   auto wants = [&](std::string_view text) {
     if (text.find("import") == std::string_view::npos) { return false; }
     std::string name = entity.name.str();

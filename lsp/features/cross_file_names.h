@@ -1,7 +1,7 @@
-// Names across files: the files that imports refer to, and the uses of a name in other files. A program that several schedule files import has one
-// name in all of them, and so have its blocks.
+// Names across files: the files that imports refer to, and the uses of a name in other files. A program that several schedule files import has the
+// same name in all of them, and so have its blocks.
 //
-// Imports are read as they are written and never executed; workspace/imports.h finds modules. A name whose module is not found stays a name of
+// Imports are read, never executed; workspace/imports.h finds modules. If the module of a name is not found, the name belongs to
 // the file that imports it.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace loopsmith::lsp {
 
-/// The files of the workspace, as the editor has them or as they are on the disk. Paths are absolute. Snapshots live as long as this object.
+/// The files of the workspace, from the editor if they are open, else from the disk. Paths are absolute. Snapshots live as long as this object.
 class Files {
  public:
   virtual ~Files() = default;
   /// Null: the file does not exist or cannot be read.
   virtual auto read(const std::string& path) -> const workspace::Snapshot* = 0;
   virtual auto path_of(const workspace::Snapshot& snapshot) -> std::string = 0;
-  /// Calls `found` for each file whose text `wants` accepts, in the order of the paths. False: the workspace has too many files, and none was read.
+  /// Calls `found` for each file whose text `wants` accepts, in the order of paths. False: the workspace has too many files, and none was read.
   virtual auto visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const workspace::Snapshot&)>& found) -> bool = 0;
   /// The folders that the editor has opened.
   [[nodiscard]] virtual auto roots() const -> const std::vector<std::string>& = 0;
@@ -37,26 +37,26 @@ struct PlaceInFile {
   bool is_import = false;       // in the import statement
 };
 
-/// The binding of the name at an offset, in this file or in the one it is imported from.
+/// The binding of the name at an offset, in this file or the file that it is imported from.
 [[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceInFile>;
 
-/// The names in a part of a text with their bindings, in this file or another; in the order of the text.
+/// The names in a part of a text with their bindings, in this or another file; in the order of the text.
 struct BoundName {
   Span span;
   PlaceInFile bound;
 };
 [[nodiscard]] auto bound_names(Files& files, const workspace::Snapshot& snapshot, Span part) -> std::vector<BoundName>;
 
-/// Calls `found` with all places of the thing named at an offset, file after file: this file, the one that binds it, the others by their paths. In a
-/// workspace that is too large only the first two. Uses by another name (`m` of `import matmul as m`) are places too.
+/// Calls `found` with all places of the symbol at an offset, file by file: this file, the file that binds it, other files in the order of paths. In a
+/// workspace that is too large, only the first two. Uses under another name (`m` of `import matmul as m`) are included.
 void references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceInFile>&)>& found);
 
 struct RenameInFiles {
   std::vector<PlaceInFile> places;  // file after file
-  std::string problem;          // the reason why it is refused, in words
+  std::string problem;          // the reason why the rename is refused; empty: it is not
 };
 [[nodiscard]] auto rename(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameInFiles;
-/// The span of the name at an offset; none: it cannot be renamed.
+/// The span of the name at an offset; none: the name cannot be renamed.
 [[nodiscard]] auto renameable(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// The values that calls drew, from the trace of the schedule's run: see decisions.h.
+// Writes the values that sampling calls drew into the text, from the trace of the schedule's run: see decisions.h.
 #include "lsp/features/decisions.h"
 
 #include <fmt/format.h>
@@ -18,12 +18,12 @@ namespace {
 
 using workspace::Snapshot;
 
-/// A sampling call of the text.
+/// A sampling call in the text.
 struct Call {
   const syntax::CallExpr* node = nullptr;
-  const syntax::Expr* given = nullptr;         // its `decision`; null, or None: it has none
+  const syntax::Expr* given = nullptr;         // the argument `decision`; null, or None: the call has no decision
   Span span;
-  size_t statement = 0;                        // of the body
+  size_t statement = 0;                        // the index of its statement in the body
   bool is_unpacked = false;                    // `a, b = sch.sample_perfect_tile(...)`
   std::vector<const schedule::Instruction*> drawn;
   [[nodiscard]] auto is_decided() const -> bool {
@@ -35,7 +35,7 @@ struct Call {
 struct Drawing {
   const script::FileSchedule* schedule = nullptr;
   Body body;
-  std::vector<Call> calls;                     // in the order of the text; only those that were reached
+  std::vector<Call> calls;                     // in the order of the text; only calls that ran
   std::string why_not;
 };
 
@@ -77,7 +77,7 @@ auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
     if (call != out.calls.end()) {
       call->drawn.push_back(one);
     } else if (bool is_decided = span && snapshot.text().substr(span->begin, span->end - span->begin).find("decision=") != std::string::npos; !is_decided && out.why_not.empty()) {
-      // With one draw less, later draws would have other values.
+      // If this draw stayed while others became constants, it would draw another value.
       out.why_not = span ? fmt::format("line {} draws as well, outside of `{}`: inline that call first", snapshot.lines().line_of(span->begin) + 1, schedule->name.view())
                          : "a trace that is replayed draws as well";
     }
@@ -86,7 +86,7 @@ auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
   return out;
 }
 
-/// The reason why a call has not exactly one value to write; empty: each has one.
+/// The reason why some call does not have exactly one value; empty: each has one.
 auto why_not_one(const Snapshot& snapshot, const Drawing& drawing) -> std::string {
   if (drawing.calls.empty() || !drawing.why_not.empty()) { return drawing.calls.empty() ? std::string() : drawing.why_not; }
   for (const Call& call : drawing.calls) {
@@ -118,21 +118,21 @@ auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
   std::string text = decision_text(call.drawn.front()->decision);
   auto resolved = [&](const syntax::Expr& e) { return snapshot.resolve(e.origin()).value_or(call.span); };
   if (call.given != nullptr) { return {resolved(*call.given), text}; }
-  // Behind the last argument; a trailing comma stays behind it.
+  // Insert after the last argument, before a trailing comma.
   uint32_t end = 0;
   for (const syntax::Expr* argument : call.node->args) { end = std::max(end, resolved(*argument).end); }
   for (const syntax::Keyword& keyword : call.node->keywords) { end = std::max(end, resolved(*keyword.value).end); }
   return {{end, end}, ", decision=" + text};
 }
 
-/// An expression for the loop that a call drew: a name that the script has for it, else a look-up. Empty: the call drew no loop.
+/// An expression for the loop that a call drew: a variable of the script, or else a look-up. Empty: the call drew no loop.
 auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
   const script::ScheduleRun& run = *drawing.schedule->run;
   const int64_t* index = call.drawn.front()->decision.integer();
   const auto* loop = call.drawn.front()->outputs.empty() ? nullptr : call.drawn.front()->outputs.front().as<schedule::LoopRV>();
   if (index == nullptr || *index < 0 || loop == nullptr || call.statement >= run.steps.size() || run.steps[call.statement].after == nullptr) { return {}; }
   auto drawn = run.steps[call.statement].after->get(*loop);
-  // The statement may use the loop at once, so the names before the statement count.
+  // The statement itself may use the loop, so only variables from before the statement are available.
   auto point = call.statement > 0 ? point_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
   const schedule::Schedule before = point ? point->schedule : schedule::Schedule(run.program);
   auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
@@ -199,7 +199,7 @@ auto factors_as_draws(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     }
     const auto* name = loop != nullptr ? loop->as<syntax::NameExpr>() : nullptr;
     auto list = factors != nullptr && factors->as<syntax::ListExpr>() != nullptr ? snapshot.resolve(factors->origin()) : std::nullopt;
-    // Only numbers: a factor that is a variable is symbolic already.
+    // Only numbers: a variable among the factors means that they are already symbolic.
     std::string_view written = list ? std::string_view(snapshot.text()).substr(list->begin, list->end - list->begin) : std::string_view();
     std::string numbers(written);
     for (size_t none = 0; (none = numbers.find("None")) != std::string::npos;) { numbers.replace(none, 4, ""); }

@@ -6,8 +6,8 @@
 
 namespace loopsmith::lsp {
 
-/// Replaces every sampling call of the schedule at an offset by the number, list or loop that it drew, with a `decision` or without. A call that
-/// drew no loop but a choice (inline the block, leave it where it is) stays, with its decision. No edits: the schedule draws nothing, or `why_not`.
+/// Replaces every sampling call of the schedule at an offset by the number, list or loop that it drew, even if it has a `decision`. A call that
+/// drew another choice (inline the block, leave it where it is) stays, with its decision. No edits: the schedule draws nothing, or `why_not`.
 [[nodiscard]] auto decisions_as_constants(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
 /// Adds `decision=` with the drawn value to every sampling call of the schedule that has none. No edits: each has one, or `why_not`.

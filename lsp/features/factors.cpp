@@ -1,4 +1,4 @@
-// Numbers of splits, and others in their place: see factors.h.
+// Factors of splits, and other factors in their place: see factors.h.
 #include "lsp/features/factors.h"
 
 #include <fmt/format.h>
@@ -17,18 +17,18 @@ namespace {
 
 using workspace::Snapshot;
 
-// For one hover the schedule is replayed once per value, which must take milliseconds in all.
+// One hover replays the schedule once per value, and all replays together may take only milliseconds.
 constexpr size_t most_factors = 9, fewest_factors = 3;
-constexpr size_t most_steps = 600;    // of the schedule, over all factors
+constexpr size_t most_steps = 600;    // the limit of replayed steps, over all factors
 
 struct FactorHere {
-  Span span;                                      // of the number
-  std::vector<std::optional<Span>> numbers;       // of the factors that are written as numbers
+  Span span;                                      // of the number in the text
+  std::vector<std::optional<Span>> numbers;       // by factor: its number in the text; none: it is not written as a number
   cost::FactorChoices choices;
-  std::optional<double> seconds;                  // of the schedule as it is, by the estimate
+  std::optional<double> seconds;                  // the estimate for the present schedule
 };
 
-/// A list of factors in a call of `split`, and the number in it that an offset is in.
+/// The list of factors in a call of `split` at an offset, and the index of the number there.
 struct Written {
   Origin call;
   const syntax::ListExpr* list = nullptr;
@@ -71,7 +71,7 @@ auto factor_at(const Snapshot& snapshot, uint32_t offset, const CancelToken& can
     const schedule::Schedule& result = *schedule.run->result;
     const schedule::Trace trace = result.trace();
     std::vector<const schedule::Instruction*> instructions = trace.instructions();
-    // A statement in a loop runs more than once, so its number is the factor of several splits.
+    // A statement in a loop runs more than once; its number then belongs to several splits, and no factors are offered.
     std::optional<size_t> split;
     for (size_t i = 0; i < instructions.size(); ++i) {
       if (instructions[i]->primitive->name != "split" || !(snapshot.resolve(instructions[i]->origin) == snapshot.resolve(written->call))) { continue; }
@@ -104,7 +104,7 @@ auto gain_words(const FactorHere& here, const cost::OtherFactor& one) -> std::st
   return gain ? cost::gain_text(*gain) : std::string();
 }
 
-/// The loops whose memory changes with the factor: those that move to another cache, else those that the split made; outermost first.
+/// The loops whose memory depends most on the factor: loops that move to another cache, or else loops of the split; outermost first.
 auto telling_loops(const FactorHere& here, const cost::CoreModel& core) -> std::vector<Name> {
   struct Seen { Name name; bool is_of_split; std::vector<int64_t> bytes; };
   std::vector<Seen> all;
@@ -141,7 +141,7 @@ auto hover_factor(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverI
     if (one.is_here) { info.title = fmt::format("factor {} of a loop of {}, and others in its place", one.factor, grouped(here->choices.extent)); }
     std::string text = one.is_here ? fmt::format("{}, here", one.factor) : fmt::format("{}", one.factor);
     if (!one.why_not.empty()) {
-      // A replayed trace has as many results as before, but a script may unpack any number.
+      // A replayed trace must have the same number of results; a script may unpack any number.
       bool is_of_trace = one.why_not.front().code == Code::TraceOutputs;
       text += is_of_trace ? std::string(": not known: the steps behind it find other loops then") : ": refused: " + one.why_not.front().message();
     } else {

@@ -1,5 +1,5 @@
-// A schedule that a search found, now or on an earlier day, written into the text: behind its program, in place of another schedule, or into the
-// hole that it was searched for.
+// Inserts a schedule that a search found into the text: behind its program, in place of another schedule, or in the hole that the search
+// was for. The search may be an earlier one.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ inline constexpr const char* insert_title = "Insert best schedule";
 struct FoundSchedule {
   std::string function;                   // the program that was searched
   std::string text;                       // the schedule function
-  std::optional<Insertion> insert = {};   // its place, as long as the text is the one that was searched
+  std::optional<Insertion> insert = {};   // its place, if the text has not changed since the search began
 };
 
-/// `replaced`: the schedule whose place it takes; empty: none, it goes behind the program. Without edits `why_not` is an error message.
+/// `replaced`: the schedule to replace; empty: the schedule goes behind the program. Without edits `why_not` is an error message.
 [[nodiscard]] auto write_found(const workspace::Snapshot& snapshot, const FoundSchedule& found, std::string_view replaced) -> TextRewrite;
 
-/// The result of a search that is done: a schedule as above, or the statements for a hole.
+/// The result of a finished search: a schedule as above, or the statements for a hole.
 [[nodiscard]] auto write_result(const workspace::Snapshot& snapshot, const JobFacts& job, std::string_view replaced) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// The loops and blocks that a step names, and its effects on memory and time: see hints.h.
+// Inlay hints: the loops and blocks that a step names, and its effects on memory and time. See hints.h.
 #include "lsp/features/hints.h"
 
 #include <fmt/format.h>
@@ -24,11 +24,11 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The longest text behind the arrow.
+/// The longest text after the arrow.
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
-/// Blocks of a function that run under a condition.
+/// The number of blocks in a function that run under a condition.
 auto guards_of(const PrimFunc& function) -> int64_t {
   int64_t guards = 0;
   post_order(function->body, [&](const Stmt& stmt) {
@@ -38,7 +38,7 @@ auto guards_of(const PrimFunc& function) -> int64_t {
   return guards;
 }
 
-/// Bytes of the buffers that a function allocates, by their scope; those of unknown size count nothing.
+/// Bytes of the buffers that a function allocates, by scope; buffers of unknown size count as 0.
 using Memory = std::map<std::string, int64_t, std::less<>>;
 
 auto allocated_in(const PrimFunc& function) -> Memory {
@@ -55,8 +55,8 @@ auto allocated_in(const PrimFunc& function) -> Memory {
   return memory;
 }
 
-/// The same as lowering makes the buffers: where they are needed, and as large as what is touched there. A block of threads shares what is
-/// in the memory of its scope. Where lowering has something against the program, as it is written.
+/// The same after lowering: buffers are allocated where they are needed, with the size that is accessed there, and threads of a block
+/// share the memory of their scope. If the program cannot be lowered, the memory as written.
 auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   Memory plain = allocated_in(function);
   if (plain.empty()) { return plain; }
@@ -70,7 +70,7 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   return compact ? allocated_in(compact) : plain;
 }
 
-/// The change of allocated memory by a step: "shared +8 KiB", for a scope that had buffers before "shared 4 MiB -> 8 KiB".
+/// The change of allocated memory by a step: "shared +8 KiB", or "shared 4 MiB -> 8 KiB" if the scope had buffers before.
 struct MemoryChange {
   std::vector<std::string> texts;
   std::string tooltip;
@@ -97,7 +97,7 @@ struct Part {
   std::vector<std::string> items;
 };
 
-/// "loops:[512, 64, +7]": a list with as many items as there is room for; none: not even one fits.
+/// "loops:[512, 64, +7]": a list with as many items as fit; none: no item fits.
 auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
   for (size_t kept = part.items.empty() ? 0 : part.items.size() - 1; kept > 0; --kept) {
     std::string text = fmt::format("{}[{}, +{}]", part.text, fmt::join(part.items.begin(), part.items.begin() + static_cast<std::ptrdiff_t>(kept), ", "), part.items.size() - kept);
@@ -106,14 +106,14 @@ auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
   return std::nullopt;
 }
 
-/// As many names as the room allows, then the number of those left out.
+/// As many names as fit, then the number of omitted names.
 auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::Link>& links) -> std::string {
   std::string text;
   size_t left_out = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     std::string own = part.items.empty() ? part.text : fmt::format("{}[{}]", part.text, fmt::join(part.items, ", "));
-    // Leave room for the number of names left out, except behind the last name.
+    // Leave room for the number of omitted names, except after the last name.
     size_t before = text.empty() ? 0 : text.size() + 1;
     size_t after = left_out > 0 || i + 1 < parts.size() ? 3 : 0;
     size_t own_room = room > before + after ? room - before - after : 0;
@@ -134,7 +134,7 @@ auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::L
   return text;
 }
 
-/// Loops and blocks that a step made and gave no name to: "ax0:8 ax1:32", "C_init".
+/// Loops and blocks that a step made without binding variables to them: "ax0:8 ax1:32", "C_init".
 auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const schedule::Schedule& after) -> std::vector<const schedule::Place*> {
   const schedule::FuncState* now = after.state().func(after.func_working_on());
   std::optional<schedule::Schedule> plain;
@@ -148,7 +148,7 @@ auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const
   return made;
 }
 
-/// The estimated seconds of a call in a state; none: the model does not know the program (cost/estimate.h).
+/// The estimated seconds of a call in a state; none: the cost model does not support the program (cost/estimate.h).
 auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> std::optional<double> {
   const schedule::FuncState* func = state.state().func(state.func_working_on());
   auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
@@ -181,7 +181,7 @@ auto factors_of(const script::FileSchedule& schedule, const script::Step& step) 
   return count == 1 ? found : nullptr;
 }
 
-/// For `factors=[None, 8]` in a statement that names all the loops it makes: the place of `None`, and the extent that it stands for.
+/// For `factors=[None, 8]` in a statement that binds all the loops it makes: the place of `None`, and the extent that replaces it.
 auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
   const syntax::ListExpr* factors = factors_of(schedule, step);
   if (factors == nullptr || factors->elements.size() != step.named.size()) { return std::nullopt; }
@@ -199,7 +199,7 @@ auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule
   return std::nullopt;
 }
 
-/// Behind a variable that a refused statement names and whose loop or block is gone: the line that took it.
+/// For each variable in a refused statement whose loop or block no longer exists: the line that consumed it.
 void add_consumed(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, Span within, std::vector<Hint>& hints) {
   const std::vector<script::Step>& steps = schedule.run->steps;
   auto failed = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; });
@@ -229,7 +229,7 @@ void add_consumed(const workspace::Snapshot& snapshot, const script::FileSchedul
   }
 }
 
-/// An item of a list of the script: the extent of a loop, the name of a block, a number.
+/// An item of a list in the script: the extent of a loop, the name of a block, a number.
 auto item_text(const schedule::Value& item, const schedule::Schedule& after) -> std::string {
   std::string text;
   if (const auto* loop = item.as<schedule::LoopRV>()) {
@@ -245,7 +245,7 @@ auto item_text(const schedule::Value& item, const schedule::Schedule& after) -> 
   return text.empty() ? "gone" : text;
 }
 
-/// "i0:64", "c:C", "loops:[512, 512]", "n=8"; empty: the variable stands for nothing after the step, or its name says all. Adds a line to the tooltip.
+/// "i0:64", "c:C", "loops:[512, 512]", "n=8"; empty: the variable has no loop, block or number, or its name is enough. Adds a line to the tooltip.
 auto part_of(const workspace::Snapshot& snapshot, const script::Step::Named& named, const schedule::Schedule& after, std::string& tooltip) -> Part {
   Part part;
   std::string_view name = named.name.view();
@@ -276,7 +276,7 @@ auto part_of(const workspace::Snapshot& snapshot, const script::Step::Named& nam
   return part;
 }
 
-/// A loop or block that a step made without naming it: "ax0:8", "C_init". Adds a line to the tooltip.
+/// A loop or block that a step made without a variable: "ax0:8", "C_init". Adds a line to the tooltip.
 auto part_of_unnamed(const schedule::Place& place, std::string& tooltip) -> Part {
   if (!place.is_loop()) {
     tooltip += fmt::format("new: block `{}`\n", place.name().view());
@@ -287,12 +287,12 @@ auto part_of_unnamed(const schedule::Place& place, std::string& tooltip) -> Part
   return {fmt::format("{}:{}", place.name().view(), extent), {}, {}};
 }
 
-/// The hints of one schedule, step by step. Memory and estimates of the newest state are remembered: mostly the next step begins there.
+/// The hints of one schedule, step by step. Caches memory and estimate of the newest state, because the next step usually begins there.
 class StepHints {
  public:
   StepHints(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) : snapshot_(snapshot), schedule_(schedule), run_(*schedule.run), core_(cost::core_for(schedule.target)) {}
 
-  /// None: the step did not run, or nothing is worth a hint.
+  /// None: the step did not run, or has no hint.
   auto hint(size_t index, Span statement) -> std::optional<Hint> {
     const script::Step& step = run_.steps[index];
     if (step.state != script::StepState::Done || step.after == nullptr) { return std::nullopt; }
@@ -307,9 +307,9 @@ class StepHints {
     PrimFunc function = working_function(&after, {}, {});
     PrimFunc before = index > 0 ? working_function(previous, {}, {}) : working_function(nullptr, run_.program, after.func_working_on());
     std::vector<std::string> effects;
-    // The statement that makes the schedule may make the program anew, and changes nothing.
+    // The statement that makes the schedule may create a new, equal program; it has no effects.
     if (step.primitives > 0 && function && before && !function.same_as(before)) {
-      // A statement that names nothing shows the loops and blocks that it made.
+      // For a statement without variables, show the loops and blocks that it made.
       for (const schedule::Place* place : step.named.empty() ? unnamed_of(previous, run_.program, after) : std::vector<const schedule::Place*>()) { parts.push_back(part_of_unnamed(*place, tooltip)); }
       effects = effects_of(before, function, previous, after, tooltip);
     }
@@ -326,7 +326,7 @@ class StepHints {
     return measured_.second;
   }
 
-  /// The effects of a step, the most important last: memory, conditions, the estimated speedup.
+  /// The effects of a step in growing importance: memory, conditions, the estimated speedup.
   auto effects_of(const PrimFunc& before, const PrimFunc& function, const schedule::Schedule* previous, const schedule::Schedule& after, std::string& tooltip) -> std::vector<std::string> {
     Memory memory_before = memory_in(before);
     MemoryChange change = change_of(memory_before, memory_in(function));
@@ -341,7 +341,7 @@ class StepHints {
     estimate_ = estimated(after, core_);
     std::string gain = was && estimate_ && *estimate_ > 0 ? cost::gain_text(*was / *estimate_) : std::string();
     if (!gain.empty()) {
-      // "est" takes the place of "about".
+      // "est" replaces "about".
       constexpr std::string_view about = "about ";
       effects.push_back("est " + (gain.starts_with(about) ? gain.substr(about.size()) : gain));
       tooltip += fmt::format("{}, by an estimate: nothing was run\n", gain);
@@ -349,7 +349,7 @@ class StepHints {
     return effects;
   }
 
-  /// Names after the first give way to effects, and memory to the speedup; the tooltip has all of them.
+  /// If the text is too long, names after the first are omitted before effects, and memory before the speedup; the tooltip has everything.
   static auto hint_text(const std::vector<Part>& parts, const std::vector<std::string>& effects, std::vector<Hint::Link>& links) -> std::string {
     constexpr size_t most_of_first = 16;
     size_t room = longest;
@@ -370,7 +370,7 @@ class StepHints {
   cost::CoreModel core_;
   const schedule::Schedule* estimated_state_ = nullptr;
   std::optional<double> estimate_;                 // of `estimated_state_`
-  std::pair<PrimFunc, Memory> measured_;           // the memory of the function asked about last
+  std::pair<PrimFunc, Memory> measured_;           // the memory of the last function
 };
 
 }  // namespace

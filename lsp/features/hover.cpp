@@ -1,4 +1,4 @@
-// Finding what is under the cursor and putting its facts into words: see hover.h.
+// Finds the thing at the cursor and puts its facts into words: see hover.h.
 #include "lsp/features/hover.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ auto extent_text(const Expr& extent) -> std::string {
   return number ? grouped(*number) : "`" + schedule::extent_text(extent) + "`";
 }
 
-/// "fits L2 (1 MiB)": the nearest level that holds it all; `is_most`: it may be less.
+/// "fits L2 (1 MiB)": the nearest cache level that holds all bytes; `is_most`: the number of bytes is an upper bound.
 auto cache_text(int64_t bytes, const Machine& machine, bool is_most = false) -> std::string {
   const auto& caches = machine.caches;
   for (size_t i = 0; i < caches.size(); ++i) {
@@ -87,7 +87,7 @@ auto dependence_text(const cost::Dependence& dependence, std::string_view loop) 
                      writes_first && writes_then ? " again" : "", at, dependence.first == dependence.second ? "" : fmt::format(" as `{}`", dependence.second), distance);
 }
 
-/// Facts about dependences between iterations, or that there are none.
+/// Facts about the dependences that a loop carries, or the fact that it carries none.
 void add_dependences(const cost::Carried& carried, const For& loop, std::vector<Fact>& out) {
   constexpr size_t most = 4;
   for (size_t i = 0; i < carried.dependences.size() && i < most; ++i) { out.push_back({"carries", dependence_text(carried.dependences[i], loop.var->name.view())}); }
@@ -103,7 +103,7 @@ void add_dependences(const cost::Carried& carried, const For& loop, std::vector<
   }
 }
 
-/// "contiguous", "stride 64". `irregular` and `constant` are the words for accesses without a stride and with stride 0.
+/// "contiguous", "stride 64". `irregular` and `same` are the texts for accesses without a stride and with stride 0.
 auto stride_text(const Expr& stride, const char* irregular, const char* same) -> std::string {
   auto number = stride ? as_int(stride) : std::nullopt;
   if (!number) { return stride ? fmt::format("stride `{}`", print_script(stride)) : irregular; }
@@ -119,7 +119,7 @@ auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   return text;
 }
 
-/// "at most 12.4 GFLOP/s, bound by memory; one core reaches 158": where a run stands under the roofline of one core, each byte moved
+/// "at most 12.4 GFLOP/s, bound by memory; one core reaches 158": the bound by the roofline of one core, if each byte is transferred
 /// once. Empty: not known, or not in float32.
 auto roofline_text(const cost::LoopFacts& facts, const Machine& machine) -> std::string {
   auto intensity = facts.intensity();
@@ -146,7 +146,7 @@ auto cost_text(const cost::LoopFacts& facts) -> std::string {
   return cost;
 }
 
-/// `carried`: of a loop, where it is known.
+/// `carried`: the dependences of a loop, if they are known.
 void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out, const std::optional<cost::Carried>& carried = {}) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
     const char* most = facts.is_most_runs ? "at most " : "";
@@ -171,7 +171,7 @@ void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine
   }
 }
 
-/// A function alone, with its blocks and loops found.
+/// A function in a module of its own, with its blocks and loops.
 struct Alone {
   explicit Alone(const PrimFunc& function) : state(module_of(function)), func(state.func(Name("main"))) {
     if (func != nullptr && !func->is_schedulable()) { func = nullptr; }
@@ -185,7 +185,7 @@ struct Alone {
   const schedule::FuncState* func;   // null: not at schedule level
 };
 
-/// Adds for a serial loop that it could be parallel or vectorized, by the checks of the primitives, or the reason why it cannot.
+/// Adds the fact that a serial loop can be parallel or vectorized, according to the checks of the primitives, or the reason why it cannot.
 void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out) {
   if (loop.for_kind != ForKind::Serial) { return; }
   Alone alone(function);
@@ -209,7 +209,7 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
     }
   }
   if (!can.empty()) { out.push_back({"kind", can}); }
-  // One fact for one reason.
+  // Two refusals with the same reason become one fact.
   if (refused.size() == 2 && refused[0].why == refused[1].why) {
     out.push_back({"kind", "cannot be parallel or vectorized: " + refused[0].why});
     return;
@@ -217,7 +217,7 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   for (const Refused& one : refused) { out.push_back({"kind", fmt::format("cannot be {}: {}", one.word, one.why)}); }
 }
 
-/// Caches and rates of this machine do not matter to a program that runs on a device.
+/// The caches and rates of this machine are irrelevant for a program that runs on a device.
 auto machine_of(const PrimFunc& function, const Machine& machine) -> Machine {
   bool is_of_device = false;
   post_order(function->body, [&](const Stmt& stmt) {
@@ -237,7 +237,7 @@ auto describe_loop(const PrimFunc& function, const For& loop, Span span, const M
   return info;
 }
 
-/// "a reduction"; the producers and consumers of the block.
+/// Adds the class of the block, such as "a reduction", and its producers and consumers.
 void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fact>& out) {
   Alone alone(function);
   const schedule::Place* place = alone.func != nullptr ? alone.func->find(block.id) : nullptr;
@@ -313,7 +313,7 @@ auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
   return info;
 }
 
-/// "by block `C`, contiguous along `j`": the blocks that read and write a buffer, and the stride along the innermost loop.
+/// Adds "by block `C`, contiguous along `j`": the blocks that access a buffer, with the stride along the innermost loop.
 void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fact>& out) {
   std::vector<const For*> loops;
   std::vector<std::string> readers;
@@ -364,14 +364,14 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
   add("readers", "read", readers);
 }
 
-// ---- what is under the cursor --------------------------------------------------------------------------------------
+// ---- the thing at the cursor ---------------------------------------------------------------------------------------
 
-/// Nodes around an offset, outermost first, and the declaration that their spans count from.
+/// The syntax nodes around an offset, outermost first, and the declaration that their spans are relative to.
 struct Cursor {
   Origin at;                                // the innermost declaration and the byte in it
-  std::vector<const syntax::Node*> nodes;   // of that declaration
-  Name name;                                // under the cursor; empty: none
-  Span name_span;                           // in the text
+  std::vector<const syntax::Node*> nodes;   // nodes of that declaration
+  Name name;                                // the name at the cursor; empty: none
+  Span name_span;                           // its span in the text
 };
 
 auto find_cursor(const Snapshot& snapshot, uint32_t offset) -> std::optional<Cursor> {
@@ -474,7 +474,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
   std::optional<HoverInfo> info;
   uint32_t at = cursor.at.begin;
   for_functions_of(snapshot, snapshot.syntax().whole(cursor.at.decl), [&](const PrimFunc& function) {
-    // From the inside out: the loop whose variable this is, or the header that the cursor is on.
+    // From the inside out: the loop whose variable is at the cursor, or whose header contains the cursor.
     for (auto node = cursor.nodes.rbegin(); node != cursor.nodes.rend() && !info; ++node) {
       if (const auto* loop = (*node)->as<syntax::ForStmt>()) {
         std::vector<Found> loops = made_from(function, loop->origin());
@@ -522,7 +522,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
   return info;
 }
 
-/// An item of a list of a script.
+/// An item of a list in a script.
 auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> std::string {
   if (const auto* loop = item.as<schedule::LoopRV>()) {
     auto place = state.get(*loop);
@@ -539,7 +539,7 @@ auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> 
   return "a value";
 }
 
-/// The schedule after the inner statement at the cursor (in a loop, say); none: the cursor is in no inner statement, or the state is not known.
+/// The schedule after the inner statement at the cursor (in a loop, say); none: the cursor is not in an inner statement, or the state is not known.
 auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<script::Partway> {
   auto def = syntax::function_of(schedule.item);
   const script::ScheduleRun& run = *schedule.run;
@@ -570,7 +570,7 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
       }
     }
   }
-  // Inside a statement: the value at the first time that the script reaches the place.
+  // Inside a statement: the value when the script first reaches the place.
   std::optional<script::Partway> inside = inside_statement(snapshot, cursor, schedule);
   Origin made_at = maker != nullptr ? maker->where : Origin();
   if (inside) {
@@ -681,7 +681,7 @@ auto schedule_of(const Snapshot& snapshot, const Cursor& cursor) -> const script
   return span ? schedule_at(snapshot, span->begin) : nullptr;
 }
 
-/// The call whose callee an attribute is.
+/// The call with an attribute as its callee.
 auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> Origin {
   for (const syntax::Node* node : cursor.nodes) {
     if (const auto* call = node->as<syntax::CallExpr>(); call != nullptr && call->callee == &callee) { return call->origin(); }
@@ -689,7 +689,7 @@ auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> O
   return callee.origin();
 }
 
-/// The same in a function that gets a schedule as argument: the schedule differs from call to call, so only the primitive is explained.
+/// For a function with the schedule as an argument: the schedule differs between calls, so only the primitive is explained.
 auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   Name variable;
   for (const syntax::Node* node : cursor.nodes) {
@@ -706,7 +706,7 @@ auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::option
   return std::nullopt;
 }
 
-/// `split` of `sch.split(...)`: its effect in general, and the effect of this call.
+/// For `split` in `sch.split(...)`: its general effect, and the effect of this call.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = schedule_of(snapshot, cursor);
   if (schedule == nullptr) { return hover_helper(snapshot, cursor); }
@@ -750,11 +750,11 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
       std::string then = print_script(before);
       std::string now = print_script(step.after->module());
       DiffCount count = count_diff(diff_lines(then, now));
-      // Vectorised once more, a loop is another node and the same program.
+      // Vectorizing a loop a second time makes a new node but the same program.
       info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
                                                                        : fmt::format("here: {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
     }
-    // The loops made, memory, guards and the estimate, as the hint behind the statement has them.
+    // The same facts as in the hint behind the statement: loops, memory, guards and the estimate.
     Span statement = snapshot.resolve(step.where).value_or(Span{});
     for (const Hint& hint : inlay_hints(snapshot, statement)) {
       if (hint.offset != statement.end) { continue; }
@@ -807,7 +807,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   return info;
 }
 
-/// A string that names a block: the block in the state at that line.
+/// For a string with the name of a block: the block in the state at that line.
 auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whole_machine) -> std::optional<HoverInfo> {
   if (at >= snapshot.text().size()) { return std::nullopt; }
   NameTable names = names_of(snapshot);

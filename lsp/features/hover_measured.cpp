@@ -1,4 +1,4 @@
-// Facts of hovers that are measured: see hover_measured.h.
+// Measured facts in hovers: see hover_measured.h.
 #include "lsp/features/hover_measured.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void add_recorded_draws(const Measured& measured, HoverInfo& info) {
   if (all.empty()) { return; }
   constexpr size_t most_bars = 40;
   constexpr size_t most_listed = 4;
-  // The innermost factor matters most.
+  // The innermost factor has the largest effect.
   auto inner = [](const RecordedDraw& one) { return std::pair(one.value.back(), one.value); };
   std::sort(all.begin(), all.end(), [&](const RecordedDraw& a, const RecordedDraw& b) { return inner(a) < inner(b); });
   int64_t trials = 0;

@@ -1,4 +1,4 @@
-// Measurements in hovers: the times that were recorded for each value of a draw, as a line of bars, and the time and the comparison of a schedule.
+// Measurements in hovers: for a draw, the recorded time of each value as a line of bars; for a schedule, its time and the comparison of its results.
 #pragma once
 
 #include "lsp/features/hover.h"
@@ -6,10 +6,10 @@
 
 namespace loopsmith::lsp {
 
-/// Adds to a hover over a sampling call the values that searches drew, with their best times.
+/// Adds to a hover over a sampling call the values drawn in searches, with their best times.
 void add_recorded_draws(const Measured& measured, HoverInfo& info);
 
-/// Adds to a hover over a schedule what was measured of it in this session.
+/// Adds to a hover over a schedule its measurements in this session.
 void add_measurements(const workspace::Snapshot& snapshot, const Measured& measured, HoverInfo& info);
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Finding the statements that can go, the last one first: see idle_steps.h.
+// Finds the statements that can be removed, the last one first: see idle_steps.h.
 #include "lsp/features/idle_steps.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// A statement that calls primitives of the schedule that draw nothing, and does nothing else.
+/// True for a statement that only calls primitives of the schedule, none of which draw.
 auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> bool {
   const auto* assign = statement.as<syntax::AssignStmt>();
   if (assign == nullptr && statement.as<syntax::ExprStmt>() == nullptr) { return false; }
@@ -24,7 +24,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
   bool calls = false;
   for (const syntax::Expr* target : assign != nullptr ? assign->targets : syntax::List<syntax::ExprPtr>()) {
     syntax::walk(*target, [&](const syntax::Node& node) {
-      // A value that is stored in a list or an object may be used elsewhere.
+      // A value in a list or an object may be used elsewhere.
       is_plain = is_plain && node.as<syntax::SubscriptExpr>() == nullptr && node.as<syntax::AttributeExpr>() == nullptr;
       return is_plain;
     });
@@ -36,7 +36,7 @@ auto calls_primitives_alone(const syntax::Stmt& statement, Name variable) -> boo
     const auto* attribute = call->callee->as<syntax::AttributeExpr>();
     const auto* object = attribute != nullptr ? attribute->object->as<syntax::NameExpr>() : nullptr;
     const schedule::Primitive* row = object != nullptr && object->name == variable ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
-    // The tuner needs `enter_postproc`, which changes nothing in the program.
+    // The tuner needs `enter_postproc`, although it changes nothing in the program.
     is_plain = is_plain && row != nullptr && !row->is_sampling && row->name != "enter_postproc";
     return is_plain;
   });
@@ -51,7 +51,7 @@ auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled() || !schedule->run->is_complete) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
-  // Statements that change another schedule of the function change nothing here, and are not idle.
+  // Statements that change another schedule of the function are not idle, although this schedule stays the same.
   std::optional<syntax::ScheduleForm> form = body.def != nullptr && schedule->others.empty() ? std::optional(schedule->form) : std::nullopt;
   if (!form || run.steps.size() != body.statements.size()) { return rewrite; }
   std::vector<Span> lines;
@@ -59,7 +59,7 @@ auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   NameTable names = names_of(snapshot);
   auto contains = [](Span outer, Span inner) { return inner.begin >= outer.begin && inner.end <= outer.end; };
   std::vector<bool> is_idle(run.steps.size(), false);
-  // Is a name that the statement binds used anywhere behind it, also by other functions where the statement is at the top of the file?
+  // True when a name that the statement binds is used behind it, or, if the statement is at the top of the file, in another function.
   auto is_used = [&](size_t i) {
     for (const Occurrence& bound : names.occurrences) {
       if (bound.role != Role::Bind || !contains(body.statements[i], bound.span)) { continue; }

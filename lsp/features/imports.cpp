@@ -1,4 +1,4 @@
-// Names of other files where they are used: see imports.h.
+// Completion, hovers and signatures for names of other files: see imports.h.
 #include "lsp/features/imports.h"
 
 #include <fmt/format.h>
@@ -19,18 +19,18 @@ using workspace::Snapshot;
 
 constexpr int most_entries = 2000;   // of a folder
 
-/// An import statement up to the cursor.
+/// The text of an import statement up to the cursor.
 struct Written {
   uint32_t level = 0;
   std::vector<Name> path;      // whole names before the one at the cursor
-  bool is_name = false;        // what the module gives is written, else a name of the module
-  bool wants_import = false;   // the module is written, and the word `import` is next
+  bool is_name = false;        // the module is complete, and the cursor is on a name of it
+  bool wants_import = false;   // the module is complete, and the word `import` is next
   std::string prefix;
 };
 
 auto import_before(std::string_view text, uint32_t at) -> std::optional<Written> {
   std::string_view before = text.substr(0, at);
-  // Names in brackets may go on over several lines.
+  // Names in brackets may continue over several lines.
   size_t open = before.rfind("import (");
   bool is_open = open != std::string_view::npos && before.find(')', open) == std::string_view::npos;
   size_t anchor = is_open ? open : before.size();
@@ -54,7 +54,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
     return part.substr(name_begin(part, part.size()));
   };
   if (!is_from) {
-    // The last one of several modules.
+    // `import a, b`: the last module.
     std::string_view last = line.substr(line.rfind(',') == std::string_view::npos ? 0 : line.rfind(',') + 1);
     last.remove_prefix(std::min(last.find_first_not_of(' '), last.size()));
     if (last.find(' ') != std::string_view::npos) { return std::nullopt; }
@@ -80,7 +80,7 @@ auto import_before(std::string_view text, uint32_t at) -> std::optional<Written>
   line.remove_prefix(7);
   out.is_name = true;
   out.prefix = last_word(line);
-  // The word behind `as` is a name of this file.
+  // The word behind `as` is a new name of this file.
   std::string_view kept = line.substr(0, line.size() - out.prefix.size());
   return kept.ends_with(" as ") ? std::nullopt : std::optional(out);
 }
@@ -97,7 +97,7 @@ auto kind_of(EntityKind kind) -> std::pair<CompletionKind, const char*> {
 
 auto base_of(const std::string& path) -> std::string { return path.substr(path.rfind('/') + 1); }
 
-/// Adds the names that a module defines, without those that it imports and those that begin with an underscore.
+/// Adds the names that a module defines, except names that it imports and names that begin with an underscore.
 void add_given(Files& files, const Snapshot& file, Completion& out) {
   NameTable names = names_of(file);
   for (const auto& [name, index] : names.of_file) {
@@ -109,7 +109,7 @@ void add_given(Files& files, const Snapshot& file, Completion& out) {
   }
 }
 
-/// The modules, and folders with modules, that may complete a path.
+/// The modules, and folders with modules, that can complete a path.
 void add_modules(Files& files, const Snapshot& snapshot, const Written& written, Completion& out) {
   std::string own = files.path_of(snapshot);
   std::set<std::string> seen;
@@ -144,7 +144,7 @@ auto module_file(Files& files, const Snapshot& snapshot, uint32_t level, const s
   return nullptr;
 }
 
-/// The module that a name of the file refers to, as dots and names; none: it is no module.
+/// The module that a name of the file refers to, as dots and names; none: the name is not a module.
 auto module_named(const Snapshot& snapshot, Name name) -> std::optional<std::pair<uint32_t, std::vector<Name>>> {
   auto bound = [](const syntax::ImportName& one) { return one.alias.name.empty() ? one.path.front().name : one.alias.name; };
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {

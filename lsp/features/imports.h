@@ -1,4 +1,4 @@
-// Completion, hovers and signatures for names of other files: names that an import can bring, facts about a name that it brings, the signature of
+// Completion, hovers and signatures for names of other files: the names that can be imported, the hover of an imported name, the signature of
 // a function of another file. Files are read, never executed.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace loopsmith::lsp {
 
-/// In an import statement the modules that exist, or the names of the module; behind `k.` with `import kernels as k` the names of that
-/// module. None: the place is neither, and `files` was not called.
+/// In an import statement the existing modules, or the names of the module; behind `k.` with `import kernels as k` the names of that
+/// module. None: the cursor is at neither place, and `files` was not called.
 [[nodiscard]] auto import_completion(const std::function<Files&()>& files, const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Completion>;
 
 /// The hover on a name that another file binds: the facts that the other file shows there, and its path.

@@ -1,4 +1,4 @@
-// The text of a helper in place of its call, with names that do not collide: see inlining.h.
+// Replaces a call of a helper by the helper's statements, and renames variables that collide: see inlining.h.
 #include "lsp/features/inlining.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@ using workspace::Snapshot;
 
 auto contains(Span outer, Span inner) -> bool { return outer.begin <= inner.begin && inner.end <= outer.end; }
 
-/// The call that the cursor is on, with the statement whose value it is.
+/// The call at the cursor, with the statement around it.
 struct Site {
   const syntax::CallExpr* call = nullptr;
-  const syntax::Stmt* statement = nullptr;       // an expression, assignment or `return` of the call; null: the call is part of something else
+  const syntax::Stmt* statement = nullptr;       // the expression, assignment or `return` whose value is the call; null: the call is part of a larger expression
   const syntax::AssignStmt* assignment = nullptr;
   Name callee;
   Span callee_span;
@@ -35,7 +35,7 @@ auto site_at(const Snapshot& snapshot, const Body& around, uint32_t at) -> Site 
       if (const auto* call = node.as<syntax::CallExpr>()) {
         const auto* name = call->callee->as<syntax::NameExpr>();
         auto where = name != nullptr ? snapshot.resolve(name->origin()) : std::nullopt;
-        // Only the name and its opening bracket count as the call; a cursor further inside is on an argument.
+        // Only the name and its opening bracket count as the call, because a cursor further inside is on an argument.
         if (where && at <= where->end) { site = {call, nullptr, nullptr, name->name, *where}; }
       }
       return true;
@@ -106,14 +106,14 @@ struct Given {
   std::string text;
 };
 
-/// One call that is inlined. Steps set `why` where they refuse.
+/// One inlined call. A step that refuses sets `why`.
 class Inlining {
  public:
   /// `caller`: the declaration that `around` is the body of.
   Inlining(const Snapshot& snapshot, DeclId caller, Body around, Site site)
       : snapshot_(snapshot), names_(names_of(snapshot)), around_(std::move(around)), site_(site), caller_(caller), is_file_(syntax::is_script(*snapshot.syntax().declaration(caller))) {}
 
-  /// False: the call is of no function of this file that could be inlined.
+  /// False: no function of this file that can be inlined is called.
   auto find_helper() -> bool;
   /// The edit, or an empty list with the reason in `why`.
   auto edits() -> std::vector<TextEdit>;
@@ -147,20 +147,20 @@ class Inlining {
   Body around_;
   Site site_;
   DeclId caller_;                              // the declaration around the call
-  bool is_file_;                               // the caller's names are the file's: statements at the top
+  bool is_file_;                               // the caller's names belong to the file, because the statements are at the top
   Body helper_;
   const syntax::ReturnStmt* back_ = nullptr;   // the helper's last statement; null: it returns nothing
   const syntax::Expr* result_ = nullptr;
-  size_t first_ = 0, end_ = 0;                 // the helper's statements without its documentation and its `return`
-  Span replaced_;                              // the call, or the statement whose value it is
+  size_t first_ = 0, end_ = 0;                 // the helper's statements without its docstring and its `return`
+  Span replaced_;                              // the span to be replaced: the call, or the whole statement
   std::map<std::string, Given> given_;         // arguments by parameter
   std::set<std::string> taken_;                // names of the caller and of the file
-  std::set<uint32_t> rebound_;                 // parameters that the helper gives another value
-  std::map<uint32_t, size_t> uses_;            // of names, in the helper
+  std::set<uint32_t> rebound_;                 // parameters that the helper assigns a new value
+  std::map<uint32_t, size_t> uses_;            // how often each name is used in the helper
   std::set<std::string> arguments_named_;      // names in arguments
-  std::map<uint32_t, std::string> becomes_;    // entities of the helper, and the texts that take their places
+  std::map<uint32_t, std::string> becomes_;    // by entity of the helper: the text that replaces it
   bool has_fstring_ = false;
-  bool is_passed_on_ = false;                  // results have the names that the caller assigns them to
+  bool is_passed_on_ = false;                  // results get the names that the caller assigns them to
   std::vector<std::string> lines_;
   [[nodiscard]] auto is_expression() const -> bool { return site_.statement == nullptr; }
 };
@@ -172,7 +172,7 @@ auto Inlining::free_name(const std::string& wanted) -> std::string {
   return name;
 }
 
-/// A span of the helper, with its names replaced by those at the caller.
+/// The text of a span in the helper, with names replaced.
 auto Inlining::renamed(Span span) const -> std::string {
   std::string out;
   uint32_t at = span.begin;
@@ -188,14 +188,14 @@ auto Inlining::renamed(Span span) const -> std::string {
 auto Inlining::find_helper() -> bool {
   const Occurrence* called = names_.at(site_.callee_span.begin);
   if (called == nullptr || names_.entities[called->entity].kind != EntityKind::Function || names_.entities[called->entity].function != 0) { return false; }
-  // A call means the last function of the name.
+  // The call refers to the last function with the name.
   for (const syntax::PlacedItem& placed : snapshot_.syntax().items()) {
     if (placed.item->kind == syntax::ItemKind::Function && placed.item->name == site_.callee) { helper_ = body_of(snapshot_, placed.item->decl); }
   }
   return helper_.def != nullptr && helper_.def->decl != caller_ && !helper_.def->body.empty();
 }
 
-/// The call must be a statement of its own on its lines, or an expression that the helper's result can replace.
+/// Checks that the call is a statement on its own lines, or an expression that the helper's result can replace.
 auto Inlining::check_place() -> bool {
   const syntax::FunctionDef& def = *helper_.def;
   back_ = def.body.back()->as<syntax::ReturnStmt>();
@@ -230,7 +230,7 @@ auto Inlining::match_arguments() -> bool {
   return true;
 }
 
-/// Counts the uses of names in the helper; its own names must not meet those of the caller, and those of the file must mean the same there.
+/// Counts the uses of names in the helper. The helper's names must not collide with the caller's, and names of the file must have the same meaning in both.
 auto Inlining::check_names() -> bool {
   for (const Entity& entity : names_.entities) {
     if (is_of_caller(entity) || entity.function == 0) { taken_.insert(entity.name.str()); }
@@ -271,7 +271,7 @@ auto Inlining::parameter_entity(const syntax::Param& param) const -> uint32_t {
   return entity;
 }
 
-/// A parameter becomes the argument itself where its place allows that, else a variable.
+/// Replaces a parameter by its argument, or else by a variable with the argument's value.
 auto Inlining::bind_parameter(const syntax::Param& param) -> bool {
   std::string name = param.name.name.str();
   auto found = given_.find(name);
@@ -299,7 +299,7 @@ auto Inlining::bind_parameter(const syntax::Param& param) -> bool {
   return true;
 }
 
-/// Gives the variables that the helper returns the names that the caller assigns them to, where no other use of those names is in the way.
+/// Gives the variables that the helper returns the names that the caller assigns them to, if no other use of the name prevents it.
 void Inlining::name_results() {
   if (site_.assignment == nullptr || site_.assignment->targets.size() != 1 || result_ == nullptr) { return; }
   auto items = [](const syntax::Expr* e) {
@@ -323,7 +323,7 @@ void Inlining::name_results() {
                 !arguments_named_.contains(targets[i]) && handed.emplace(o->entity, targets[i]).second && std::count(targets.begin(), targets.end(), targets[i]) == 1;
     if (!fits) { return; }
   }
-  // A name that means something of the file in the helper must not become the caller's variable.
+  // A name of the file that the helper uses must not become a variable of the caller.
   for (const Occurrence& o : names_.occurrences) {
     if (!is_of_helper(o) || names_.entities[o.entity].function == helper_.def->decl) { continue; }
     if (std::find(targets.begin(), targets.end(), names_.entities[o.entity].name.str()) != targets.end()) { return; }
@@ -340,7 +340,7 @@ void Inlining::name_variables() {
   }
 }
 
-/// The helper's statements as lines without their indentation, with the comments above the first one.
+/// The lines of the helper's statements without indentation, with the comments above the first one.
 auto Inlining::add_body() -> bool {
   if (first_ >= end_) { return true; }
   std::string own = indent_at(snapshot_, helper_.statements[first_].begin);

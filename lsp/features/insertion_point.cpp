@@ -1,4 +1,4 @@
-// Finding the insertion point of a place: see insertion_point.h.
+// Finds the place where a statement can be inserted: see insertion_point.h.
 #include "lsp/features/insertion_point.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string 
   return fmt::format("{} after {} of {} statements", schedule.name.view(), done, schedule.run->steps.size());
 }
 
-/// Above the first statement: the program as it is written.
+/// The place above the first statement, with the program as written.
 auto point_above(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
   if (run.steps.empty() || !run.program) { return std::nullopt; }
@@ -66,12 +66,12 @@ auto point_above(const Snapshot& snapshot, const script::FileSchedule& schedule)
   return InsertionPoint{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
 }
 
-/// True when new statements go behind this one: those that follow only use the schedule (`return tvm.build(sch.mod)`).
+/// The last step that calls primitives. Statements after it only use the schedule (`return tvm.build(sch.mod)`), so new ones go before those.
 auto last_that_works(const script::ScheduleRun& run) -> size_t {
   size_t last = run.steps.size() - 1;
   for (size_t i = run.steps.size(); i-- > 0;) {
     if (run.steps[i].primitives > 0) { return i; }
-    // A schedule without steps: behind the statement that makes it.
+    // For a schedule without steps: the place behind the statement that makes it.
     bool makes_it = run.makes_its_own && run.steps[i].after != nullptr && (i == 0 || run.steps[i - 1].after == nullptr);
     if (makes_it) { last = i; }
   }
@@ -81,7 +81,7 @@ auto last_that_works(const script::ScheduleRun& run) -> size_t {
 }  // namespace
 
 auto InsertionPoint::name_of(const schedule::Place& place) const -> std::string {
-  // A name of its own rather than an item of a list.
+  // Prefer a variable of its own to an item of a list.
   std::string item;
   for (auto one = names.rbegin(); one != names.rend(); ++one) {
     if (one->second != place.id) { continue; }
@@ -119,7 +119,7 @@ auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<Ins
     }
   }
   if (program == nullptr) { return std::nullopt; }
-  // The last schedule for it that runs to its end; else a new one.
+  // Use the last schedule for the program that runs to its end; else a new one.
   std::optional<InsertionPoint> point;
   bool has_schedule = false;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -150,10 +150,10 @@ auto point_at(const Snapshot& snapshot, uint32_t at) -> std::optional<InsertionP
   Origin cursor = snapshot.syntax().origin_at(at);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) { return point_for_program(snapshot, cursor); }
-  // Behind a loop, a branch or an inner function the variable may be unbound.
+  // After a loop, a branch or an inner function the variable may be unbound.
   if (schedule->run == nullptr || !schedule->is_settled() || schedule->form.is_nested) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
-  // Behind a `return` nothing runs.
+  // Statements after a `return` do not run.
   auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;
   if (span && std::string_view(snapshot.text()).substr(span->begin).starts_with("return")) { index = index == 0 ? no_step : index - 1; }
   return index == no_step ? point_above(snapshot, *schedule) : point_after(snapshot, *schedule, index);

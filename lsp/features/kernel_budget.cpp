@@ -1,4 +1,4 @@
-// Lowering a program for a GPU, and counting threads and shared memory: see kernel_budget.h.
+// Lowers a program for a GPU, and computes threads, shared memory and occupancy: see kernel_budget.h.
 #include "lsp/features/kernel_budget.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 struct Budget {
   int64_t threads = 1;
   int64_t shared = 0;
-  bool is_known = true;            // all extents are numbers
+  bool is_known = true;            // true when all extents are numbers
 };
 
 auto has_threads(const IRModule& module) -> bool {
@@ -34,7 +34,7 @@ auto has_threads(const IRModule& module) -> bool {
   return found;
 }
 
-/// The budgets of the launches below a statement, in the order of the program.
+/// The budgets of the kernel launches in a statement, in the order of the program.
 void collect(const Stmt& stmt, Budget* around, std::vector<Budget>& out) {
   const auto* attr = stmt.as<AttrStmt>();
   const auto* iter = attr != nullptr && attr->key == "thread_extent" ? std::get_if<IterVar>(&attr->node) : nullptr;
@@ -97,7 +97,7 @@ auto make(const IRModule& module, const std::string& target_text) -> std::vector
 }  // namespace
 
 auto kernel_budgets_in_words(const IRModule& module, const std::string& target) -> std::vector<std::string> {
-  // The editor asks for lenses with every change of the text; most schedules are the same as before.
+  // The editor requests lenses after every change of the text, but most schedules have not changed.
   struct Kept { IRModule module; std::string target; std::vector<std::string> made; };
   static thread_local std::deque<Kept> kept;
   for (const Kept& one : kept) {

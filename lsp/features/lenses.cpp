@@ -17,7 +17,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// The lenses of one text, as they are made.
+/// Collects the lenses of one text.
 struct LensList {
   const Snapshot& snapshot;
   const Measured& measured;
@@ -26,7 +26,7 @@ struct LensList {
   [[nodiscard]] auto is_here(const JobFacts& job) const -> bool { return job.uri == snapshot.name(); }
 };
 
-/// A job at work, and beside it the button that ends it: a click on the progress ends nothing.
+/// The progress of a job, and beside it a button that stops the job, because a click on the progress does nothing.
 void add_running(LensList& out, Span span, std::string title, uint64_t job) {
   out.add(span, std::move(title));
   out.add(span, "stop", {.kind = CommandKind::StopTune, .job = job});
@@ -45,7 +45,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
   out.add(span, "bench", std::move(bench));
 }
 
-/// The result of comparing a schedule with its program, as long as the text is unchanged; and the command that compares.
+/// The result of comparing a schedule with its program, until the text changes; and the command that compares again.
 void add_verified(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
@@ -57,7 +57,7 @@ void add_verified(LensList& out, Span span, const std::string& function, const s
   out.add(span, "verify", std::move(verify));
 }
 
-/// The command that runs a program; while it runs, the one that ends it.
+/// The command that runs a program, or the command that stops it while it runs.
 void add_run(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   for (const auto& [id, job] : out.measured.jobs) {
     if (job.executes() && out.is_here(job) && job.function == function && job.schedule == schedule) { return add_running(out, span, "running …", id); }
@@ -70,14 +70,14 @@ void add_pause(LensList& out, Span span, const JobFacts& job) {
   out.add(span, job.is_paused() ? "resume" : "pause", {.kind = job.is_paused() ? CommandKind::ResumeTune : CommandKind::PauseTune, .job = job.job});
 }
 
-/// The progress of a search, and the buttons that end and pause it.
+/// The progress of a search, and the buttons that stop and pause it.
 void add_search_at_work(LensList& out, Span span, const JobFacts& job) {
   out.add(span, progress_title(job));
   out.add(span, stop_title(job), {.kind = CommandKind::StopTune, .job = job.job});
   add_pause(out, span, job);
 }
 
-/// The schedule for the same program that stands before a schedule; of the first one, the next. Null: there is no other that runs to its end.
+/// The nearest earlier schedule for the same program, or else the next one. Null: no other schedule for the program runs to its end.
 auto other_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule) -> const script::FileSchedule* {
   const script::FileSchedule* other = nullptr;
   bool is_past = false;
@@ -95,7 +95,7 @@ auto other_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   return other;
 }
 
-/// Shows a schedule beside another one, statement by statement, and the times of both, which are measured in turns.
+/// The command that shows a schedule beside another one, statement by statement, and the times of both, measured in turns.
 void add_comparison(LensList& out, Span span, const script::FileSchedule& schedule) {
   const script::FileSchedule* other = other_schedule(out.snapshot, schedule);
   if (other == nullptr) { return; }
@@ -111,7 +111,7 @@ void add_comparison(LensList& out, Span span, const script::FileSchedule& schedu
   out.add(span, title, {.kind = CommandKind::ShowComparison, .function = schedule.program_name.str(), .schedule = schedule.name.str(), .other = other->name.str()});
 }
 
-/// The searches for a program that are known, running ones and those with a result, and the command that begins one.
+/// The running and finished searches for a program, and the command that begins a search.
 void add_searches(LensList& out, Span span, const std::string& function) {
   bool is_running = false;
   bool has_found = false;
@@ -136,13 +136,13 @@ void add_searches(LensList& out, Span span, const std::string& function) {
     auto text = has_schedules ? out.measured.records->schedule_text(out.snapshot, function) : std::nullopt;
     bool is_there = text && has_steps_of(out.snapshot, *text);
     if (is_there) { title += ", in this file"; }
-    // A schedule whose results were not compared with the program's is shown and not offered.
+    // A schedule whose results were not compared with the program's is shown, but not offered for insertion.
     bool is_offered = best->is_compared && !is_there;
     out.add(span, title + (is_offered ? ": insert it" : ""), is_offered ? OfferedCommand{.kind = CommandKind::InsertSchedule, .function = function, .is_recorded = true} : OfferedCommand());
   }
 }
 
-/// The results of earlier searches for a program, where any was recorded.
+/// The command that shows the results of earlier searches for a program, if results are recorded.
 void add_history(LensList& out, Span span, const std::string& function) {
   auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
   if (best) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
@@ -164,7 +164,7 @@ auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> st
   return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
 }
 
-/// The program after a schedule, and its change.
+/// The commands that show the program after a schedule, and its difference.
 void add_views(LensList& out, Span span, const script::FileSchedule& schedule) {
   const std::string name = schedule.name.str();
   out.add(span, "show IR", {.kind = CommandKind::ShowView, .at = span.begin});
@@ -176,7 +176,7 @@ void add_views(LensList& out, Span span, const script::FileSchedule& schedule) {
   out.add(span, "diff", {.kind = CommandKind::ShowDifference, .from = state + "0", .to = state + std::to_string(done), .title = fmt::format("{}: as written, after {} statements", name, done)});
 }
 
-/// Commands for a schedule that ran to its end, then its views.
+/// The commands for a schedule that runs to its end, and its views.
 void add_schedule_commands(LensList& out, Span span, const script::FileSchedule& schedule, bool with_views) {
   const std::string name = schedule.name.str();
   bool is_whole = schedule.run->is_complete && !schedule.program_name.empty();
@@ -205,7 +205,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   bool is_of_another = workspace::is_tuned_for_another(out.snapshot, schedule);
   std::string suffix = is_of_another ? "; tuned for another program" : "";
   if (schedule.run == nullptr) {
-    // A schedule that is not run would look like one without mistakes.
+    // Without this lens, a schedule that does not run would look correct.
     if (is_of_another_file(schedule)) { out.add(*span, not_run_text + suffix); }
     return;
   }
@@ -228,7 +228,7 @@ auto is_of_another_file(const script::FileSchedule& schedule) -> bool { return !
 auto code_lenses(const Snapshot& snapshot, const Measured& measured, bool with_views) -> std::vector<Lens> {
   LensList out{snapshot, measured};
   for (const Tunable& tunable : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
-    // The most used come first: an editor cuts off what does not fit.
+    // The most used lenses come first, because an editor omits those that do not fit.
     add_searches(out, tunable.name_span, tunable.name);
     add_timed(out, tunable.name_span, tunable.name, "");
     add_run(out, tunable.name_span, tunable.name, "");
@@ -240,7 +240,7 @@ auto code_lenses(const Snapshot& snapshot, const Measured& measured, bool with_v
 
 auto hole_lens(const Snapshot& snapshot, const Measured& measured, const std::string& schedule, const Hole& hole) -> Lens {
   Lens out{hole.span, "tune this", {.kind = CommandKind::Tune, .function = hole.program, .schedule = schedule, .seconds = hole.seconds, .trials = hole.trials}};
-  // The newest search counts.
+  // The newest search replaces earlier ones.
   for (const auto& [id, job] : measured.jobs) {
     if (!job.fills() || job.uri != snapshot.name() || job.schedule != schedule) { continue; }
     if (!job.is_done()) { return {hole.span, progress_title(job), {.kind = CommandKind::StopTune, .job = id}}; }

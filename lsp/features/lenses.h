@@ -12,19 +12,19 @@
 namespace loopsmith::lsp {
 
 struct Lens {
-  Span span;               // of the name it stands over
+  Span span;               // of the name below the lens
   std::string title;
   OfferedCommand command = {};
 };
 
-/// Is the program of a schedule in no file that is known? The schedule is not run then.
+/// True when the program of a schedule is in no known file, so that the schedule does not run.
 [[nodiscard]] auto is_of_another_file(const script::FileSchedule& schedule) -> bool;
 inline constexpr const char* not_run_text = "not run: its program is not in this file";
 
-/// `with_views`: the editor can show views and texts of ours beside the file.
+/// `with_views`: the editor can show Loopsmith's views and texts beside the file.
 [[nodiscard]] auto code_lenses(const workspace::Snapshot& snapshot, const Measured& measured, bool with_views) -> std::vector<Lens>;
 
-/// The lens over the hole of a schedule: it begins a search, ends it, or writes the steps that were found.
+/// The lens over the hole of a schedule: it begins a search, stops it, or inserts the steps that were found.
 [[nodiscard]] auto hole_lens(const workspace::Snapshot& snapshot, const Measured& measured, const std::string& schedule, const Hole& hole) -> Lens;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Statements as lines of a text, and a text tried with edits in it, under the names that the rewrites use: workspace/edits/lines.h has them.
+// The functions of workspace/edits/lines.h under the names that the rewrites use: statements as lines of a text, and a text tried with edits in it.
 #pragma once
 
 #include "workspace/edits/lines.h"

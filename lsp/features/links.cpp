@@ -22,7 +22,7 @@ auto is_code(std::string_view text) -> bool {
   return std::find(std::begin(all), std::end(all), text) != std::end(all);
 }
 
-/// The start of the comment in a line; the end of the line: it has none.
+/// The start of the comment in a line; the end of the line if it has no comment.
 auto comment_in(const std::string& text, size_t begin, size_t end) -> size_t {
   char quote = 0;
   for (size_t i = begin; i < end; ++i) {
@@ -85,9 +85,9 @@ auto mentions(const Snapshot& snapshot) -> std::vector<Mention> {
 auto comment_folds(const Snapshot& snapshot) -> std::vector<CommentFold> {
   constexpr uint32_t least = 3;
   std::vector<CommentFold> folds;
-  std::vector<uint32_t> regions;   // where those begin that are open
+  std::vector<uint32_t> regions;   // the first lines of the open regions
   uint32_t begin = 0;
-  uint32_t count = 0;              // lines of comments up to here
+  uint32_t count = 0;              // the number of consecutive comment lines up to here
   uint32_t last_end = 0;
   std::string_view text = snapshot.text();
   uint32_t offset = 0;

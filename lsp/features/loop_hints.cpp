@@ -21,10 +21,10 @@ namespace {
 
 using workspace::Snapshot;
 
-/// The most hints for one file; nobody reads more.
+/// The most hints for one file.
 constexpr size_t most_hints = 60;
 
-/// The hint for a loop; empty code: none.
+/// The hint for a loop; an empty code means no hint.
 struct LoopRemark { std::string code; std::string message; };
 
 auto extent_text(const For& loop) -> std::string {
@@ -88,7 +88,7 @@ void of_program(const Snapshot& snapshot, const workspace::Program& program, std
     look_through(state, *func, [](const schedule::Place&) { return std::string(); }, [&](const schedule::Place& place, LoopRemark remark) {
       auto span = snapshot.resolve(place.loop->origin);
       if (!span) { return; }
-      // Underline the head only.
+      // Underline only the head.
       uint32_t line_end = static_cast<uint32_t>(std::min(snapshot.text().find('\n', span->begin), snapshot.text().size()));
       out.push_back({{span->begin, std::min(span->end, line_end)}, std::move(remark.code), std::move(remark.message)});
     });
@@ -101,7 +101,7 @@ void of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const schedule::Schedule& last = *run.steps.back().after;
   const schedule::FuncState* func = last.state().func(last.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return; }
-  // The script's names for loops, and the statement that bound each last.
+  // The script's variables for loops, and the last statement that bound each.
   struct Named { NodeId id; std::string name; size_t step; };
   std::vector<Named> all;
   for (size_t i = 0; i < run.steps.size(); ++i) {

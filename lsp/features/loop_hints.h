@@ -1,5 +1,5 @@
-// The reason why each innermost loop is not vectorized, and the vectors that are gathered lane by lane, as hints that the editor can switch on. Found
-// by the checks of the primitives and the strides of the accesses; nothing is compiled.
+// Hints that the editor can switch on: the reason why each innermost loop is not vectorized, and the vectors that are gathered lane by lane. They
+// come from the checks of the primitives and the strides of the accesses; nothing is compiled.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Finding the loops, and trying names for them: see loop_name_repairs.h.
+// Finds the loops, and tries names for them: see loop_name_repairs.h.
 #include "lsp/features/loop_name_repairs.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// A statement of a schedule, and the state that it meets.
+/// A statement of a schedule, and the state before it.
 struct FailedStatement {
   const script::FileSchedule* schedule = nullptr;
   size_t index = 0;
@@ -35,7 +35,7 @@ auto failed_statement_at(const Snapshot& snapshot, uint32_t at) -> std::optional
   return FailedStatement{schedule, index, *span, before != nullptr ? *before : schedule::Schedule(run.program, 1)};
 }
 
-/// Does the statement run with the edit?
+/// True when the statement runs with the edit.
 auto works(const Snapshot& snapshot, const FailedStatement& met, const TextEdit& edit, const CancelToken& cancel) -> bool {
   std::string text = snapshot.text();
   text.replace(edit.span.begin, edit.span.end - edit.span.begin, edit.text);
@@ -48,7 +48,7 @@ auto works(const Snapshot& snapshot, const FailedStatement& met, const TextEdit&
   return false;
 }
 
-/// For `i, j = sch.get_loops(c)` with three loops: names for all of them. The written names stay, the other loops get the program's names.
+/// For `i, j = sch.get_loops(c)` with three loops: names for all loops. The names in the text stay; the other loops get their names in the program.
 void add_loop_names(const Snapshot& snapshot, const FailedStatement& met, const schedule::FuncState& func, const CancelToken& cancel, std::vector<TextRewrite>& out) {
   std::string_view text = std::string_view(snapshot.text()).substr(met.statement.begin, met.statement.end - met.statement.begin);
   size_t equals = text.find(" = ");

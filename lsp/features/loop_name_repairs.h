@@ -1,4 +1,4 @@
-// Repairs of a statement that gives too few names to the loops around a block: `i, j = sch.get_loops(c)` of three.
+// Repairs of a statement that binds too few names to the loops around a block: `i, j = sch.get_loops(c)` for three loops.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace loopsmith::lsp {
 
-/// Adds the program's names of the loops that have none; the written names stay. The repair was tried, and the statement runs with it. At most one;
-/// empty: the finding is of another kind.
+/// Adds the program's names for the loops without a name. The repair was tried, and the statement runs with it. At most one repair;
+/// empty: the finding has another cause.
 [[nodiscard]] auto loop_name_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Loops, blocks and what they cost: see loop_view.h.
+// Loops and blocks with their costs: see loop_view.h.
 #include "lsp/features/loop_view.h"
 
 #include <fmt/format.h>

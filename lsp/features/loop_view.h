@@ -10,7 +10,7 @@
 namespace loopsmith::lsp {
 
 struct LoopViewNode {
-  size_t place = 0;        // its number, for `moves_offered_on`
+  size_t place = 0;        // its index, for `moves_offered_on`
   size_t depth = 0;        // 0: the root block
   bool is_block = false;
   std::string kind;        // "serial", "parallel", "vectorized", "unrolled", "bound", "block"

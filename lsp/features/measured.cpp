@@ -1,4 +1,4 @@
-// Measurements and the text that they are of: see measured.h.
+// Measurements, and the text that they belong to: see measured.h.
 #include "lsp/features/measured.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ auto hash_of_declarations(const Snapshot& snapshot, const std::string& function,
   uint64_t hash = 1;
   bool is_top_level = std::any_of(snapshot.programs().begin(), snapshot.programs().end(), [&](const workspace::Program& one) { return one.name.view() == function; });
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    // Programs of a module, and functions that schedules call, are in declarations of other names: all but other programs and schedules count.
+    // Programs of a module, and functions that schedules call, are in declarations with other names, so everything but other programs and schedules counts.
     bool is_other = false;
     for (const script::FileSchedule& one : snapshot.schedules()) { is_other = is_other || (one.decl == placed.item->decl && one.name.view() != schedule); }
     for (const workspace::Program& one : snapshot.programs()) { is_other = is_other || (is_top_level && one.decl == placed.item->decl && placed.item->name.view() != function); }

@@ -34,10 +34,10 @@ auto bytes_of(const schedule::Value& value) -> uint64_t {
   return bytes;
 }
 
-/// Overhead of a piece of memory in the C library, with the count of its owners.
+/// The overhead of an allocation in the C library, with the count of its owners.
 constexpr uint64_t owned = 32;
 
-// Instructions are shared by all traces that go on from them.
+// Traces that continue the same trace share their instructions.
 auto bytes_of_trace(const schedule::Trace& trace, std::unordered_set<const void*>& counted) -> uint64_t {
   uint64_t bytes = 0;
   if (trace.empty() || counted.contains(&trace.last())) { return 0; }
@@ -51,12 +51,12 @@ auto bytes_of_trace(const schedule::Trace& trace, std::unordered_set<const void*
   return bytes;
 }
 
-/// A schedule: parts that it shares with counted ones do not count again.
+/// A schedule; parts that were already counted do not count again.
 auto bytes_of(const schedule::Schedule& schedule, std::unordered_set<const void*>& counted) -> uint64_t {
   uint64_t bytes = count_nodes(schedule.module(), counted) + bytes_of_trace(schedule.trace(), counted);
-  // The loops and blocks of the function, and the facts about them that were asked for, which take about as much again.
+  // The loops and blocks of the function, and cached facts about them, which need about the same memory.
   if (const schedule::FuncState* func = schedule.state().func(schedule.func_working_on()); func != nullptr && counted.insert(func).second) {
-    constexpr size_t most_alone = 64;    // of larger functions most places are shared
+    constexpr size_t most_alone = 64;    // in larger functions most places are shared
     bytes += owned + 2 * sizeof(schedule::FuncState) + std::min(func->places().size(), most_alone) * sizeof(schedule::Place);
   }
   return bytes;

@@ -1,4 +1,4 @@
-// The memory that open texts use, counted on request, as a tree of names and bytes. Nodes that several texts share count for the first one.
+// The memory of open texts, counted on request, as a tree of names and bytes. A node that several texts share counts for the first of them.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace loopsmith::lsp {
 
 struct MemoryNode {
   std::string name;
-  uint64_t bytes = 0;                  // with those of its children
+  uint64_t bytes = 0;                  // including its children
   std::vector<MemoryNode> children = {};
 };
 
-/// A text, its tree, its programs and the states of its schedules. `counted`: nodes that were counted before.
+/// A text, its tree, its programs and the states of its schedules. `counted`: nodes that were already counted.
 [[nodiscard]] auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const void*>& counted) -> MemoryNode;
 
-/// Indented lines, the largest first: "  12.3 MiB  file:///a.tir". Entries below a hundredth of the whole share one line.
+/// Indented lines, the largest first: "  12.3 MiB  file:///a.tir". Entries below a hundredth of the total are summed in one line.
 [[nodiscard]] auto memory_text(const MemoryNode& tree) -> std::string;
 
 }  // namespace loopsmith::lsp

@@ -61,7 +61,7 @@ class Mover {
 
   struct Found {
     std::string path;
-    std::string base;   // the folder that the names count from
+    std::string base;   // the folder that the names are relative to
   };
   auto find(uint32_t level, const std::vector<Name>& names) -> std::optional<Found> {
     std::string relative;
@@ -74,7 +74,7 @@ class Mover {
     return std::nullopt;
   }
 
-  /// The module as the file must write it after the move; none: no import can name it.
+  /// The module as the file must import it after the move; none: no import can name it.
   auto spell(uint32_t level, const std::string& target, const std::string& base_before) -> std::optional<Spelled> {
     std::string module = target;
     if (!module.ends_with(".py") && !module.ends_with(".tir")) { return std::nullopt; }
@@ -100,7 +100,7 @@ class Mover {
       }
       return std::nullopt;
     }
-    // The folder that the import counted from before, if that still works; else the nearest.
+    // Prefer the folder that the import was relative to, if that still works; else the nearest.
     std::vector<std::string> bases;
     for (const std::string& candidate : workspace::module_paths(own_then_, files_.roots(), 0, {Name("x")})) {
       if (candidate.ends_with("/x.tir")) { bases.push_back(candidate.substr(0, candidate.size() - 6)); }
@@ -112,7 +112,7 @@ class Mover {
     }
     return std::nullopt;
   }
-  /// True when no other file is found before it.
+  /// True when an import finds this file first.
   auto leads_to(const std::vector<Name>& names, const std::string& target) -> bool {
     for (const std::string& candidate : workspace::module_paths(own_then_, files_.roots(), 0, names)) {
       if (candidate == target) { return true; }
@@ -183,7 +183,7 @@ class Mover {
 
   void look_at(const syntax::ImportFromStmt& from) {
     std::vector<Name> module = names_in(from.module);
-    // Modules of a folder can be named like the folder's own names.
+    // A module in a folder can have the name of something in the folder's own module.
     struct Moved { const syntax::ImportName* name; Spelled then; };
     std::vector<Moved> modules;
     for (const syntax::ImportName& one : from.names) {
@@ -197,7 +197,7 @@ class Mover {
     if (modules.empty()) {
       then = after(from.level, module);
     } else {
-      // A statement imports from one folder.
+      // One statement imports from one folder.
       Spelled folder = folder_of(modules.front().then);
       bool is_same = folder == Spelled{from.level, module};
       bool are_together = std::all_of(modules.begin(), modules.end(), [&](const Moved& one) { return folder_of(one.then) == folder; });
@@ -206,7 +206,7 @@ class Mover {
       for (const Moved& one : modules) { rename_module(from.decl, *one.name, one.then.names.back()); }
     }
     if (!then || (then->level == 0 && then->names.empty())) { return; }
-    // The dots have no place of their own.
+    // The dots alone have no node.
     const std::string& text = file_->text();
     auto whole = place(from.decl, from.span);
     if (!whole) { return; }
@@ -237,7 +237,7 @@ class Mover {
   Files& files_;
   const std::vector<MovedFile>& moved_;
   const Snapshot* file_ = nullptr;
-  std::string own_, own_then_;   // where the file is, before and after
+  std::string own_, own_then_;   // the path of the file before and after the move
   std::optional<NameTable> names_;
   std::vector<TextEdit> edits_;
 };

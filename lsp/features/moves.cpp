@@ -1,4 +1,4 @@
-// The insertion point of a call, and its arguments in the script's names: see moves.h.
+// The place and the text of an offered call: see moves.h.
 #include "lsp/features/moves.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
     auto place = std::upper_bound(legal.begin(), legal.end(), move.gain, [](double g, const OfferedMove& other) { return g > other.gain; });
     legal.insert(place, std::move(move));
   };
-  // Tiling is judged first: it gains most, and time may be short for the others.
+  // Tiling is judged first, because it usually gains most and the time is limited.
   std::optional<OfferedMove> tiling = tiling_offered(point, func, focus, asked.until);
   size_t not_judged = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -56,7 +56,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
         continue;
       }
       if (!schedule::is_worth_offering(func, move, core.is_device)) { continue; }
-      // A call that was judged legal and is refused when tried is a fault of ours, and is not offered.
+      // A call that was judged legal and fails when tried shows a bug of ours; it is not offered.
       auto tried = schedule::try_move(point.schedule, move, name_of, is_taken);
       if (!tried.ok()) { continue; }
       const schedule::FuncState* after = tried->after.state().func(func.name());
@@ -81,10 +81,10 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
   return legal;
 }
 
-/// A loop or block that the cursor is on, in the state that a statement about it would change.
+/// A loop or block at the cursor, and the place for a statement about it.
 struct Focus { InsertionPoint point; NodeId id = 0; };
 
-/// In a schedule: the variable under the cursor.
+/// In a schedule: the loop or block of the variable at the cursor.
 auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::optional<Focus> {
   if (schedule.run == nullptr || !schedule.is_settled()) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule.run;
@@ -102,7 +102,7 @@ auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& sch
 
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
-/// The name in `with T.block("C")`; empty: it is no block, or has none.
+/// The name in `with T.block("C")`; empty: the statement is no block, or the block has no name.
 auto block_named(const syntax::Stmt& statement) -> std::string {
   const auto* with = statement.as<syntax::WithStmt>();
   const auto* call = with != nullptr && !with->items.empty() ? with->items.front().context->as<syntax::CallExpr>() : nullptr;
@@ -110,7 +110,7 @@ auto block_named(const syntax::Stmt& statement) -> std::string {
   return name != nullptr ? std::string(name->value) : std::string();
 }
 
-/// In a program: the loop or block whose head the cursor is in.
+/// In a program: the loop or block with the cursor in its head.
 auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   Origin cursor = snapshot.syntax().origin_at(at);
   syntax::ItemPtr item = snapshot.syntax().declaration(cursor.decl);
@@ -131,15 +131,15 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
   if (!point) { return std::nullopt; }
   const schedule::FuncState* func = point->func();
   if (func == nullptr) { return std::nullopt; }
-  // Several blocks may come from one: `decompose_reduction` leaves the half that computes; caches copy.
+  // Several blocks may come from this one: `decompose_reduction` leaves the update block, and caches copy the block.
   std::string block = block_named(*statement);
   auto rank = [&](const schedule::Place& place) { return place.name().view() == block ? 2 : place.name().view() == block + "_update" ? 1 : 0; };
   const schedule::Place* focus = nullptr;
   for (const schedule::Place& place : func->places()) {
     bool is_there = place.is_loop() ? matches(place.loop->origin, statement->origin()) : matches(place.block()->origin, statement->origin());
     if (!is_there) { continue; }
-    // The block, or the loop of that name; else the innermost loop that splits made of it (`k_0`, `k_1`). Loops of a cache come from the
-    // same statement and are another matter.
+    // The block, or the loop with the name at the cursor; else the innermost loop that splits made of it (`k_0`, `k_1`). Loops of a cache
+    // have the same origin, but are not meant.
     bool is_part = place.is_loop() && place.name().view().starts_with(name.str() + "_");
     bool is_it = place.is_block() ? focus == nullptr || rank(place) >= rank(*focus) : place.name() == name;
     if (is_it || (is_part && (focus == nullptr || !(focus->name() == name)))) { focus = &place; }
@@ -155,7 +155,7 @@ auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   return schedule != nullptr ? focus_in_schedule(snapshot, *schedule, at) : focus_in_program(snapshot, at);
 }
 
-/// The script's name for a loop, else the program's.
+/// The script's variable for a loop, or else the loop's name in the program.
 auto called(const Focus& focus, const schedule::Place& place) -> std::string {
   std::string name = focus.point.name_of(place);
   return name.empty() ? place.name().str() : name;
@@ -174,7 +174,7 @@ void note_broken_step(const Snapshot& snapshot, OfferedMove& move) {
   constexpr size_t longest = 65536;
   const std::string& text = snapshot.text();
   if (!move.why_not.empty() || text.size() > longest) { return; }
-  // A line that is not indented follows the last step.
+  // A statement without indentation follows the last step, so no later step exists.
   size_t next = text.find_first_not_of(" \t\r\n", move.offset);
   if (next == std::string::npos || next == 0 || text[next - 1] == '\n') { return; }
   move.breaks = workspace::error_after(snapshot, edits_of(move), {});
@@ -219,7 +219,7 @@ auto focus_of_selection(const Snapshot& snapshot, Span selected) -> uint32_t {
 
 auto block_meant(const Snapshot& snapshot, uint32_t at) -> std::string {
   if (at < snapshot.text().size() && schedule_at(snapshot, at) == nullptr) {
-    // The program as written: a schedule may have replaced the loop.
+    // Read the block from the text: a schedule may have replaced it.
     std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(at));
     size_t head = line.find("block(\"");
     size_t end = head == std::string_view::npos ? head : line.find('"', head + 7);

@@ -19,7 +19,7 @@ auto names_in_reach(const Snapshot& snapshot, const syn::PlacedItem* item) -> Na
 
 auto NameTable::at(uint32_t offset) const -> const Occurrence* {
   auto after = std::upper_bound(occurrences.begin(), occurrences.end(), offset, [](uint32_t at, const Occurrence& o) { return at < o.span.begin; });
-  // A cursor behind a name is on it too, unless another begins there.
+  // A cursor directly behind a name belongs to it, unless another name begins there.
   if (after == occurrences.begin() || (after - 1)->span.end < offset) { return nullptr; }
   return &*(after - 1);
 }
@@ -60,7 +60,7 @@ auto NameTable::blocks_of(uint32_t program, const WorksOn& where, Name block) co
     look(program);
     return out;
   }
-  // A schedule begins with `main`, or with the only function.
+  // A schedule begins on `main`, or on the only function.
   std::vector<uint32_t> functions;
   std::vector<uint32_t> macros;
   for (const auto& [name, entity] : members->second) { (entities[entity].kind == EntityKind::Program ? functions : macros).push_back(entity); }

@@ -1,11 +1,11 @@
-// The table of names: for every name in a text the thing that it stands for. Definition, references, highlights, rename and semantic tokens read it.
+// The table of names: each name in a text with its entity. Definition, references, highlights, rename and semantic tokens use it.
 //
-// Names are found in the syntax alone, so they are known in texts that have errors too. In functions of the script language
-// a name is looked up as in Python (one variable per function). In programs it belongs to the statement list that binds
+// Names are found in the syntax alone, so texts with errors have a table, too. In functions of the script language
+// a name is looked up as in Python (one variable per function). In programs a name belongs to the statement list that binds
 // it, as in TIR: the `vi` of two blocks are two iter vars. Blocks are named by strings, in programs and in the schedules
-// made for them. A schedule may take such a string from a list or a constant, and its program from a function. The meaning of a string also depends
-// on the function of the module that the schedule works on at that place; where that is unknown, a name that several functions have is unclear. Of
-// imports the table keeps the written form; cross_file_names.h finds the files.
+// for them. A schedule may read such a string from a list or a constant, and its program from a function. The meaning of a string also depends
+// on the function of the module that the schedule works on at that place; if it is unknown, a name that several functions have is ambiguous. For
+// imports the table has only the path in the text; cross_file_names.h finds the files.
 #pragma once
 
 #include <functional>
@@ -51,18 +51,18 @@ enum class Trait : uint16_t {
 /// No index.
 constexpr uint32_t nowhere = UINT32_MAX;
 
-/// The path that an import names, as it is written: `from .kernels import matmul` is level 1 and {kernels, matmul}, and so is `kernels.matmul` behind
+/// The path of an import as written: `from .kernels import matmul` has level 1 and path {kernels, matmul}, and so does `kernels.matmul` behind
 /// `from . import kernels`.
 struct Imported {
   uint32_t level = 0;           // leading dots
-  std::vector<Name> path;       // modules, then names inside of the last module; only the files tell where the modules end
+  std::vector<Name> path;       // modules, then names inside the last module; the boundary is known only from the files
 };
 
-/// The function of its module that a schedule works on: the one that it begins with, the one that `work_on` named, or an unknown one.
+/// The function of the module that a schedule works on: the initial one, the one that `work_on` named, or an unknown one.
 struct WorksOn {
   enum class What : uint8_t { Start, Named, Unknown };
   What what = What::Start;
-  Name function;                // Named
+  Name function;                // for What::Named
   auto operator==(const WorksOn&) const -> bool = default;
 };
 
@@ -75,13 +75,13 @@ struct Giving {
 struct Entity {
   Name name;
   EntityKind kind{};
-  uint16_t traits = 0;          // of Trait
-  DeclId function = 0;          // the innermost declaration that binds it; 0: the file, or none
-  /// True for a name that the text binds; others are predeclared or unknown, and cannot be renamed.
+  uint16_t traits = 0;          // a set of Trait
+  DeclId function = 0;          // the innermost declaration that binds it; 0: the file, or no declaration
+  /// True for a name that the text binds; other names are predeclared or unknown, and cannot be renamed.
   bool is_bound = false;
-  bool is_alias = false;        // `m` of `import matmul as m`: a name of this file alone
+  bool is_alias = false;        // `m` of `import matmul as m`: a name only in this file
   uint32_t imported = nowhere;  // in NameTable::imports
-  uint32_t program = nowhere;   // of a block: the entity whose block it is
+  uint32_t program = nowhere;   // of a block: the entity of its program
   [[nodiscard]] auto has(Trait trait) const -> bool { return (traits & static_cast<uint16_t>(trait)) != 0; }
 };
 
@@ -95,21 +95,21 @@ struct Occurrence {
 
 struct NameTable {
   using Names = std::unordered_map<Name, uint32_t>;
-  /// A name in the text that no entity of the file stands for: `matmul` in `kernels.matmul` or in `import matmul as m`.
+  /// A name in the text that belongs to another file: `matmul` in `kernels.matmul` or in `import matmul as m`.
   struct Member {
     Span span;
     uint32_t imported = nowhere;
     bool is_import = false;     // in the import itself
   };
-  /// A string in a schedule for a program of another file: the name of a block, if that program has one of that name. A string that several schedules
+  /// A string in a schedule for a program of another file: the name of a block, if that program has such a block. A string that several schedules
   /// use has an entry for each.
   struct PossibleBlock {
     Span span;                  // of its contents
     uint32_t imported = nowhere;
-    bool is_call = false;       // the program is the result of calling it
+    bool is_call = false;       // the program is the result of a call
     WorksOn where;
   };
-  /// A string that may name any of several blocks.
+  /// A string that may name one of several blocks.
   struct Unclear {
     Span span;                  // of its contents
     std::vector<uint32_t> entities;
@@ -119,8 +119,8 @@ struct NameTable {
   std::vector<Occurrence> occurrences;   // in the order of the text; they do not overlap
   Names of_file;                         // names that other files can import
   std::unordered_map<uint32_t, Names> of_classes;
-  std::unordered_map<uint32_t, Names> of_programs;   // blocks
-  /// The values of variables and the results of functions, where they can be programs.
+  std::unordered_map<uint32_t, Names> of_programs;   // by program: its blocks
+  /// The programs that variables may have as values, and functions as results.
   std::unordered_map<uint32_t, std::vector<Giving>> gives;
   std::vector<Imported> imports;
   std::vector<Member> members;
@@ -129,25 +129,25 @@ struct NameTable {
   std::vector<Imported> stars;           // the modules of `from kernels import *`
 
   [[nodiscard]] auto at(uint32_t offset) const -> const Occurrence*;
-  /// Calls `found` for each program or module of this file that a value may be, and `outside` for those of other files, with the import and with
-  /// true where the program is the result of a call.
+  /// Calls `found` for each program or module of this file that a value may be, and `outside` for those of other files, with the import and
+  /// true if the program is the result of a call.
   void programs_of(Giving value, const std::function<void(uint32_t)>& found, const std::function<void(uint32_t, bool)>& outside) const;
-  /// The blocks of a name in a program, or in the functions of a module that a schedule may work on.
+  /// The blocks with a name in a program, or in the functions of a module that a schedule may work on.
   [[nodiscard]] auto blocks_of(uint32_t program, const WorksOn& where, Name block) const -> std::vector<uint32_t>;
 };
 
 [[nodiscard]] auto names_of(const workspace::Snapshot& snapshot) -> NameTable;
-/// The names that can be written in a declaration: those that the declaration binds, and those of the file. Costs as much as the declaration is
-/// long, not the file. `item`: one of the snapshot's; null: names of the file alone.
+/// The names that can be used in a declaration: the names that it binds, and those of the file. The cost depends on the length of the declaration,
+/// not of the file. `item`: an item of the snapshot; null: only names of the file.
 [[nodiscard]] auto names_in_reach(const workspace::Snapshot& snapshot, const syntax::PlacedItem* item) -> NameTable;
 
-/// The binding of the name at an offset: the nearest one above in the same function, else the first. A binding is its own definition.
+/// The binding of the name at an offset: the nearest one above in the same function, or else the first. A binding is its own definition.
 [[nodiscard]] auto definition(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 
-/// All places of the thing whose name is at an offset; empty: no name is there.
+/// All places of the entity whose name is at an offset; empty: no name is there.
 [[nodiscard]] auto references(const workspace::Snapshot& snapshot, uint32_t offset) -> std::vector<Occurrence>;
 
-/// The places that a rename changes, or the reason why it is refused, in words.
+/// The places that a rename changes, or the reason why it is refused.
 struct Rename {
   std::vector<Span> places;
   std::string problem;
@@ -155,12 +155,12 @@ struct Rename {
 [[nodiscard]] auto rename(const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name) -> Rename;
 /// The reason why a text cannot be a name; empty: it can. `is_block`: the name of a block.
 [[nodiscard]] auto not_a_name(std::string_view name, bool is_block) -> std::string;
-/// The reason why a rename is refused where a string may name a block of any of several functions. `other`: the name of the string's file, if it is
+/// The reason for refusing a rename when a string may name a block of one of several functions. `other`: the file of the string, if it is
 /// another one.
 [[nodiscard]] auto unclear_text(std::string_view block, std::vector<std::string> functions, bool is_one_module, uint32_t line, std::string_view other = {}) -> std::string;
-/// The reason why a new name would get another meaning at one of the places, or hide another thing; empty: none.
+/// The reason why a new name would change its meaning at one of the places, or hide another entity; empty: none.
 [[nodiscard]] auto in_the_way(const workspace::Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string;
-/// The name at an offset, where it can be renamed.
+/// The name at an offset, if it can be renamed.
 [[nodiscard]] auto renameable(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 
 }  // namespace loopsmith::lsp

@@ -12,11 +12,11 @@ using workspace::Snapshot;
 
 struct Touch {
   Origin call;
-  std::vector<Span> direct;      // what the call is given
-  std::vector<Span> below;       // blocks inside of that
+  std::vector<Span> direct;      // the arguments of the call
+  std::vector<Span> below;       // blocks inside the arguments
 };
 
-/// The function that a place is of.
+/// The function that contains a loop or block.
 auto func_of(const schedule::Schedule& schedule, const schedule::Place& place) -> const schedule::FuncState* {
   for (const auto& [name, function] : schedule.module()->functions) {
     const schedule::FuncState* func = schedule.state().func(name);
@@ -30,7 +30,7 @@ void add_span(const Snapshot& snapshot, Origin origin, std::vector<Span>& spans)
   if (span) { spans.push_back(*span); }
 }
 
-/// For a block its first line: `with T.block("C"):`.
+/// Adds the first line of a block: `with T.block("C"):`.
 void add_header(const Snapshot& snapshot, const schedule::Place& place, std::vector<Span>& spans) {
   auto span = snapshot.resolve(place.block()->origin);
   if (!span) { return; }
@@ -56,7 +56,7 @@ void add_place(const Snapshot& snapshot, const schedule::Schedule& schedule, con
   }
 }
 
-/// The operands of each call of a step: in the state before the step, or in the state after it where the step itself made them.
+/// The operands of each call of a step, from the state before the step, or after it if the step itself made them.
 auto touches_of(const Snapshot& snapshot, const script::ScheduleRun& run, size_t step) -> std::vector<Touch> {
   const schedule::Schedule* after = state_at(run, step, true);
   if (after == nullptr) { return {}; }

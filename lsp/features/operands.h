@@ -1,4 +1,4 @@
-// Operands of the statements of a schedule: the loops and blocks that their primitives work on, as places in the text of the program.
+// Operands of statements in a schedule: the loops and blocks that their primitives work on, as places in the text of the program.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace loopsmith::lsp {
 
-/// The loops (their variables) and blocks (their headers) that the statement at a byte worked on when it ran, in the order
+/// The loops (as their variables) and blocks (as their headers) that the statement at a byte worked on when it ran, in the order
 /// of the text. Empty: no statement of a schedule is there, or the program is in another file.
 [[nodiscard]] auto operands_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<Span>;
 

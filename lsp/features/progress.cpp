@@ -9,7 +9,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The number of steps that can be taken over from the last run, which was of an earlier text.
+/// The number of steps that can be reused from the last run, which was of an earlier text.
 auto steps_kept(const script::FileSchedule& schedule) -> size_t {
   const script::ScheduleRun* run = schedule.interrupted != nullptr ? schedule.interrupted.get() : schedule.run.get();
   if (run == nullptr || !schedule.item || run->context != schedule.context || !run->asked || !run->asked.same_as(schedule.first_program)) { return 0; }
@@ -36,7 +36,7 @@ auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun
   std::vector<ReplayMark> marks;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.is_settled() && schedule.run != nullptr) {
-      // Statements behind one that only Python can run are not expected to run.
+      // Statements behind a statement that only Python can run are not marked as stale.
       bool has_failed = false;
       for (const script::Step& one : schedule.run->steps) {
         auto span = snapshot.resolve(one.where);

@@ -1,5 +1,5 @@
-// Progress of running the schedules of a text, as marks beside its lines: statements that are not run since they changed, the one that runs, the one
-// that failed. After the marks of Lean's editors.
+// Progress of schedule runs as marks beside the lines: statements that have not run since a change, the statement that runs, the statement
+// that failed. The marks follow those of editors for Lean.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace loopsmith::lsp {
 
 struct ReplayMark {
   enum class State : uint8_t {
-    Stale,     // not run since it or a statement above it changed, or because one above it failed
+    Stale,     // has not run since it or a statement above it changed, or because a statement above it failed
     Running,
     Failed,
   };
@@ -18,13 +18,13 @@ struct ReplayMark {
   State state{};
 };
 
-/// Statements that ran to their end have no mark. In the order of the text.
-/// `running`: the run that goes on, before its step `step`; null: none does. `finished`: declarations whose schedules ran since the check.
+/// The marks in the order of the text. Statements that ran to their end have no mark.
+/// `running`: the present run, before its step `step`; null: none. `finished`: declarations whose schedules have run since the check.
 [[nodiscard]] auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun* running = nullptr, size_t step = 0,
                                 const std::vector<DeclId>& finished = {}) -> std::vector<ReplayMark>;
 
-/// Seconds that it takes to run the statements that are not run yet, by the last run of the same statements. New statements
-/// count nothing.
+/// The estimated seconds for the statements that have not run, from the last run of the same statements. New statements
+/// count as 0.
 [[nodiscard]] auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Other orders of two statements, tried on copies of the text: see reduction_repairs.h.
+// Tries other orders of two statements on copies of the text: see reduction_repairs.h.
 #include "lsp/features/reduction_repairs.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using workspace::Snapshot;
 
 constexpr size_t most_repairs = 2;
 
-/// A statement that is a call of a primitive, or that names the results of one.
+/// A statement that only calls a primitive, or binds its results.
 struct CallStatement {
   const syntax::CallExpr* call = nullptr;
   std::string_view primitive;
@@ -38,7 +38,7 @@ auto call_in(const syntax::Stmt& statement) -> CallStatement {
   return out;
 }
 
-/// The block that an argument means after a step; 0: none.
+/// The block that an argument refers to after a step; 0: none.
 auto block_meant(const script::ScheduleRun& run, size_t step, const syntax::Expr& argument) -> NodeId {
   const auto* name = argument.as<syntax::NameExpr>();
   const schedule::Value* value = name != nullptr ? variable_at(run, step, name->name, true) : nullptr;
@@ -61,7 +61,7 @@ auto works(const Snapshot& snapshot, const script::FileSchedule& schedule, const
   return false;
 }
 
-/// For a step on a loop around half of a reduction: moves it in front of the last decomposition.
+/// For a step on a loop around half of a reduction: moves the step in front of the last decomposition.
 auto repairs_of_loop(const Snapshot& snapshot, const script::FileSchedule& schedule, const Body& body, size_t failed, const CancelToken& cancel) -> std::vector<TextRewrite> {
   for (size_t i = failed; i-- > 0;) {
     if (call_in(*body.def->body[i]).primitive != "decompose_reduction") { continue; }
@@ -124,7 +124,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
       return is_wanted;
     };
     const TextEdit gone{lines[failed], ""};
-    // The init was to move under a loop: decomposing at the next loop inside puts it there.
+    // The step was to move the init under a loop. Decomposing at the next inner loop puts the init there.
     std::optional<InsertionPoint> before = i > 0 ? point_after(snapshot, *schedule, i - 1) : std::nullopt;
     const auto* loop_name = refused.call->args.size() > 1 ? refused.call->args[1]->as<syntax::NameExpr>() : nullptr;
     const schedule::Value* loop_value = loop_name != nullptr ? variable_at(run, failed - 1, loop_name->name, true) : nullptr;
@@ -142,7 +142,7 @@ auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& findi
       }
     }
     (void)offer(fmt::format("Put `{}` before `decompose_reduction`", as_whole), {{{lines[i].begin, lines[i].begin}, indent + as_whole + eol}, gone}, failed + 1);
-    // Or the decomposition moves behind the step, where the loops of the reduction may have other names.
+    // Otherwise the decomposition moves behind the step; the loops of the reduction may have other names there.
     std::vector<std::string> loops_then{text_of(*apart.call->args[1])};
     std::string variable = schedule->form.variable.str();
     for (int inward = 1; inward <= 2; ++inward) { loops_then.push_back(fmt::format("{}.get_loops({})[-{}]", variable, whole, inward)); }

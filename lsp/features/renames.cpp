@@ -99,7 +99,7 @@ auto unclear_text(std::string_view block, std::vector<std::string> functions, bo
 auto in_the_way(const Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string {
   std::vector<DeclId> functions;
   for (Span place : places) { functions.push_back(snapshot.syntax().whole(snapshot.syntax().origin_at(place.begin).decl)); }
-  // Another thing of that name in reach of one of the places: the name would mean it, or hide it.
+  // Another entity with the name is visible at one of the places: the name would refer to it, or hide it.
   for (const Occurrence& o : names.occurrences) {
     const Entity& other = names.entities[o.entity];
     if (!(other.name == name) || (other.kind == EntityKind::Block) != is_block) { continue; }

@@ -26,13 +26,13 @@ namespace {
 using workspace::Finding;
 using workspace::Snapshot;
 
-/// The largest number of runs in search of fewer steps.
+/// The largest number of schedule runs in the search for fewer steps.
 constexpr int most_tried = 400;
 
-/// Functions of Python without effects.
+/// Python functions without effects.
 constexpr std::string_view quiet_calls[] = {"range", "len", "zip", "enumerate", "reversed", "sorted", "list", "tuple", "int", "min", "max", "sum", "dict", "set", "divmod"};
 
-/// True for a statement that only schedules: calls of primitives and look-ups, calls of functions that get the schedule, names for their results, and
+/// True for a statement that only schedules: calls of primitives, calls of functions that get the schedule, variables for their results, and
 /// loops and branches around those. False for statements that check, print, write or return something.
 auto only_schedules(const syntax::Stmt& statement, Name variable) -> bool {
   bool does = true;
@@ -79,7 +79,7 @@ void note_names(const syntax::Node& root, std::vector<Name>& names) {
 auto repairs_of(const Snapshot& snapshot, const Finding& finding) -> std::vector<TextRewrite> {
   std::vector<TextRewrite> out;
   for (const std::string& remedy : finding.remedies) {
-    // Only the place of the call changes: the text around it stays.
+    // Replace only the call, so that the text around it stays.
     std::string call = snapshot.text().substr(finding.span.begin, finding.span.end - finding.span.begin);
     std::string after = script::repaired(call, {0, static_cast<uint32_t>(call.size())}, remedy);
     if (after.empty()) { continue; }
@@ -100,7 +100,7 @@ auto as_expectation(const Snapshot& snapshot, const Finding& finding) -> TextRew
   size_t column = finding.span.begin - start;
   size_t width = std::max<size_t>(1, std::min(finding.span.end, end) - finding.span.begin);
   std::string line = column > 4 ? "    #" : "#";
-  // At the first column there is no room for the mark beside the `#`.
+  // Near the first column the mark does not fit beside the `#`.
   if (column == 0 || column < line.size()) {
     width = width > line.size() - column ? width - (line.size() - column) : 1;
     column = line.size();
@@ -117,7 +117,7 @@ auto migration_to(const Snapshot& snapshot, Dialect dialect) -> TextRewrite {
   workspace::Migration migration = workspace::migrate(snapshot.syntax(), snapshot.name(), dialect);
   TextRewrite rewrite{fmt::format("Migrate this file to TVM {}", dialects::versions_of(dialect)), std::move(migration.edits), {}};
   if (rewrite.edits.empty()) { rewrite.why_not = "it is written in this dialect already"; }
-  // An editor shows the title where it asks before it makes the edits.
+  // An editor that shows edits before it makes them shows the title, too.
   for (const Diagnostic& warning : snapshot.without_silenced(std::move(migration.warnings))) { rewrite.title += "; " + warning.message(); }
   return rewrite;
 }
@@ -155,7 +155,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     }
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
-    // The comment is there already.
+    // Skip a comment that is already there.
     if (start > 0 && snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) == comment) { continue; }
     rewrite.edits.push_back({{start, start}, comment + line_break_of(snapshot)});
   }
@@ -168,7 +168,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr && !schedule->form.is_nested ? std::optional(schedule->form) : std::nullopt;
-  // Beside a method the helper would become a method.
+  // A helper beside a method would become a method.
   if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   const bool is_top = schedule->place != SIZE_MAX;
   Span steps{UINT32_MAX, 0};
@@ -178,7 +178,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     Span statement = body.statements[i];
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
     if (form->made != nullptr && i <= form->made_at) { return rewrite; }
-    // A `with` that begins or ends between the statements cannot move.
+    // Steps in different `with` statements cannot move.
     if (!one) { one = i; }
     bool is_beside = indent_at(snapshot, statement.begin) == indent_at(snapshot, body.statements[*one].begin) && (contexts.empty() || contexts[i] == contexts[*one]);
     if (!is_beside) { return rewrite; }
@@ -192,14 +192,14 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     if (std::find(list.begin(), list.end(), entity) == list.end()) { list.push_back(entity); }
   };
   std::string schedule_name = form->variable.str();
-  // At the top of the file the names bound by these statements are the file's; other names of the file are visible in every function.
+  // At the top of the file the names bound by the schedule's statements belong to the file; other names of the file are visible in every function.
   Span whole = snapshot.syntax().resolve({schedule->decl, body.def->span.begin, body.def->span.end, 0}).value_or(Span{});
   auto is_local = [&](const Entity& entity) {
     bool is_here = entity.function == (is_top ? DeclId{} : schedule->decl);
     return is_here && (is_top ? entity.kind == EntityKind::Variable || entity.kind == EntityKind::Constant : entity.kind == EntityKind::Variable || entity.kind == EntityKind::Parameter) &&
            entity.name.view() != schedule_name;
   };
-  std::vector<uint32_t> bound;   // in the steps
+  std::vector<uint32_t> bound;   // bound in the steps
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
     if (!is_local(entity)) { continue; }
@@ -320,7 +320,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());
     return rewrite;
   }
-  // The callers of a function that gets its schedule as argument cannot call one that makes its own.
+  // Callers of a function that gets its schedule as an argument cannot call one that makes its own schedule.
   const bool keeps_head = form->made != nullptr || (form->decorator == nullptr && makes_schedules_itself(snapshot));
   if (!keeps_head) {
     // The new function keeps the old name.
@@ -356,7 +356,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     }
     return false;
   };
-  // Statements that stay must not use names that the replaced statements bound, or that the new ones bind.
+  // Statements that stay must not use names that the replaced statements bound or the new ones bind.
   NameTable names = names_of(snapshot);
   std::vector<uint32_t> gone;
   for (const Occurrence& o : names.occurrences) {
@@ -381,7 +381,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   std::string indent = indent_at(snapshot, body.statements[form->made != nullptr ? form->made_at : 0].begin);
   std::string text;
   for (const std::string& line : lines) { text += (text.empty() ? "" : eol + indent) + line; }
-  // Runs of steps, with the comments and blank lines between them.
+  // Sequences of adjacent steps, with the comments and blank lines between them.
   bool is_written = false;
   for (size_t i = 0; i < body.statements.size(); ++i) {
     if (!is_replaced[i]) { continue; }
@@ -426,7 +426,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     return rewrite;
   }
   IRModule wanted = failed == nullptr ? schedule->run->result->module() : IRModule();
-  // A copy of the document, from which statements are removed one by one, the last one first, so that those before need not run again.
+  // The copy from which statements are removed one by one, from the last to the first, so that earlier statements need not run again.
   workspace::Document document(snapshot.name(), snapshot.version(), snapshot.text(), snapshot.modules());
   Name name = schedule->name;
   auto holds = [&] {
@@ -441,7 +441,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     return false;
   };
   if (!holds()) { return rewrite; }
-  // Only statements with lines of their own can go.
+  // Only statements on lines of their own can be removed.
   std::vector<Span> lines;
   std::vector<bool> is_removed(body.statements.size(), false);
   std::vector<bool> is_fixed(body.statements.size(), false);
@@ -451,7 +451,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     if (lines[i].begin < body.item_begin || line_start_of(snapshot, body.item_begin + body.def->header_span.begin) == lines[i].begin) { is_fixed[i] = true; }
   }
   if (removed == Removed::Steps) {
-    std::vector<Name> used;   // by statements that are not the schedule's: what gives these a value stays too
+    std::vector<Name> used;   // names used by other statements than steps; the steps that bind these names stay
     for (size_t i = 0; i < body.statements.size(); ++i) {
       if (only_schedules(*body.def->body[i], schedule->form.variable)) { continue; }
       is_fixed[i] = true;
@@ -468,7 +468,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
   }
   size_t left = body.statements.size();
   int tried = 0;
-  // Try several at once first: two statements that undo each other can only go together.
+  // First try several at once: two statements that undo each other can only be removed together.
   for (size_t size : {8, 4, 2, 1}) {
     for (size_t end = lines.size(); end >= size && tried < most_tried && !cancel.is_cancelled(); --end) {
       size_t begin = end - size;
@@ -482,7 +482,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
       ++tried;
       document.edit(snapshot.version(), window, "");
       if (holds()) {
-        // Comments between the statements go with them.
+        // Comments between removed statements are removed, too.
         rewrite.edits.push_back({{lines[begin].begin, lines[end - 1].end}, ""});
         for (size_t i = begin; i < end; ++i) { is_removed[i] = true; }
         for (size_t i = begin; i + 1 < end; ++i) { lines[i].end = lines[i + 1].begin; }

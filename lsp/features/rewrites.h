@@ -1,5 +1,5 @@
-// Rewrites that keep the meaning of a text or explain it: repairs of refused calls, the other spelling of blocks, steps as a function of
-// their own, fewer steps, steps explained, diagnostics as expectations of a test.
+// Rewrites that keep the meaning of a text, or explain it: repairs of refused calls, migration to another dialect, steps as a function,
+// fewer steps, steps explained in comments, diagnostics as expectations of a test.
 #pragma once
 
 #include <string>
@@ -12,33 +12,33 @@
 
 namespace loopsmith::lsp {
 
-/// The edits of all remedies that are calls: instead of the refused one, or as a line before it. Each was tried when it was found.
+/// The edits of all remedies that are calls: in place of the refused call, or on a line before it. Each was tried when it was found.
 [[nodiscard]] auto repairs_of(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> std::vector<TextRewrite>;
 
 /// A comment below the line that expects the finding, as in tests/golden/analysis. Findings over several lines are marked on the first.
 [[nodiscard]] auto as_expectation(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> TextRewrite;
 
-/// Replaces the words of the whole file by those of another dialect. The title names the words that changed their meaning. No edits: the file is
-/// written in the dialect already.
+/// Migrates the whole file to another dialect. The title lists the words whose meaning changed. No edits: the file is
+/// already in the dialect.
 [[nodiscard]] auto migration_to(const workspace::Snapshot& snapshot, Dialect dialect) -> TextRewrite;
 
-/// Writes a comment above every step of the schedule at an offset: the effect of its primitives in general, and their result here. No edits: no
-/// schedule is there, or it has the comments already.
+/// Inserts a comment above every step of the schedule at an offset: the general effect of its primitives, and their effect here. No edits: no
+/// schedule is there, or it already has the comments.
 [[nodiscard]] auto explain_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
-/// The statements of a schedule that a selection touches, as a function of their own that is called instead; of one at the top of the file as
-/// well. No edits: the selection is in no schedule, or empty, or holds the statement that makes the schedule.
+/// Moves the statements of a schedule that a selection touches into a new function, and calls it; also at the top of a
+/// file. No edits: the selection is empty or in no schedule, or contains the statement that makes the schedule.
 [[nodiscard]] auto extract_steps(const workspace::Snapshot& snapshot, Span selection) -> TextRewrite;
 
 /// Replaces a schedule by another schedule function for the same program. A schedule function is replaced and keeps its name; behind
 /// `sch = tir.Schedule(...)` only the steps are replaced, and other statements stay. No edits: see `why_not`.
 [[nodiscard]] auto replace_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite;
 
-/// The statements that may be removed: only steps of the schedule (statements that check, print or return something stay, with those that they use), or
-/// any statement, where only the error matters.
+/// The statements that may be removed. Steps: only steps of the schedule (statements that check, print or return something stay, with the steps that they need).
+/// Statements: any statement, for cases in which only the error matters.
 enum class Removed : uint8_t { Steps, Statements };
 
-/// Removes the steps of the schedule at an offset that its result does not need: the program that it makes or, where it stops, the error that
+/// Removes the steps of the schedule at an offset that its result does not need. The result is the program that it makes, or the error that
 /// stops it. Runs the schedule once per step. No edits: every step is needed.
 [[nodiscard]] auto minimise_schedule(const workspace::Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite;
 

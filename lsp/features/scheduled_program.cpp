@@ -1,4 +1,4 @@
-// Printing a scheduled program where it can be read again: see scheduled_program.h.
+// Prints a scheduled program in a form that can be parsed again: see scheduled_program.h.
 #include "lsp/features/scheduled_program.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   const syntax::PlacedItem* item = where ? snapshot.syntax().item_at(where->begin) : nullptr;
   if (item == nullptr) { return refuse(fmt::format("`{}` is not in the text any more", schedule.name.view())); }
   IRModule module = run->result->module();
-  // Python needs these imports to read the program; TIRScript knows the names.
+  // Python needs these imports to run the text; TIRScript predeclares the names.
   if (snapshot.name().ends_with(".py") && (!contains_name(snapshot.text(), "T") || (module->functions.size() > 1 && !contains_name(snapshot.text(), "I")))) {
     return refuse("the program would be written with `T` and `I`, as `from tvm.script import ir as I, tir as T` makes them, and the file does not import them so");
   }
@@ -61,7 +61,7 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   Insertion insertion = insertion_behind(snapshot, item->end(), text);
   out.edits.push_back({{insertion.offset, insertion.offset}, std::move(insertion.text)});
 
-  // Parse the text again, as a reader will.
+  // Parse the text again, to check that the result is the same program.
   workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), out.edits), snapshot.modules());
   document.check();
   workspace::SnapshotPtr after = document.snapshot();

@@ -1,4 +1,4 @@
-// The program that a schedule makes, as text: a function of its own behind the schedule, the program as written kept.
+// The program that a schedule makes, as a new function behind the schedule; the program as written stays.
 #pragma once
 
 #include "lsp/features/lines.h"
@@ -6,8 +6,8 @@
 
 namespace loopsmith::lsp {
 
-/// For a schedule that runs to its end. The function is `PROGRAM_SCHEDULE`, with a number where that name is taken; for a module with several functions a
-/// class of that name. The text with it has no new error, and reading it gives the scheduled program, structurally. No edits: see `why_not`.
+/// For a schedule that runs to its end. The function is named `PROGRAM_SCHEDULE`, with a number if that name is used; for a module with several functions it is a
+/// class with that name. The text with it has no new error, and parsing it gives a structurally equal program. No edits: see `why_not`.
 [[nodiscard]] auto apply_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

@@ -56,7 +56,7 @@ auto number_behind(std::string_view line, std::string_view mark) -> std::optiona
   return at == std::string_view::npos ? std::nullopt : std::optional(number_at(line, at + mark.size()));
 }
 
-/// Debug locations in code use indices into `origins` (from 1) as line numbers.
+/// Debug locations in code have indices into `origins` (from 1) as line numbers.
 class Emitted {
  public:
   explicit Emitted(const std::vector<Origin>& origins) : origins_(origins) {}
@@ -105,9 +105,9 @@ auto tidy_assembly(const std::string& text, const std::vector<Origin>& origins) 
     bool is_marker = line.starts_with(".Ltmp") || line.starts_with(".Lfunc_") || line.starts_with(".Ldebug");
     if (is_debug || is_marker || word.starts_with(".cfi_") || word.starts_with(".file") || word.starts_with(".ident") || word.starts_with(".addrsig")) { return; }
     if (word.starts_with(".type") || word.starts_with(".globl")) { place = 0; }
-    // Drop comments about nesting of loops: the views of the program show it better.
+    // Remove comments about the nesting of loops, since the views of the program show it better.
     if (word.starts_with("#") && word.find("Loop") != std::string_view::npos) { return; }
-    // Remove our own comments with the numbers of places, and the padding in front of others.
+    // Remove Loopsmith's own comments with the numbers of places, and the padding before other comments.
     size_t comment = std::min(line.find("# place:"), line.size());
     std::string shown(line.substr(0, comment));
     while (!shown.empty() && (shown.back() == ' ' || shown.back() == '\t')) { shown.pop_back(); }
@@ -148,7 +148,7 @@ auto tidy_llvm(const std::string& text, const std::vector<Origin>& origins) -> S
   return std::move(emitted.out);
 }
 
-/// The kernels as text; each `#line` names the place of the lines behind it.
+/// The kernels as text; each `#line` gives the origin of the lines after it.
 auto kernel_text(const IRModule& lowered, Stage stage) -> StageText {
   std::vector<Origin> origins;
   codegen::SourceOptions options;
@@ -170,7 +170,7 @@ auto kernel_text(const IRModule& lowered, Stage stage) -> StageText {
       place = number_at(line, 6);
       return;
     }
-    // A line with only a brace ends a statement; the text in front of the kernels stands for nothing in the file.
+    // A line with only a brace belongs to no statement, and neither does the text before the kernels.
     bool is_brace = line.find_first_not_of(" }") == std::string_view::npos;
     if (line.starts_with("}")) { place = 0; }
     emitted.add(std::string(line), is_brace || !line.starts_with(" ") ? 0 : place);
@@ -193,7 +193,7 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
   }
   IRModule module = given;
   if (!symbol.empty() && module->functions.size() == 1) {
-    // A function `main` is called by the name that the program has in the file.
+    // A function `main` gets the program's name in the file.
     const auto& [name, function] = *module->functions.begin();
     PrimFuncNode named = *function;
     named.attrs = with_attr(named.attrs, "global_symbol", std::string(symbol));
@@ -202,7 +202,7 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
-  // A program for another target is shown as a GPU would take it.
+  // A program for another target is lowered for the default GPU.
   std::string_view kind = target.kind;
   if (is_of_device(stage) && !is_gpu_target(kind)) { kind = stage == Stage::OpenCl ? "opencl" : "cuda"; }
   auto lowered = transform::lower(module, context, {.target_kind = kind, .until = {}, .on_stage = {}});
@@ -252,7 +252,7 @@ auto stage_name(Stage stage) -> std::string_view {
 
 auto stage_text(const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) -> StageText {
   if (stage == Stage::State) { return printed(module); }
-  // The editor asks for a view with every move of the cursor, so the last one is remembered.
+  // The editor requests a view with every move of the cursor, so the last one is cached.
   struct Kept { IRModule module; Stage stage; std::string symbol; std::string target; StageText made; };
   static thread_local std::optional<Kept> kept;
   if (!kept || !kept->module.same_as(module) || kept->stage != stage || kept->symbol != symbol || kept->target != target) {

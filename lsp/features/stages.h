@@ -1,5 +1,5 @@
-// The stages of a program as texts: after lowering, as LLVM IR, as assembly, as kernels in CUDA C and OpenCL C; and the place of the file that each
-// line comes from. The program is compiled, never run.
+// The stages of a program as texts: after lowering, as LLVM IR, as assembly, as kernels in CUDA C and OpenCL C; and the origin of each
+// line in the file. The program is compiled, never run.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,13 @@ enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly, DeviceStages, Cud
 
 struct StageText {
   std::string text;
-  std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) and the places they come from, in the order of the text
+  std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) and their origins, in the order of the text
   std::vector<std::pair<uint32_t, uint32_t>> steps; // lines and the steps of the schedule (from 1) that made them, one pair each
   std::vector<PrintedRange> places;                 // of a state: its loops and blocks, without their nodes
   Diagnostics problems;                             // the reason why `text` is empty
 };
 
-/// `symbol`: the external name of a module's only function; empty: its own name. `target`: as a file writes it; empty:
+/// `symbol`: the external name of a module's only function; empty: its own name. `target`: as written in the file; empty:
 /// this machine.
 [[nodiscard]] auto stage_text(const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) -> StageText;
 

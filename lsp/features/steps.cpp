@@ -12,7 +12,7 @@ namespace loopsmith::lsp {
 
 namespace {
 
-/// Of several schedules that a function makes, the one that the statement at a place works on: the one that it makes, names, or changed; else that of
+/// If a function makes several schedules: the schedule that the statement at a place makes, uses or changed, or else the schedule of
 /// the statement above.
 auto among(const workspace::Snapshot& snapshot, const std::vector<const script::FileSchedule*>& made, Origin at) -> const script::FileSchedule* {
   auto def = syntax::function_of(made.front()->item);
@@ -26,7 +26,7 @@ auto among(const workspace::Snapshot& snapshot, const std::vector<const script::
       if (is_made) { here = one; }
     }
     if (here != nullptr) { return here; }
-    // A variable means the last schedule that was assigned to it.
+    // A variable refers to the last schedule that was assigned to it.
     auto span = snapshot.resolve(stmt.origin());
     std::string_view text = span ? std::string_view(snapshot.text()).substr(span->begin, span->end - span->begin) : std::string_view();
     size_t first = std::string_view::npos;

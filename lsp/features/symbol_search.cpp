@@ -1,4 +1,4 @@
-// Finding symbols: see symbol_search.h.
+// Finds symbols: see symbol_search.h.
 #include "lsp/features/symbol_search.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ void add_found(const std::vector<Symbol>& symbols, const std::string& container,
   }
 }
 
-/// "tuning matmul: trial 37/64, best 141.00 us", "tuned matmul: 138.00 us", "timed blocked: 12.00 us"; empty: a run that is over.
+/// "tuning matmul: trial 37/64, best 141.00 us", "tuned matmul: 138.00 us", "timed blocked: 12.00 us"; empty for a finished run.
 auto job_text(const JobFacts& job) -> std::string {
   const std::string& name = !job.schedule.empty() ? job.schedule : job.function;
   switch (job.kind) {
@@ -55,7 +55,7 @@ auto measured_symbols(const Snapshot& snapshot, const Measured& measured, std::s
   std::vector<FoundSymbol> out;
   for (const Symbol& symbol : document_symbols(snapshot)) {
     auto add = [&](const std::string& text, SymbolKind kind) {
-      // The query is compared with the name, not with the numbers behind it.
+      // Compare the query with the name, not with the numbers after it.
       if (!text.empty() && matches_query(text.substr(0, text.find(':')), query)) { out.push_back({text, kind, symbol.name_span, symbol.name}); }
     };
     for (const auto& [id, job] : measured.jobs) {

@@ -1,4 +1,4 @@
-// Symbols of the workspace by a few of their letters: programs, schedules and blocks of a file, and jobs and recorded times of its programs.
+// Search for symbols of the workspace by a few letters: programs, schedules and blocks of a file, and jobs and recorded times of its programs.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct FoundSymbol {
   std::string container;   // the declaration around it; empty: none
 };
 
-/// In the order of the text. Loops, buffers and variables are left out: a workspace has too many of them.
+/// In the order of the text. Without loops, buffers and variables, since a workspace has too many.
 [[nodiscard]] auto symbols_found(const workspace::Snapshot& snapshot, std::string_view query) -> std::vector<FoundSymbol>;
 
-/// Jobs, as events, and the best recorded times, as numbers, at the functions that they are of.
+/// Jobs as symbols of kind event, and the best recorded times as symbols of kind number, at their functions.
 [[nodiscard]] auto measured_symbols(const workspace::Snapshot& snapshot, const Measured& measured, std::string_view query) -> std::vector<FoundSymbol>;
 
-/// May a text that is not open have a symbol for the query? Looks at letters only.
+/// True when a text that is not open may have a symbol for the query. Compares letters only.
 [[nodiscard]] auto may_have_symbol(std::string_view text, std::string_view query) -> bool;
 
 }  // namespace loopsmith::lsp

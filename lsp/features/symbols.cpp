@@ -13,7 +13,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// A node's place in the text, and the text itself.
+/// Finds the places of nodes in the text.
 struct View {
   const Snapshot& snapshot;
 
@@ -43,13 +43,13 @@ auto last_name(const syntax::Expr& callee) -> std::string_view {
 
 void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
 
-/// The numbered steps of a schedule, with their results where the schedule has run.
+/// The numbered steps of a schedule, with their results if the schedule has run.
 void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
   const script::ScheduleRun* run = nullptr;
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
     if (schedule.decl == function.decl && schedule.is_settled()) { run = schedule.run.get(); }
   }
-  // The result of a statement is that of the schedule that it works on.
+  // The result of a statement belongs to the schedule that the statement works on.
   auto run_at = [&](const Span& span) -> const script::ScheduleRun* {
     const script::FileSchedule* about = run != nullptr ? schedule_at(view.snapshot, span.begin) : nullptr;
     return about != nullptr && about->is_settled() ? about->run.get() : run;
@@ -110,7 +110,7 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
     if (is_program) { add_buffers(view, *function, symbol.children); }
     is_schedule ? add_steps(view, *function, symbol.children) : add_symbols(view, function->body, symbol.children, depth + 1);
   } else if (const auto* other = statement.as<syntax::OpaqueStmt>()) {
-    // A coroutine is not part of the language, but still listed as a function, without its contents.
+    // A coroutine is not part of the language; it is listed as a function without contents.
     const syntax::Identifier* name = other->what == "async" ? name_of_coroutine(view, *other) : nullptr;
     if (name == nullptr) { return; }
     symbol.kind = SymbolKind::Function;
@@ -173,7 +173,7 @@ void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol
   for (const syntax::Stmt* statement : body) { add_symbol(view, *statement, out, depth); }
 }
 
-/// The whole of every declaration's trees.
+/// Calls f for every node of every declaration.
 template <class F>
 void for_each_statement(const Snapshot& snapshot, F&& f) {
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
@@ -237,7 +237,7 @@ auto selection_spans(const Snapshot& snapshot, uint32_t offset) -> std::vector<S
   std::sort(spans.begin(), spans.end(), [](Span a, Span b) {
     return a.end - a.begin != b.end - b.begin ? a.end - a.begin < b.end - b.begin : a.begin < b.begin;
   });
-  // Two neighbours that meet at the offset are not nested: the first one that fits is taken.
+  // If two neighbours meet at the offset, only the first belongs to the chain of nested spans.
   std::vector<Span> chain;
   for (Span span : spans) {
     if (chain.empty() || (span != chain.back() && span.begin <= chain.back().begin && span.end >= chain.back().end)) {

@@ -1,4 +1,4 @@
-// Trying tiles on copies of a schedule: see tiling.h.
+// Tries tiles on copies of a schedule: see tiling.h.
 #include "lsp/features/tiling.h"
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Rows of a tile stay in registers, columns are whole vectors.
+/// Rows of a tile stay in registers; columns are whole vectors.
 constexpr int64_t outer_sizes[] = {8, 4, 16};
 constexpr int64_t inner_sizes[] = {32, 16, 64};
 constexpr int64_t largest_other = 64;
 
-/// Sizes that divide an extent: the usual ones, else the largest there is.
+/// Tile sizes that divide an extent: the usual ones, or else its largest divisor.
 auto sizes_for(int64_t extent, std::span<const int64_t> usual) -> std::vector<int64_t> {
   std::vector<int64_t> out;
   for (int64_t size : usual) {
@@ -29,7 +29,7 @@ auto sizes_for(int64_t extent, std::span<const int64_t> usual) -> std::vector<in
   return out;
 }
 
-/// Statements made one after the other, with names for their results.
+/// Statements executed one after the other, with variables for their results.
 class Chain {
  public:
   explicit Chain(const InsertionPoint& point) : point_(point), schedule_(point.schedule) {}
@@ -37,7 +37,7 @@ class Chain {
   Diagnostics why_not;
 
   [[nodiscard]] auto func() const -> const schedule::FuncState& { return *schedule_.state().func(schedule_.func_working_on()); }
-  /// The loop or block of an id in the state now, as an argument.
+  /// The loop or block with an id in the present state, as an argument.
   [[nodiscard]] auto argument(NodeId id) const -> schedule::Value { return schedule::Value(schedule::LoopRV{static_cast<uint32_t>(func().find(id)->index)}); }
   /// The resulting loops; empty: the call was refused.
   auto make(std::string_view primitive, const std::vector<schedule::Value>& first) -> std::vector<NodeId> {
@@ -120,7 +120,7 @@ auto tiling_offered(const InsertionPoint& point, const schedule::FuncState& func
       offered.title = fmt::format("Tile `{}` and `{}` by {} x {}", called(focus), called(*inner), down, across);
     }
   }
-  // Statements are separated like their neighbours.
+  // Use the separator of neighbouring statements.
   size_t last = point.before.rfind('\n');
   std::string between = last != std::string::npos ? point.before.substr(last) : point.after;
   offered.text = fmt::format("{}", fmt::join(best, between));

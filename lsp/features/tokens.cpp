@@ -1,4 +1,4 @@
-// Tokens from the table of names, with the kinds of the variables of schedules: see tokens.h.
+// Semantic tokens from the table of names, with the kinds of the variables of schedules: see tokens.h.
 #include "lsp/features/tokens.h"
 
 #include <algorithm>
@@ -74,10 +74,10 @@ auto feeding_modifier(const schedule::FuncState& func, const schedule::Place& lo
   return is_spatial ? bit(TokenModifier::Spatial) : uint16_t{0};
 }
 
-/// Modifiers of loops, remembered because loops are named again and again.
+/// Modifiers of loops, cached because each loop is named many times.
 using Feeding = std::map<std::pair<const schedule::FuncState*, NodeId>, uint16_t>;
 
-/// Idle statements: they change nothing, or are behind one that fails.
+/// Idle statements: they change nothing, or follow one that failed.
 auto idle_statements(const workspace::Snapshot& snapshot) -> std::vector<Span> {
   std::vector<Span> idle;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -94,7 +94,7 @@ auto idle_statements(const workspace::Snapshot& snapshot) -> std::vector<Span> {
   return idle;
 }
 
-/// The token of a variable of a schedule, by its value before the statement (or after it, where the statement binds it).
+/// Sets the token of a variable of a schedule, from its value before the statement (or after it, if the statement binds it).
 void add_state(const script::ScheduleRun& run, uint32_t at, const Entity& entity, bool is_bound_here, Feeding& feeding, Token& token) {
   size_t index = step_at(run, at);
   if (index == no_step) { return; }

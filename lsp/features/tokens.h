@@ -1,4 +1,4 @@
-// Semantic tokens: the kinds of names, which syntax alone does not tell: buffers, loops by their kind, iter vars, blocks;
+// Semantic tokens: the kinds of names that syntax alone does not show: buffers, loops by their kind, iter vars, blocks;
 // and in schedules the variables whose loop or block no longer exists.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace loopsmith::lsp {
 
-/// The last four are not types of the protocol: editors show them as the nearest type that they know.
+/// The last four are not types of the protocol: editors show them as the nearest known type.
 enum class TokenType : uint8_t { Namespace, Class, Function, Parameter, Variable, Buffer, Loop, Iterator, Block, Count };
 
-/// Bits of Token::modifiers. Deprecated: a variable whose loop or block no longer exists. Spatial, Reduction: the iter vars that a loop feeds; both:
-/// reduction. Shared, Warp: memory of a thread block, of a warp; Local: other memory that is not global. Idle: in a statement of a schedule
+/// Bits of Token::modifiers. Deprecated: a variable whose loop or block no longer exists. Spatial, Reduction: the kind of the iter vars that a loop feeds; if
+/// both, Reduction. Shared, Warp: memory of a thread block, of a warp; Local: other memory that is not global. Idle: in a statement of a schedule
 /// that changes nothing, or that does not run because one before it fails.
 enum class TokenModifier : uint8_t {
   Declaration, Modification, Readonly, Deprecated, Spatial, Reduction, Parallel, Vectorized, Unrolled, ThreadBound, Local, Shared, Warp, Idle, Count
@@ -24,7 +24,7 @@ struct Token {
   uint16_t modifiers = 0;    // 1 << TokenModifier
 };
 
-/// In the order of the text. `within`: only those that touch it.
+/// In the order of the text. `within`: only tokens that touch it.
 [[nodiscard]] auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::vector<Token>;
 
 }  // namespace loopsmith::lsp

@@ -1,4 +1,4 @@
-// Programs that can be tuned, and found schedules as edits, under the names that the features use: workspace/selection.h and workspace/edits have them.
+// The functions of workspace/selection.h and workspace/edits under the names that the features use: programs that can be tuned, found schedules as edits.
 #pragma once
 
 #include "lsp/features/lines.h"
@@ -20,7 +20,7 @@ using workspace::insertion_behind;
 using workspace::makes_schedules_itself;
 using workspace::tunables_in;
 
-/// The text that takes the place of the hole. Empty: the hole is not in the text any more.
+/// The text that replaces the hole. Empty: the hole is no longer in the text.
 [[nodiscard]] inline auto filled(const workspace::Snapshot& snapshot, const Hole& hole, std::string_view statements) -> std::string {
   auto edit = workspace::fill_hole(snapshot.text(), hole, statements);
   return edit ? edit->text : std::string();

@@ -1,4 +1,4 @@
-// Alignment of statements by their text: see two_schedules.h.
+// Aligns statements by their text: see two_schedules.h.
 #include "lsp/features/two_schedules.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ auto find_schedule(const Snapshot& snapshot, std::string_view name) -> const scr
   return nullptr;
 }
 
-/// A statement a line.
+/// One statement per line.
 auto statements_of(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::string {
   std::string out;
   for (const script::Step& step : schedule.run->steps) {

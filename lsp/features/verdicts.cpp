@@ -1,4 +1,4 @@
-// Errors of comparisons: see verdicts.h.
+// Errors from comparisons: see verdicts.h.
 #include "lsp/features/verdicts.h"
 
 #include <fmt/format.h>

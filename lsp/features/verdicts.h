@@ -1,5 +1,5 @@
-// Findings about schedules that are measured rather than read: errors where the results of a schedule differ from those of its program. A verdict holds
-// as long as the text is the one that was measured.
+// Findings from measurements of schedules: errors if the results of a schedule differ from those of its program. A verdict is valid
+// until the measured text changes.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct Verdict {
   Span span;                  // the name of the schedule
   std::string code;           // "results-differ"
   std::string message;
-  std::optional<Span> program = {};   // the name of the program, where it is in this text
-  std::string about_program = {};     // a note for that place
+  std::optional<Span> program = {};   // the name of the program, if it is in this text
+  std::string about_program = {};     // a note for the name of the program
 };
 
 [[nodiscard]] auto verdicts(const workspace::Snapshot& snapshot, const Measured& measured) -> std::vector<Verdict>;

@@ -1,4 +1,4 @@
-// From a place of the printed program to the node that was printed there: see view_keys.h.
+// From a place in the printed program to the node printed there: see view_keys.h.
 #include "lsp/features/view_keys.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
   return std::min(at + column, std::min(view.text.find('\n', at), view.text.size()));
 }
 
-/// The innermost loop or block at a place. In a head that several loops share the one whose variable is there, else the outermost.
+/// The innermost loop or block at a place. In a head that several loops share, the loop whose variable is at the place, or else the outermost.
 auto place_at(const View& view, size_t at) -> const PrintedRange* {
   size_t line = at == 0 ? 0 : view.text.rfind('\n', at - 1) + 1;
   // The indentation of a line belongs to its statement.
@@ -56,7 +56,7 @@ auto about_of(const schedule::Place& place) -> std::string {
 
 auto is_of_blocks(std::string_view primitive) -> bool { return primitive == "compute_at" || primitive == "reverse_compute_at"; }
 
-/// The loop or block that a primitive applies to at a place: the block in a loop, or the loop around a block.
+/// The loop or block for a primitive at a place: the block inside a loop, or the loop around a block.
 auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std::string_view primitive) -> const schedule::Place* {
   if (!is_of_blocks(primitive)) {
     const schedule::Place* at = &place;
@@ -74,7 +74,7 @@ auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std
   return only;
 }
 
-/// Factors to propose: the largest usual tile that divides the extent.
+/// Proposed factors: the largest usual tile that divides the extent.
 auto usual_factors(const schedule::Place& loop) -> std::string {
   auto extent = as_int(loop.loop->extent);
   for (int64_t factor : {32, 16, 8, 4, 2}) {
@@ -122,7 +122,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   auto add = [&](const schedule::Move& move) {
     ViewMove one;
     for (const schedule::Value& value : move.values) {
-      // In a call, the variable of a number stands for the place with that number.
+      // In a candidate move, the loop variable with number N refers to place N.
       const auto* loop = value.as<schedule::LoopRV>();
       if (loop == nullptr || loop->var >= func->places().size()) { continue; }
       NodeId id = func->places()[loop->var].id;
@@ -190,7 +190,7 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {
       auto info = place != nullptr ? hover_place(function, place->id, machine) : std::nullopt;
-      // A word belongs to the function whose loops are around it; outside of loops, to the function that has a buffer of that name.
+      // A word belongs to the function whose loops are around it; outside loops, to the function that has a buffer with this name.
       bool is_here = place == nullptr || info.has_value();
       bool is_on_name = place != nullptr && place->name_begin <= offset && offset <= place->name_end;
       if (auto buffer = is_here && !word.empty() && !is_on_name ? hover_buffer(function, Name(word)) : std::nullopt) {

@@ -1,4 +1,4 @@
-// Following origins and the ids of loops and blocks from state to state: see view_origins.h.
+// Follows the origins and ids of loops and blocks from state to state: see view_origins.h.
 #include "lsp/features/view_origins.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@ namespace {
 
 using workspace::Snapshot;
 
-/// Longer lists are no help.
+/// The longest useful lists.
 constexpr size_t most_makers = 16;
 constexpr size_t most_places = 100;
 constexpr size_t most_blamed = 4;
 
 auto origin_of(const schedule::Place& place) -> const Origin& { return place.is_loop() ? place.loop->origin : place.block()->origin; }
 
-/// Null: the program as it is written.
+/// Null: the program as written.
 auto state_after(const script::ScheduleRun& run, size_t count) -> const schedule::State* {
   return count == 0 || count > run.steps.size() || run.steps[count - 1].after == nullptr ? nullptr : &run.steps[count - 1].after->state();
 }
@@ -49,7 +49,7 @@ auto makers_of(const script::ScheduleRun& run, size_t count, NodeId id) -> std::
     const schedule::State* before = state_after(run, step);
     const schedule::State* after = state_after(run, step + 1);
     if (before == nullptr || after == nullptr) { continue; }
-    // The same loop in another form, or the loop that the step consumed: `i` of `sch.split(i)`.
+    // Continue with the same loop in its earlier form, or with the loop that the step consumed: `i` of `sch.split(i)`.
     if (before->find(made.id)) {
       todo.push_back({step, made.id});
       continue;
@@ -78,7 +78,7 @@ auto origins_in_view(const Snapshot& snapshot, std::string_view fragment, uint32
     }
     if (!spans.empty()) { return spans; }
   }
-  // The nearest line above with an origin; in code, whose lines are not nested, the line itself.
+  // Use the nearest line above with an origin, or in code, whose lines are not nested, the line itself.
   bool is_exact = fragment.ends_with(":llvm") || fragment.ends_with(":asm") || fragment.ends_with(":cuda") || fragment.ends_with(":opencl");
   uint32_t from = line;
   for (const auto& [at, span] : view->sources) {
@@ -99,7 +99,7 @@ auto code_of_view(const Snapshot& snapshot, std::string_view fragment, uint32_t 
   std::string state(fragment.substr(0, fragment.rfind(':')));
   auto code = view ? view_of(snapshot, state + ":asm") : std::nullopt;
   if (!code || code->is_behind) { return std::nullopt; }
-  // Whole lines, because a store and its value are code of the same line.
+  // Use whole lines, because a store and its value are on the same line of the source.
   std::vector<Span> meant;
   const LineIndex& source = snapshot.lines();
   for (const auto& [at, span] : view->sources) {

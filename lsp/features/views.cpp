@@ -1,4 +1,4 @@
-// Printing states of schedules: see views.h.
+// Prints states of schedules: see views.h.
 #include "lsp/features/views.h"
 
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
   return line.substr(0, line.find('\n'));
 }
 
-/// Fills in the text of a stage and the origins of its lines; where the stage fails, a text with the reason.
-/// `run`: of the schedule that made the module; null: none did.
+/// Adds the text of a stage and the origins of its lines, or, if the stage fails, a text with the reason.
+/// `run`: the run of the schedule that made the module; null: none.
 void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target, const script::ScheduleRun* run) {
   StageText made = stage_text(module, stage, symbol, target);
   view.text = std::move(made.text);
@@ -67,7 +67,7 @@ auto title_of(Stage stage) -> std::string_view {
 
 auto suffix_of(Stage stage) -> std::string { return stage == Stage::State ? std::string() : fmt::format(":{}", stage_name(stage)); }
 
-/// The external name of the function of a program: of a function of the file its name there; empty for functions of a class, which keep their own.
+/// The external name of a program's function: its name in the file; empty for functions of a class, which keep their own names.
 auto symbol_of(const Snapshot& snapshot, DeclId decl, Name name) -> std::string_view {
   auto item = snapshot.syntax().declaration(decl);
   return item != nullptr && item->kind == syntax::ItemKind::Class ? std::string_view() : name.view();
@@ -147,7 +147,7 @@ auto view_address(std::string_view uri) -> std::string {
 }
 
 auto view_at(const Snapshot& snapshot, uint32_t cursor, Stage stage) -> std::optional<View> {
-  // A view that is open as a text is no program of the user, and has no views of its own.
+  // A view that the user opens as a text is not a program of the user, and has no views.
   if (snapshot.name().starts_with(view_scheme)) { return std::nullopt; }
   uint32_t at = on_statement(snapshot, cursor);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);

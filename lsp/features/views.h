@@ -1,8 +1,8 @@
 // Views: the program after a statement of a schedule, or after lowering, as the text of a `loopsmith-ir:` document.
 //
 // The address of a view is that of the text, then `#SCHEDULE@STEPS` with the number of statements that have run. Without `@STEPS`
-// all have run; without a schedule the view has the programs of the file as they are written. `:lowered`, `:llvm`, `:asm`, `:device`, `:cuda` or
-// `:opencl` at the end names a later stage of the same program; a PROGRAM may then take the place of SCHEDULE.
+// all have run; without a schedule the view has the programs of the file as written. `:lowered`, `:llvm`, `:asm`, `:device`, `:cuda` or
+// `:opencl` at the end selects a later stage of the same program; a PROGRAM may then replace SCHEDULE.
 #pragma once
 
 #include <optional>
@@ -28,17 +28,17 @@ struct View {
   std::vector<std::pair<uint32_t, Span>> sources;
   /// Lines of the view and the statements of the schedule that made them, one pair each.
   std::vector<std::pair<uint32_t, Span>> steps;
-  /// Loops and blocks in `text`, outer ones first; none where it is lowered. The nodes are not there.
+  /// Loops and blocks in `text`, outer ones first, without their nodes; empty for later stages.
   std::vector<PrintedRange> places;
-  /// The schedule that made it, the snapshot's, and how many of its steps have run; null: it is as written.
+  /// The schedule of the state, in the snapshot, and the number of its steps that have run; null: the program as written.
   const script::FileSchedule* schedule = nullptr;
   size_t reached = 0;
-  /// The schedule stopped before the place asked for; `text` is the last state there is.
+  /// True when the schedule stopped before the requested place; `text` is the last state.
   bool is_behind = false;
 };
 
-/// The view of a place of the text: in a schedule the program after the statement there; elsewhere the programs as written, or the later stage of
-/// the program there. None: neither is there.
+/// The view of a place in the text: in a schedule the program after the statement there; elsewhere the programs as written, or the later stage of
+/// the program there. None: no schedule and no program is there.
 [[nodiscard]] auto view_at(const workspace::Snapshot& snapshot, uint32_t at, Stage stage = Stage::State) -> std::optional<View>;
 
 /// The view of an address, given without its file: "tiled@3", "tiled", "", "tiled@3:asm", "matmul:lowered".

@@ -1,4 +1,4 @@
-// Looking a word up: see words.h.
+// Looks up words of the language: see words.h.
 #include "lsp/features/words.h"
 
 #include <fmt/format.h>
@@ -130,7 +130,7 @@ auto describe_thread_word(Span span, std::string_view name) -> std::optional<Hov
   return info;
 }
 
-/// The hover on a name of the file: the line that binds it.
+/// The hover for a name of the file: the line that binds it.
 auto describe_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -186,7 +186,7 @@ auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInf
   if (word.text.empty()) { return std::nullopt; }
   auto type = DataType::parse(word.text);
   if (around.in_string) {
-    // A string that is a dtype and nothing else.
+    // A string that is exactly a dtype.
     bool is_whole = word.span.begin > 0 && word.span.end < text.size() && (text[word.span.begin - 1] == '"' || text[word.span.begin - 1] == '\'') && text[word.span.end] == text[word.span.begin - 1];
     return is_whole && type ? std::optional(describe_dtype(word.span, *type)) : std::nullopt;
   }

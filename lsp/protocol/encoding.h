@@ -1,5 +1,5 @@
-// Columns, as editors count them. Inside, a position is a byte offset into UTF-8; here, at the edge, it becomes or
-// comes from a line and a column in the negotiated unit. Nothing else in the server knows that there are others.
+// Columns, as editors count them. Inside the server, a position is a byte offset into UTF-8. This file converts between such offsets and
+// lines and columns in the negotiated unit. No other part of the server counts in other units.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct TextRange {
   friend auto operator==(const TextRange&, const TextRange&) -> bool = default;
 };
 
-/// Bytes of a line (without its end) before a column. A column past the end counts as the end, one inside a code
-/// point as its start.
+/// Bytes of a line (without its end) before a column. A column past the end counts as the end, a column inside a code
+/// point as the start of the code point.
 [[nodiscard]] auto column_to_bytes(std::string_view line, uint32_t column, Encoding encoding) -> uint32_t;
 /// The column of a byte of a line. A byte inside a code point counts as its start.
 [[nodiscard]] auto bytes_to_column(std::string_view line, uint32_t bytes, Encoding encoding) -> uint32_t;

@@ -68,7 +68,7 @@ auto FrameReader::next() -> std::optional<Frame> {
     if (!body_size_) { return std::nullopt; }
   }
   if (buffer_.size() - used_ < *body_size_) { return std::nullopt; }
-  // A big body is taken out whole where it is all that is there, without a copy.
+  // If the buffer holds this body and nothing else, the buffer becomes the body, without a copy.
   if (used_ == 0 && buffer_.size() == *body_size_) {
     current_.body = std::exchange(buffer_, {});
   } else {
@@ -87,13 +87,13 @@ auto FrameReader::resynchronise(std::string problem) -> Frame {
   return frame;
 }
 
-/// Reads the header at the front of the buffer, if it is all there, into body_size_ and current_.
+/// Reads the header at the front of the buffer into body_size_ and current_, if it is complete.
 auto FrameReader::read_head() -> std::optional<Frame> {
   while (true) {
     if (lost_) {
       size_t found = find_header(buffer_, used_);
       if (found == std::string::npos) {
-        // Bytes that may begin a header stay.
+        // Keep the last bytes: they may be the beginning of a header.
         size_t keep = std::min(buffer_.size() - used_, length_name.size() - 1);
         used_ = buffer_.size() - keep;
         searched_ = used_;
@@ -103,7 +103,7 @@ auto FrameReader::read_head() -> std::optional<Frame> {
       searched_ = used_;
       lost_ = false;
     }
-    // Blank lines before a header are let pass.
+    // Skip blank lines before a header.
     while (used_ < buffer_.size() && (buffer_[used_] == '\r' || buffer_[used_] == '\n')) { ++used_; }
     size_t from = std::max(used_, searched_ > used_ + 3 ? searched_ - 3 : used_);
     size_t end = buffer_.find("\r\n\r\n", from);
@@ -116,7 +116,7 @@ auto FrameReader::read_head() -> std::optional<Frame> {
     if (end == std::string::npos || end - used_ > header_limit) {
       searched_ = buffer_.size();
       bool too_long = end != std::string::npos || buffer_.size() - used_ > header_limit;
-      // Garbage is reported as soon as it cannot become a header any more.
+      // Report a line as soon as it cannot be a header.
       size_t line_end = buffer_.find('\n', used_);
       bool no_header = line_end != std::string::npos && buffer_.substr(used_, line_end - used_).find(':') == std::string::npos;
       if (!too_long && !no_header) { return std::nullopt; }
@@ -129,7 +129,7 @@ auto FrameReader::read_head() -> std::optional<Frame> {
     current_ = {};
     std::string_view head = std::string_view(buffer_).substr(used_, end - used_);
     size_t next_line = 0;
-    size_t good_until = end + gap;  // where to look for the next header after a problem
+    size_t good_until = end + gap;  // where the search for the next header begins after a problem
     while (next_line < head.size() && problem.empty()) {
       size_t line_end = std::min(head.find('\n', next_line), head.size());
       std::string_view line = trimmed(head.substr(next_line, line_end - next_line));

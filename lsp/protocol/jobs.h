@@ -1,4 +1,4 @@
-// `loopsmith/job`: how the front sends the facts of a background job to the worker, and how the worker reads them.
+// `loopsmith/job`: the facts of a background job as JSON, which the front writes and the worker reads.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace loopsmith::lsp {
 
 inline constexpr const char* job_method = "loopsmith/job";
 
-/// The parameters of `loopsmith/job`. Members without a value are left out.
+/// The parameters of `loopsmith/job`. Members without a value are omitted.
 [[nodiscard]] auto to_json(const JobFacts& job) -> Json;
 
 /// None: the kind or the phase is missing or unknown.

@@ -70,7 +70,7 @@ auto sequence_length(std::string_view text, size_t at) -> size_t {
   return 0;
 }
 
-/// The text with lone surrogate escapes and bytes that are no UTF-8 replaced.
+/// The text with lone surrogate escapes and bytes that are not UTF-8 replaced.
 auto mended(std::string_view text) -> std::string {
   std::string out;
   out.reserve(text.size());

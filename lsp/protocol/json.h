@@ -1,5 +1,5 @@
-// JSON for the server: parsing what may be anything, and the small envelopes of JSON-RPC. A door, not a data model:
-// what is parsed here is bounded in depth, so that no later walk over it can overflow the stack.
+// JSON for the server: a parser for untrusted text, and the envelopes of JSON-RPC. The depth of
+// parsed values is limited, so that no later walk over them can overflow the stack.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace loopsmith::lsp {
 
 using Json = nlohmann::json;
 
-/// JSON-RPC's and LSP's codes that we answer with.
+/// The error codes of JSON-RPC and LSP that the server uses.
 enum class ErrorCode : int {
   ParseError = -32700,
   InvalidRequest = -32600,
@@ -27,18 +27,18 @@ enum class ErrorCode : int {
   RequestCancelled = -32800,
 };
 
-/// Nesting of arrays and objects that is read; deeper is a parse error.
+/// The deepest nesting of arrays and objects; deeper text is a parse error.
 inline constexpr int depth_limit = 256;
 
-/// None: the text is no JSON, or too deep, and `why` has the reason. Lone surrogates, which JavaScript's strings may hold
-/// and UTF-8 may not, become U+FFFD, which is as wide in UTF-16; then `text` is changed to match.
+/// None: the text is not JSON, or too deep; `why` has the reason. Lone surrogates, which JavaScript strings may contain but
+/// UTF-8 may not, become U+FFFD, which has the same width in UTF-16; `text` is changed to match.
 [[nodiscard]] auto parse_json(std::string& text, std::string& why) -> std::optional<Json>;
 
-/// One line; what is not UTF-8 in strings becomes U+FFFD.
+/// On one line. Bytes in strings that are not UTF-8 become U+FFFD.
 [[nodiscard]] auto to_text(const Json& json) -> std::string;
 
-// Reading members of a value that may be no object, may lack them, or may have other types.
-[[nodiscard]] auto member(const Json& json, const char* name) -> const Json&;  // null where absent
+// Members of a value; the value may be no object, or lack the member, or have a member of another type.
+[[nodiscard]] auto member(const Json& json, const char* name) -> const Json&;  // null if it is missing
 [[nodiscard]] auto string_in(const Json& json, const char* name) -> std::string;
 [[nodiscard]] auto int_in(const Json& json, const char* name) -> std::optional<int64_t>;
 [[nodiscard]] auto bool_in(const Json& json, const char* name) -> bool;
@@ -52,11 +52,11 @@ inline constexpr int depth_limit = 256;
 [[nodiscard]] auto error_response(const Json& id, ErrorCode code, std::string_view message) -> Json;
 [[nodiscard]] auto notification(std::string_view method, Json params) -> Json;
 
-/// True when the client asks for diagnostics instead of getting them published: it can ask, and the option `pullDiagnostics` is on. An editor that
-/// did both would show each twice.
+/// True when the client requests diagnostics itself: it has the capability, and the option `pullDiagnostics` is on. The server then does not
+/// publish them, because the editor would show each twice.
 [[nodiscard]] auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool;
 
-/// True when the client can ask the user questions for us (`experimental.interactiveResolve.inputTypes`, or as it was called before `interactiveInputTypes`)?
+/// True when the client can show questions of a command to the user (capability `experimental.interactiveResolve.inputTypes`, earlier `interactiveInputTypes`).
 [[nodiscard]] auto asks_forms(const Json& capabilities) -> bool;
 
 /// The answer to `initialize`.

@@ -6,7 +6,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Changes farther apart than this stay two: the bytes between would be taken for new.
+/// Changes farther apart than this are not joined: the unchanged bytes between them would count as replaced.
 constexpr uint32_t join_distance = 1024;
 
 }  // namespace
@@ -43,8 +43,8 @@ auto SyncedText::apply_changes(const Json& changes, Encoding encoding) -> bool {
 
 auto joined_edits(const std::vector<Json>& changes, SyncedText before, Encoding encoding) -> std::vector<ByteEdit> {
   std::vector<ByteEdit> out;
-  Span replaced;           // of the text as the last of `out` leaves it
-  uint32_t new_end = 0;    // where what replaces it ends, in the text as it is now
+  Span replaced;           // in the text after the last edit of `out`
+  uint32_t new_end = 0;    // the end of the replacement, in the current text
   bool is_open = false;
   auto finish = [&] {
     if (is_open) { out.push_back({replaced, before.text.substr(replaced.begin, new_end - replaced.begin)}); }
@@ -60,7 +60,7 @@ auto joined_edits(const std::vector<Json>& changes, SyncedText before, Encoding 
       new_end = span.end;
       is_open = true;
     }
-    // First what is replaced grows until it holds the edit, then the edit is made in it.
+    // First extend the replacement until it contains the edit, then make the edit in it.
     replaced.begin = std::min(replaced.begin, span.begin);
     if (span.end > new_end) {
       replaced.end += span.end - new_end;

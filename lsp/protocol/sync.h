@@ -1,5 +1,5 @@
-// Text synchronisation: the changes of `textDocument/didChange`, applied to a text. Front and worker both keep the texts
-// of open documents and must never differ by a byte, so both go through here.
+// Text synchronisation: applies the changes of `textDocument/didChange` to a text. Front and worker both keep the texts
+// of open documents, and the two copies must be identical, so both use these functions.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace loopsmith::lsp {
 
-/// One replacement, in bytes of the text as the replacements before it left it.
+/// One replacement. `replaced` counts bytes of the text after all earlier replacements.
 struct ByteEdit {
   Span replaced;
   std::string text;
 };
 
-/// The edit that one entry of `contentChanges` stands for; none where the entry is malformed. An entry without a
-/// range replaces all.
+/// Converts one entry of `contentChanges`; none: the entry is malformed. An entry without a
+/// range replaces the whole text.
 [[nodiscard]] auto edit_from(const Json& change, std::string_view text, const LineIndex& lines, Encoding encoding)
     -> std::optional<ByteEdit>;
 
-/// A text that is edited, with its lines.
+/// A text with its line index, kept up to date by edits.
 struct SyncedText {
   std::string text;
   LineIndex lines;
@@ -30,11 +30,11 @@ struct SyncedText {
   explicit SyncedText(std::string initial) : text(std::move(initial)), lines(text) {}
 
   void apply(const ByteEdit& edit);
-  /// All of `contentChanges`; false where an entry was malformed (and left out).
+  /// Applies all of `contentChanges`; false: an entry was malformed, and was skipped.
   auto apply_changes(const Json& changes, Encoding encoding) -> bool;
 };
 
-/// Several changes, one after the other, as few replacements: what lies near each other (as what is typed does) is one.
+/// Joins changes that follow each other into few replacements: changes near each other, as typing makes them, become one.
 [[nodiscard]] auto joined_edits(const std::vector<Json>& changes, SyncedText before, Encoding encoding) -> std::vector<ByteEdit>;
 
 }  // namespace loopsmith::lsp

@@ -25,7 +25,7 @@ auto path_of(std::string_view uri) -> std::string { return uri.starts_with(schem
 auto parse_view(std::string_view uri) -> std::optional<ViewAddress> {
   if (!uri.starts_with(view_scheme)) { return std::nullopt; }
   uri.remove_prefix(view_scheme.size());
-  // Editors may write the `#` of an address as `%23`, and what follows it escaped.
+  // Editors may write the `#` of an address as `%23` and escape the part behind it.
   for (std::string_view mark : {"#", "%23"}) {
     size_t hash = uri.rfind(mark);
     if (hash != std::string_view::npos) { return ViewAddress{std::string(uri.substr(0, hash)), unescaped(uri.substr(hash + mark.size()))}; }

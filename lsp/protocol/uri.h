@@ -1,4 +1,4 @@
-// `file:` URIs and paths. Editors escape differently; a path is what they agree on.
+// `file:` URIs and paths. Editors escape URIs differently, so texts are identified by their paths.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace loopsmith::lsp {
 
-/// The path that a `file:` URI means; another URI is its own name.
+/// The path of a `file:` URI; any other URI unchanged.
 [[nodiscard]] auto path_of(std::string_view uri) -> std::string;
 
-/// The address of a view (as features/views.h writes them), "loopsmith-ir:/a.tir#tiled@3": whose text it is of, and what of it. None: it is none.
+/// The address of a view, "loopsmith-ir:/a.tir#tiled@3" (features/views.h): the text and the part of it that is shown. None: the URI is no such address.
 struct ViewAddress {
-  std::string text;       // "/a.tir": the path in a `file:` URI, as escaped there; or another URI
+  std::string text;       // "/a.tir": the path of a `file:` URI, still escaped; or another URI
   std::string fragment;   // "tiled@3"
 };
 [[nodiscard]] auto parse_view(std::string_view uri) -> std::optional<ViewAddress>;

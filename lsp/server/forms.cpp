@@ -53,7 +53,7 @@ auto read(const Json& given) -> Answers {
   return out;
 }
 
-/// Reads the factors of a split as a person types them, "None, 8": numbers from 1 on, `None` at most once. Returns the problem; empty: none.
+/// Reads the factors of a split as a person types them, "None, 8": numbers from 1 on, and `None` at most once. Returns an error message; empty: none.
 auto read_factors(const Json& answer, const Json& argument, Json& factors) -> std::string {
   factors = Json::array();
   std::string text = answer.is_string() ? answer.get<std::string>() : answer.is_number_integer() ? answer.dump() : std::string();

@@ -1,16 +1,16 @@
-// Questions that a command asks before it is executed, as gopls 0.22 asks them (an experiment on its way into LSP): `command/resolve` answers with
-// the command and `formFields`; the editor sends it again with `formAnswers`, until no field is left; then it executes the command with the
-// answers.
+// Questions that a command asks before it runs, as gopls 0.22 does (proposed for LSP): `command/resolve` answers with
+// the command and `formFields`; the editor sends the command again with `formAnswers`, until no field is left. Then it executes the command with
+// the answers.
 #pragma once
 
 #include "lsp/protocol/json.h"
 
 namespace loopsmith::lsp {
 
-/// The answer to `command/resolve`. `tune`: the settings that a search begins with where the command leaves them open.
+/// The answer to `command/resolve`. `tune`: settings of a search that are used for options missing in the command.
 [[nodiscard]] auto resolved_command(const Json& params, const Json& tune) -> Json;
 
-/// The first argument of a command, completed by the answers in `params`; unchanged where no answer is there, or one is not valid.
+/// The first argument of a command, completed by the answers in `params`; unchanged if an answer is missing or not valid.
 [[nodiscard]] auto answered_argument(const Json& params, Json argument) -> Json;
 
 }  // namespace loopsmith::lsp

@@ -22,9 +22,9 @@ constexpr const char* not_trusted = "this workspace is not trusted, so its progr
 
 using namespace std::chrono_literals;
 
-/// Content that killed the worker this often is not sent to it again.
+/// After this many crashes of the worker by the same content, the content is not sent to it again.
 constexpr int crash_limit = 2;
-/// After more restarts than this in `restart_window` the next one waits for `restart_pause`.
+/// After more restarts than this within `restart_window`, the next restart waits for `restart_pause`.
 constexpr size_t restart_limit = 5;
 constexpr auto restart_window = 10s;
 constexpr auto restart_pause = 1s;
@@ -56,14 +56,14 @@ auto job_kind(std::string_view command) -> std::optional<JobKind> {
   return std::nullopt;
 }
 
-/// A fault that tests plant: with LOOPSMITH_TEST_FAULT in the environment, a message whose parameters have
-/// `"fault": "front"` makes its handler throw.
+/// A fault for tests: with LOOPSMITH_TEST_FAULT in the environment, the handler of a message whose parameters have
+/// `"fault": "front"` throws.
 void throw_planted_fault(const Json& params) {
   static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
   if (allowed && string_in(params, "fault") == "front") { throw std::bad_alloc(); }
 }
 
-/// The document that a request names, in either of the two places where LSP's methods have it.
+/// The document that a request names; the methods of LSP have it in one of two members.
 auto document_uri(const Json& params) -> std::string {
   std::string uri = string_in(member(params, "textDocument"), "uri");
   return uri.empty() ? string_in(params, "uri") : uri;
@@ -143,7 +143,7 @@ void Front::handle(Json& message, std::string body) {
   const Json& method = member(message, "method");
   if (!method.is_string()) {
     if (is_id(id) && (message.contains("result") || message.contains("error"))) { return on_response(message); }
-    // An error without an id answers a message that the client could not read. An answer to that would begin an endless exchange of errors.
+    // An error without an id reports a message that the client could not read. Answering it with an error could go on forever.
     if (message.contains("error")) { return; }
     return fail(is_id(id) ? id : Json(), ErrorCode::InvalidRequest, "the message has no method");
   }
@@ -189,7 +189,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
     Document* document = find_document(uri);
-    // These requests may come from a view: then they are about the text that the view shows, and the view itself need not be open.
+    // A request from a view is about the text that the view shows; the view itself need not be open.
     bool leads_away = row.method == Method::Definition || row.method == Method::Declaration || row.method == Method::Implementation;
     if (auto view = leads_away ? parse_view(uri) : std::nullopt) {
       Document* shown = find_document("file://" + view->text);
@@ -250,7 +250,7 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
   }
 }
 
-/// Takes changed settings over. Some editors nest them under `loopsmith`, and some send null.
+/// Updates the settings. Some editors nest them under `loopsmith`, and some send null.
 void Front::configure(const Json& settings) {
   const Json& ours = member(settings, "loopsmith");
   const Json& options = ours.is_object() ? ours : settings;
@@ -299,7 +299,7 @@ void Front::open(const Json& params, const std::string& body) {
   if (uri.empty()) { return log(Error, "textDocument/didOpen without a uri was ignored"); }
   std::unique_ptr<Document>& slot = documents_[uri];
   if (slot && worker_up_ && !slot->quarantined) {
-    // The editor opens it again without having closed it: to the worker it is another document.
+    // The editor opens the document again without closing it first. The worker gets it as a new document.
     pass(framed("", {{header::document, slot->number}, {header::close, 1}}));
   }
   if (slot) { mirrors_.close(slot->number); }
@@ -323,8 +323,8 @@ void Front::change(const Json& params, const std::string& body) {
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
   ++edits_;
   if (traces_) { document->read[document->version] = read_at_; }
-  // The worker gets the change first and analyses it while the front applies it to its own copy. Where some content is known to kill workers,
-  // the front first looks whether this text is such content.
+  // The worker gets the change first and analyses it while the front edits its own copy. If some content has crashed a worker before,
+  // the front first checks that the new text is not that content.
   bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
   auto send_change = [&] {
     pass(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
@@ -372,8 +372,8 @@ void Front::close(const Json& params, const std::string& body) {
   closed_at_ = host_.now();
 }
 
-/// An edit was lost, so the front's copy differs from the text in the editor. The document is closed: no answer is better than one about another
-/// text.
+/// An edit was lost, so the front's copy differs from the text in the editor. The document is closed, because answers about another text would be
+/// wrong.
 void Front::lose(const std::string& uri) {
   if (find_document(uri) == nullptr) { return; }
   close({{"textDocument", {{"uri", uri}}}}, "");
@@ -403,7 +403,7 @@ void Front::cancel_progress(const Json& token) {
   jobs_.stop_by_token(token);
 }
 
-/// Answers as `loopsmith/ir` does for a place, and opens the view in the editor.
+/// Shows the program at a place: same answer as `loopsmith/ir`; also opens the view in the editor.
 void Front::replay_to(const Json& id, const Json& place) {
   std::string uri = document_uri(place);
   Document* document = find_document(uri);
@@ -429,7 +429,7 @@ void Front::show_view(const Pending& pending, const std::string& body) {
   ask_client("window/showDocument", {{"uri", string_in(view, "uri")}, {"takeFocus", false}}, [](const Json&) {});
 }
 
-/// Writes a report: the worker's anonymous copy of the file, and facts about this session. Answers with the folder.
+/// Writes a report from the worker's anonymous copy of the file and facts about this session. Returns the folder.
 void Front::report(const Pending& pending, const std::string& body) {
   std::string text = body;
   std::string why;
@@ -448,7 +448,7 @@ void Front::report(const Pending& pending, const std::string& body) {
   reply(pending.id, {{"path", *path}, {"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}});
 }
 
-/// Answers with the command line of a REPL that follows a document: the REPL reads a mirror, which the front keeps up to date from now on.
+/// Returns the command line of a REPL that follows a document: the REPL reads a mirror, which the front keeps up to date from then on.
 void Front::attach_repl(const Json& id, const std::string& uri, std::optional<int64_t> line) {
   if (!is_trusted()) { return fail(id, ErrorCode::RequestFailed, not_trusted); }
   Document* document = find_document(uri);
@@ -476,7 +476,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   bool is_edit = command == split_command || command == apply_schedule_command;
   bool is_question = command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command;
   if (!is_edit && !is_question) { return fail(id, ErrorCode::InvalidParams, fmt::format("unknown command `{}`", command)); }
-  // The worker answers these.
+  // The worker answers the other commands.
   std::string uri = document_uri(first);
   if (find_document(uri) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
   Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = {}};
@@ -491,7 +491,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   forward(std::move(pending), std::move(body));
 }
 
-/// Only the value false counts: editors without workspace trust send nothing.
+/// True unless the setting is `false`: editors without workspace trust do not send it.
 auto Front::is_trusted() const -> bool {
   const Json& trusted = member(configuration_, "trusted");
   return !trusted.is_boolean() || trusted.get<bool>();
@@ -514,13 +514,13 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
                      .other = kind == JobKind::Bench ? string_in(argument, "other") : std::string(),
                      .block = kind == JobKind::Interpret ? string_in(argument, "block") : std::string()};
   if (const Json& seconds = member(argument, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
-  // The settings fill in what the command leaves open: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
+  // Settings replace options that the command does not have: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
   const Json& tune = member(configuration_, "tune");
   if (kind == JobKind::Interpret) {
     // The interpreter has no target.
     request.target.clear();
   } else if (request.target.empty() && (request.kind == JobKind::Tune || request.schedule.empty())) {
-    // A schedule has a target of its own: a time of other code would not be the schedule's.
+    // A schedule has its own target; the time of code for another target would be wrong.
     request.target = string_in(tune, "target");
   }
   if (kind == JobKind::Tune && !request.trials && !request.seconds) {
@@ -558,7 +558,7 @@ void Front::steer_search(const Json& id, std::string_view command, const Json& a
 
 /// Inserts the schedule that a job has found, or (`recorded`) the best in the tuning database: the worker answers with the edit.
 void Front::insert_found(const Json& id, const Json& argument, std::string body) {
-  // A recorded schedule belongs to no job: 0.
+  // 0: a recorded schedule belongs to no job.
   std::optional<int64_t> job = bool_in(argument, "recorded") ? std::optional<int64_t>(0) : int_in(argument, "job");
   if (!job || (*job != 0 && !jobs_.knows(static_cast<JobId>(*job)))) { return fail(id, ErrorCode::InvalidParams, "no such job"); }
   forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = static_cast<JobId>(*job)}, std::move(body));
@@ -698,7 +698,7 @@ void Front::on_worker_bytes(std::string_view bytes) {
 
 void Front::on_worker_frame(Frame frame) {
   if (!frame.problem.empty()) {
-    // A worker that writes garbage cannot be trusted with its other answers either.
+    // After a malformed frame the worker's other answers cannot be trusted either.
     return host_.kill_worker();
   }
   if (auto working = frame.number(header::working)) {
@@ -741,7 +741,7 @@ void Front::on_worker_frame(Frame frame) {
     if (frame.number(header::piece)) { return send_text(frame.body); }
     Pending pending = std::move(found->second);
     pending_.erase(found);
-    // Members are sorted: an error comes first.
+    // Members of the JSON are sorted, so an answer with an error begins with it.
     history_.answered(pending.row->name, pending.since, host_.now(), frame.body.starts_with("{\"error\""));
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
     if (pending.shows) { return show_view(pending, frame.body); }
@@ -766,8 +766,8 @@ void Front::on_worker_frame(Frame frame) {
   send_text(frame.body);
 }
 
-/// Traces how long the server took for diagnostics: one line for every change that these diagnostics are the first for. `is_unchanged`: the
-/// diagnostics that the editor already has stay right.
+/// Traces the time from each change to its first diagnostics, one line per change. `is_unchanged`: the diagnostics that the editor
+/// already has are still correct.
 void Front::trace_diagnostics(Document& document, int64_t version, bool is_unchanged) {
   while (!document.read.empty() && document.read.begin()->first <= version) {
     auto [changed, read] = *document.read.begin();
@@ -777,7 +777,7 @@ void Front::trace_diagnostics(Document& document, int64_t version, bool is_uncha
   }
 }
 
-/// The worker has answered with an edit that inserts a schedule; asks the editor to make it.
+/// Handles the worker's answer with an edit that inserts a schedule: sends the edit to the editor.
 void Front::insert_schedule(const Pending& pending, const std::string& body) {
   std::string text = body;
   std::string why;
@@ -809,7 +809,7 @@ void Front::on_worker_end(const ExitStatus& status) {
   answer_all_pending(ErrorCode::InternalError, last_crash_ + "; it restarts");
   log(Warning, last_crash_ + "; it restarts");
   if (working_) {
-    // A text that changed meanwhile is not to blame: its predecessor was analysed.
+    // If the text changed meanwhile, it is not to blame: the worker analysed an earlier version.
     Document* document = find_document(working_->document);
     bool is_same = document != nullptr && document->version == working_->version;
     if (working_->request != nullptr) {
@@ -858,12 +858,12 @@ void Front::on_tick() {
       if (written && *written != document->version) { mirrors_.write(document->number, document->version, document->text.text); }
     }
   }
-  // Later than a tenth of a second after the last close: an editor may close a thousand documents in a row.
+  // Wait a tenth of a second after the last close: an editor may close a thousand documents in a row.
   if (closed_at_ && now - *closed_at_ > 100ms) {
     closed_at_.reset();
     give_memory_back();
   }
-  // An editor may die without closing the server's input; the server must not outlive it.
+  // An editor may die without closing the server's input; then the server must end, too.
   if (client_process_ && now - client_checked_ > 3s) {
     client_checked_ = now;
     if (::kill(static_cast<pid_t>(*client_process_), 0) != 0 && errno == ESRCH) { on_client_end(); }

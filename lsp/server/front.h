@@ -1,11 +1,11 @@
-// The front: the process that the editor talks to. It supervises the other processes, and it must never die: it owns the texts of open documents,
-// the requests under way, the editor's settings and the background jobs, so that all of these outlive an analysis worker. It never looks
-// into a program: the worker analyses texts, and programs of their own run and tune them. The front parses JSON only. It does not know libuv
-// either: its Host (loop.cpp, or a test) runs it.
+// The front: the process that communicates with the editor. It supervises the other processes and must never die: it owns the texts of open documents,
+// pending requests, the editor's settings and the background jobs, so that all of these outlive an analysis worker. It never reads
+// programs: the worker analyses texts, and separate processes run and tune programs. The front parses only JSON and does not use libuv;
+// its Host (loop.cpp, or a test) calls it.
 //
-// Messages for the worker are passed on unchanged. When the worker dies, every request that it had is answered with an error, and a new worker
-// starts and gets all open documents. A document whose content killed a worker twice is not sent again until it is edited, and has a
-// diagnostic meanwhile. A request that killed a worker twice is refused until the text changes; the rest of the document goes on. One thread.
+// Messages for the worker are passed on unchanged. When the worker dies, the front answers every pending request with an error, starts a new worker
+// and sends it all open documents. A document whose content killed a worker twice is not sent again until it is edited; until then it has a
+// diagnostic. A request that killed a worker twice is refused until the text changes; other requests about the document still work. One thread.
 #pragma once
 
 #include <deque>
@@ -28,16 +28,16 @@
 
 namespace loopsmith::lsp {
 
-/// The services that the front needs of its event loop. None of them calls back into the front.
+/// Services of the event loop for the front. They do not call the front.
 class Host : public JobHost {
  public:
   virtual void to_client(std::string frame) = 0;
   virtual void to_worker(std::string frame) = 0;
-  /// Starts a fresh worker; false where that fails.
+  /// Starts a new worker; false if that fails.
   virtual auto start_worker() -> bool = 0;
-  /// Its end then arrives by `on_worker_end`, as any other end does.
+  /// The front gets `on_worker_end` later, as after any other end.
   virtual void kill_worker() = 0;
-  /// Suspends the jobs, so that the client's request has the processors; until `let_jobs_go`, or for a tenth of a second.
+  /// Suspends the jobs, so that a request of the client has all processors, until `let_jobs_go` is called or a tenth of a second has passed.
   virtual void hold_jobs() = 0;
   virtual void let_jobs_go() = 0;
   /// Processor time that the worker has used.
@@ -48,9 +48,9 @@ class Host : public JobHost {
 struct FrontOptions {
   /// Processor time that the worker may spend on one document without a sign of progress, in addition to an allowance for its size.
   std::chrono::duration<double> hang_limit = std::chrono::duration<double>(1.0);
-  /// The same by the clock, for a worker that waits for something that never comes.
+  /// The same in wall-clock time, for a worker that waits for an event that never comes.
   std::chrono::duration<double> stuck_limit = std::chrono::duration<double>(30.0);
-  /// The folder that keeps unfinished searches; empty: none are kept.
+  /// The folder for unfinished searches; empty: searches are not stored.
   std::string searches = {};
 };
 
@@ -66,7 +66,7 @@ class Front {
   void on_worker_end(const ExitStatus& status);
   void on_job_line(JobId job, std::string_view line) { jobs_.on_line(job, line); }
   void on_job_end(JobId job, const ExitStatus& status, std::string_view errors) { jobs_.on_end(job, status, errors); }
-  /// The host calls it about ten times a second.
+  /// Called by the host about ten times a second.
   void on_tick();
 
  private:
@@ -79,21 +79,21 @@ class Front {
     int64_t version = 0;
     SyncedText text;
     bool quarantined = false;
-    std::map<int64_t, Clock::time_point> read;  // when each version came that has no diagnostics yet; only while the editor wants a trace
+    std::map<int64_t, Clock::time_point> read;  // by version: when the change arrived whose diagnostics are pending; only for a trace
   };
 
-  /// A request on its way through the worker.
+  /// A request that the worker has not answered yet.
   struct Pending {
     Json id;
     const MethodRow* row = nullptr;
     uint64_t document = 0;  // 0: none
     Clock::time_point since;
-    std::optional<JobId> inserts;  // the job whose schedule this request is to insert
+    std::optional<JobId> inserts;  // the job whose schedule this request inserts
     bool shows = false;            // the answer is a view, which the editor shows to the user
     bool reports = false;          // the answer goes into a report
-    std::string label = {};        // of the edit in the answer, which the editor is asked to make
+    std::string label = {};        // of the edit in the answer, which the front asks the editor to make
     std::string file = {};         // of a report: the document's URI
-    Json work_token = {};          // by which the client may cancel it; null: it gave none
+    Json work_token = {};          // the token by which the client may cancel the request; null: none
   };
 
   // From the client.
@@ -146,7 +146,7 @@ class Front {
   // Quarantine.
   void quarantine(Document& document);
   [[nodiscard]] auto is_poisonous(const Document& document) const -> bool;
-  /// A request and the text it is about (none: all texts as they are), as a key of `request_crashes_`.
+  /// The key in `request_crashes_` of a request about a text; without a document the request is about all texts in their present state.
   [[nodiscard]] auto request_key(const MethodRow& row, const Document* document) const -> uint64_t;
 
   [[nodiscard]] auto find_document(const std::string& uri) -> Document*;
@@ -158,7 +158,7 @@ class Front {
   State state_ = State::Fresh;
   bool quit_ = false;
   FrameReader client_reader_;
-  Clock::time_point read_at_{};   // when the message that is handled now was read
+  Clock::time_point read_at_{};   // the time when the present message was read
   Encoding encoding_ = Encoding::Utf16;
   Json client_capabilities_;
   Json initialize_params_;
@@ -171,20 +171,20 @@ class Front {
   std::unordered_map<std::string, std::unique_ptr<Document>> documents_;
   uint64_t next_document_ = 1;
   Mirrors mirrors_;
-  std::optional<Clock::time_point> closed_at_;  // the last close of a document since memory was given back
+  std::optional<Clock::time_point> closed_at_;  // the last close of a document, until memory is released
 
   std::map<uint64_t, Pending> pending_;  // by ticket
   uint64_t next_ticket_ = 1;
-  std::map<std::string, std::function<void(const Json&)>> asked_;  // requests of ours to the client, by id
+  std::map<std::string, std::function<void(const Json&)>> asked_;  // pending requests from the server to the client, by id
   uint64_t next_question_ = 1;
 
   FrameReader worker_reader_;
   bool worker_up_ = false;
-  uint64_t passed_ = 0;         // frames that this worker got, pings not counted
-  bool rests_ = false;          // the worker has handled all of them
-  Json sent_status_;            // the last one
-  bool serves_client_ = false;  // a message of the client is being handled
-  std::deque<std::pair<uint64_t, std::string>> held_;  // requests for a worker that is not up
+  uint64_t passed_ = 0;         // the number of frames sent to this worker, pings not counted
+  bool rests_ = false;          // the worker has handled all of them and is idle
+  Json sent_status_;            // the last status sent to the editor
+  bool serves_client_ = false;  // true while a message of the client is handled
+  std::deque<std::pair<uint64_t, std::string>> held_;  // requests that wait until a worker runs
   std::deque<Clock::time_point> restarts_;
   Clock::time_point restart_at_{};
   struct Working {
@@ -193,12 +193,12 @@ class Front {
     Clock::time_point since;
     std::chrono::duration<double> cpu{};
     uint64_t polls = 0;
-    const MethodRow* request = nullptr;  // the request that it answers; null: it analyses the text
+    const MethodRow* request = nullptr;  // the request that the worker answers; null: it analyses the text
   };
   std::optional<Working> working_;
-  std::unordered_map<uint64_t, int> crashes_;  // by hash of content
+  std::unordered_map<uint64_t, int> crashes_;  // by hash of the text
   std::unordered_map<uint64_t, int> request_crashes_;
-  uint64_t edits_ = 0;                         // of all documents
+  uint64_t edits_ = 0;                         // the number of edits in all documents
   std::string last_crash_;
 
   Json client_info_;

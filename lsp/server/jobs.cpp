@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The time that a stopped job has to end before it is killed: jobs run at low priority. A search with a result has longer to begin its comparison,
+/// The time that a stopped job has to end before it is killed; jobs run at low priority. A search with a result gets more time to begin its comparison,
 /// since a kill would lose the result. The comparison has limits of its own.
 constexpr auto stop_grace = 5s;
 constexpr auto result_grace = 10s;
@@ -24,13 +24,13 @@ constexpr auto report_gap = 200ms;
 constexpr auto lens_gap = 500ms;
 constexpr auto view_gap = 100ms;
 constexpr auto keep_gap = 2s;
-/// A search is estimated only once this many trials have told how long one takes.
+/// The time left is estimated after this many trials.
 constexpr int64_t trials_for_estimate = 8;
-/// Statements, and seconds, after which an interpretation is given up.
+/// Limits of an interpretation: statements and seconds.
 constexpr int64_t interpreted_steps = 200'000'000;
 constexpr double interpreted_seconds = 30;
 
-/// The seconds that are left of a search, at least and at most, until it has no trials left or no time; none: not known.
+/// The remaining seconds of a search, at least and at most, until its trials or its time are used up; none: not known.
 auto time_left(double elapsed, std::optional<int64_t> trial, std::optional<int64_t> trials, std::optional<double> budget) -> std::optional<std::pair<double, double>> {
   std::optional<double> by_time = budget ? std::optional(std::max(*budget - elapsed, 0.0)) : std::nullopt;
   std::optional<double> by_trials;
@@ -42,7 +42,7 @@ auto time_left(double elapsed, std::optional<int64_t> trial, std::optional<int64
   return std::pair(least, most);
 }
 
-/// Adds what a line of the search says to what is not sent yet: trials behind trials, the rest as it is now.
+/// Merges an event of the search into the news that the view has not received: trials are appended, other members replaced.
 void note_news(Json& news, const Json& event) {
   for (const auto& [name, value] : event.items()) {
     if (name == "event") { continue; }
@@ -98,7 +98,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
     const Job& job = one->second;
     bool is_same = !job.ended && job.uri == request.uri && job.function == request.function;
     if (is_same && job.is_restored && request.kind == JobKind::Tune && job.schedule == request.schedule) {
-      // Begun anew instead.
+      // Start the restored search from the beginning.
       Job old = job;
       one = jobs_.erase(one);
       old.ended = true;
@@ -130,7 +130,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   return {id, {}};
 }
 
-/// Starts its program.
+/// Starts the job's process.
 auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
   job.last_told = host_.now();
   std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
@@ -141,7 +141,7 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
   if (!job.block.empty()) { arguments.insert(arguments.end(), {"--block", job.block}); }
   if (!job.function.empty()) { arguments.insert(arguments.end(), {"--function", job.function}); }
   if (!job.kept.target.empty()) { arguments.insert(arguments.end(), {"--target", job.kept.target}); }
-  // It is for a look, a thousand times slower than code: what is larger says so.
+  // The interpreter is about a thousand times slower than compiled code; a program beyond these limits ends with an error.
   if (job.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
   if (job.kept.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*job.kept.trials)}); }
   if (job.budget) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *job.budget)}); }
@@ -160,13 +160,13 @@ void Jobs::show_progress(JobId id) {
     Job& begun = found->second;
     begun.has_progress = true;
     Json value = {{"kind", "begin"}, {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)}, {"cancellable", true}, {"message", progress_text(facts_of(begun))}};
-    // Editors that are told none here need not show one later. A search always has a limit.
+    // Some editors show a percentage later only if the first message has one. A search always has a limit.
     if (begun.percentage || begun.kind == JobKind::Tune) { value["percentage"] = begun.percentage.value_or(0); }
     talk_.to_client(notification("$/progress", {{"token", token}, {"value", std::move(value)}}));
   });
 }
 
-/// On the disk is what a later session needs to go on; while nothing changes, a moment later will do.
+/// Stores the facts that a later session needs to continue the search, at most once per `keep_gap` unless `now`.
 void Jobs::keep(Job& job, bool now) {
   if (job.kind != JobKind::Tune || job.ended || (!now && host_.now() - job.last_kept < keep_gap)) { return; }
   job.last_kept = host_.now();
@@ -202,7 +202,7 @@ auto Jobs::begin_again(JobId id, int64_t version, const std::string& text) -> st
   if (auto failure = launch(job, text)) { return *failure; }
   job.is_restored = false;
   job.state = State::Running;
-  // The earlier session's best counts once this session has read the record of it.
+  // The best of the earlier session is reported once this session has read its record.
   job.progress = {};
   talk_.to_worker(for_worker(job));
   show_progress(id);
@@ -235,7 +235,7 @@ auto Jobs::stop(JobId id) -> bool {
   if (found == jobs_.end() || found->second.ended) { return false; }
   Job& job = found->second;
   if (job.is_restored) {
-    // Nothing runs: what it measured is in the database, and is told of there.
+    // No process runs. The measurements are in the database.
     job.ended = true;
     job.state = State::Stopping;
     finish(job);
@@ -290,7 +290,7 @@ auto Jobs::searching(const std::string& uri) const -> std::optional<JobId> {
   return std::nullopt;
 }
 
-/// The stop is answered: nothing is measured any more. What was found is offered when it turned out to be right.
+/// Called when the stopped search no longer measures. Its best candidate is offered if the comparison succeeds.
 void Jobs::compare(Job& job) {
   job.state = State::Comparing;
   job.kill_at = never();
@@ -319,7 +319,7 @@ void Jobs::stop_all() {
     keep(job, true);
     stop(id);
   }
-  // Whoever starts the server again need not wait until all that was stopped has ended.
+  // Release the files at once, so that a new server can take the searches before all stopped jobs have ended.
   kept_.let_go();
 }
 
@@ -354,7 +354,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
     return;
   }
   if (kind == "progress") {
-    // Asked for before it could hear.
+    // The pause was requested before the job could receive signals.
     if (!std::exchange(job.hears, true) && job.state == State::Paused) { host_.signal_job(id, SIGUSR1); }
     note_news(job.news, *event);
     if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0) { job.progress.floor_seconds = floor; }
@@ -371,10 +371,10 @@ void Jobs::on_line(JobId id, std::string_view line) {
       job.state = State::Running;
       return report(job, !verified_before);
     }
-    // The progress is that of the limit which ends the job first.
+    // Show the progress towards the limit that will end the job first.
     std::optional<double> share;
     if (trial && trials && *trials > 0) { share = static_cast<double>(*trial) / static_cast<double>(*trials); }
-    // The search reports the time limit where the command set none.
+    // The search reports its time limit if the command sets none.
     std::optional<double> limit = job.budget ? job.budget : number_in(*event, "limit");
     if (elapsed && limit && *limit > 0) { share = std::max(share.value_or(0), *elapsed / *limit); }
     if (share) { job.percentage = static_cast<int>(std::clamp(*share, 0.0, 1.0) * 100); }
@@ -426,7 +426,7 @@ void Jobs::on_tick() {
 }
 
 void Jobs::report(Job& job, bool now) {
-  // Lenses show how far it is, twice a second.
+  // Lenses show the progress, twice a second.
   if (host_.now() - job.last_told >= lens_gap) {
     job.last_told = host_.now();
     talk_.to_worker(for_worker(job));
@@ -440,7 +440,7 @@ void Jobs::report(Job& job, bool now) {
 
 void Jobs::finish(Job& job) {
   tell_view(job, true);
-  // A search that ends with the editor is kept: it goes on in the next session of the editor.
+  // A search that ends because the editor closes is kept for the next session.
   if (job.kind == JobKind::Tune && !is_closing_) { kept_.forget(job.uri, job.function, job.schedule); }
   std::string message;
   // The detail is shown at the end of the progress, not in the message, since an editor may show one line only.
@@ -520,7 +520,7 @@ void Jobs::finish(Job& job) {
   talk_.to_worker(for_worker(job));
 }
 
-/// The view of a search: what is new of it, ten times a second at most, and how it ended.
+/// Updates the editor's view of a search: new trials, ten times a second at most, and the end of the search.
 void Jobs::tell_view(Job& job, bool now) {
   if (!shows_trials_ || job.kind != JobKind::Tune || (!now && host_.now() - job.last_news < view_gap)) { return; }
   job.last_news = host_.now();
@@ -553,7 +553,7 @@ void Jobs::tell_view(Job& job, bool now) {
 
 auto Jobs::facts_of(const Job& job) -> JobFacts {
   auto phase = [&] {
-    // The results of a run are a message, and nothing refers to the run afterwards.
+    // The results of a run are shown as a message; nothing refers to the run afterwards.
     bool is_run = job.kind == JobKind::Run || job.kind == JobKind::Interpret;
     if (job.ended) { return job.state == State::Done && !is_run ? JobPhase::Done : JobPhase::Gone; }
     if (job.is_restored) { return JobPhase::Kept; }
@@ -584,7 +584,7 @@ auto Jobs::facts_of(const Job& job) -> JobFacts {
     if (!*job.is_equal) { facts.difference = job.failure; }
   }
   if (job.kind == JobKind::Bench && !job.rows.empty()) {
-    // Kernels are measured without the program as written.
+    // For kernels the program as written is not measured.
     if (job.schedule.empty() || job.rows.size() > 1) { facts.plain_seconds = number_in(job.rows.front(), "seconds").value_or(0); }
     facts.seconds = number_in(job.rows.back(), "seconds").value_or(0);
   }

@@ -1,16 +1,16 @@
-// Background jobs: a search for a good schedule runs as a program of its own (`loopsmith tune - --json`), and here is
-// what the editor sees of it: progress, stopping with the best so far, and a result that can be inserted. Jobs
+// Background jobs. A search for a schedule runs as a separate process (`loopsmith tune - --json`); this file gives
+// the editor its progress, stops it with the best schedule so far, and offers the result for insertion. Jobs
 // belong to the front, so they outlive analysis workers. One thread, no event loop.
 //
-// The program gets the text on its standard input and writes lines of JSON:
+// The process reads the text on its standard input and writes lines of JSON:
 //   {"event":"progress","trial":12,"trials":64,"best_seconds":0.00123,"elapsed":15.2}
 //   {"event":"done","schedule_text":"...","insert":{"offset":812,"text":"..."},"verified":"..."}
 //   {"event":"error","message":"..."}
-// A measurement is a job as well: `loopsmith bench - --json`, a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
-// So is a comparison of results: `loopsmith verify - --json`, one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",
-// And a run: `loopsmith run - --json`, a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
-// With every access checked: `loopsmith interpret - --json`, the same lines, and warnings and the error among them.
-// `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: go on.
+// A measurement is a job as well: `loopsmith bench - --json` writes a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
+// A comparison of results: `loopsmith verify - --json` writes one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",...}).
+// A run: `loopsmith run - --json` writes a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
+// A run with every access checked: `loopsmith interpret - --json` writes the same lines, and also warnings and the error.
+// `insert` is a byte offset in the text that the process read. SIGINT: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: resume.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ struct JobRequest {
   std::optional<double> seconds;
   std::string target;
   JobKind kind = JobKind::Tune;
-  std::string schedule;          // timed beside the program as written, or compared with it; empty: none
+  std::string schedule;          // the schedule that is timed beside the program as written, or compared with it; empty: none
   std::string other;             // another schedule that is timed with it, in turns; empty: none
-  std::string block;             // that is interpreted alone; empty: all of it
+  std::string block;             // the block that is interpreted alone; empty: the whole program
 };
 
 /// Services of the event loop that jobs use.
@@ -52,7 +52,7 @@ class JobHost {
   virtual auto start_job(JobId job, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> = 0;
   virtual void signal_job(JobId job, int signal) = 0;
-  /// The time by which jobs are reported, stopped and killed. Tests advance a clock of their own.
+  /// The clock for progress messages and time limits. Tests override it.
   [[nodiscard]] virtual auto now() const -> Clock::time_point { return Clock::now(); }
 };
 
@@ -68,10 +68,10 @@ class Jobs {
   /// `searches`: the folder that keeps unfinished searches; empty: they are not kept.
   Jobs(JobHost& host, JobTalk talk, std::string searches = {}) : host_(host), talk_(std::move(talk)), kept_(std::move(searches)) {}
 
-  /// The folders that the editor has opened, as URIs. Imports of a text are looked for there.
+  /// The folders that the editor has opened, as URIs. Imports are resolved in these.
   void set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
   void set_progress_support(bool supported) { shows_progress_ = supported; }
-  /// The editor shows searches trial by trial: it is sent `loopsmith/tuning`.
+  /// True when the editor shows the trials of searches: it then receives `loopsmith/tuning`.
   void set_view_support(bool supported) { shows_trials_ = supported; }
 
   /// Returns the job's number, or the reason why it did not start.
@@ -101,7 +101,7 @@ class Jobs {
   /// The facts about every job that a restarted worker needs.
   [[nodiscard]] auto all_for_worker() const -> std::vector<Json>;
   [[nodiscard]] auto knows(JobId job) const -> bool { return jobs_.contains(job); }
-  /// Records that the schedule of a job is in the text now: it is not offered again.
+  /// Records that the schedule of a job was inserted: it is not offered again.
   void inserted(JobId job);
 
  private:
@@ -114,30 +114,30 @@ class Jobs {
     int64_t version = 0;
     State state = State::Running;
     bool has_progress = false;  // the editor shows a progress bar for it
-    bool hears = false;         // it has begun: before that, signals would end it
-    bool ended = false;         // the program is gone
+    bool hears = false;         // its process has begun to report; an earlier signal would end it
+    bool ended = false;         // the process has ended
     Deadline kill_at = never();
     Clock::time_point last_report{};
     SearchProgress progress;    // of a search
-    bool verifies = false;      // a search: it compares its best with the program
+    bool verifies = false;      // of a search: it compares its best candidate with the program
     std::string how;            // of a comparison: "interpreter, all outputs"
-    std::optional<int> percentage;   // none: nobody knows of how much
+    std::optional<int> percentage;   // none: the job has no known length
     std::string failure;
     Json result;
     JobKind kind = JobKind::Tune;
     std::string schedule;
     std::optional<bool> is_equal;   // of a comparison
-    std::string extent;             // the same: "2 inputs, no error, seed 8"; empty: not said
+    std::string extent;             // of a comparison: "2 inputs, no error, seed 8"; empty: not reported
     std::vector<Json> rows;         // of a measurement, or the results of a run
     std::vector<std::string> warnings;   // of an interpretation
-    Clock::time_point last_told{};  // when the worker heard of progress
+    Clock::time_point last_told{};  // the time when the worker last received the progress
     std::string other;
     std::string block;
-    Json news;                      // of a search, what the editor's view of it has not been sent
+    Json news;                      // of a search: the events that the editor's view has not received yet
     Clock::time_point last_news{};
-    bool is_restored = false;       // of an earlier session: there is no program that runs
-    KeptSearch kept;                // of a search: what is on the disk
-    std::optional<double> budget;   // seconds
+    bool is_restored = false;       // restored from an earlier session: it has no process
+    KeptSearch kept;                // of a search: the stored state
+    std::optional<double> budget;   // the time limit in seconds
     Clock::time_point last_kept{};
   };
   [[nodiscard]] auto launch(Job& job, const std::string& text) -> std::optional<std::string>;
@@ -161,7 +161,7 @@ class Jobs {
   std::map<JobId, Job> jobs_;
   JobId next_ = 1;
   KeptSearches kept_;
-  bool is_closing_ = false;         // what ends now was not asked to
+  bool is_closing_ = false;         // true while the server ends: the jobs that end now were not stopped by the user
 };
 
 }  // namespace loopsmith::lsp

@@ -23,11 +23,11 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The limits of a client's first message: its time and its length.
+/// Limits of a client's first message: time and length.
 constexpr auto patience = std::chrono::seconds(10);
 constexpr size_t longest_first_message = 4 << 20;
 
-/// The time of the comparison says nothing about the token.
+/// Constant time, so that the duration of the comparison reveals nothing about the token.
 auto is_equal(const std::string& given, const std::string& token) -> bool {
   unsigned difference = given.size() == token.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) { difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(token[i % token.size()]); }
@@ -42,7 +42,7 @@ void send_all(int socket, std::string_view bytes) {
   }
 }
 
-/// Reads the first message of a client, with its frame and whatever came behind it. None: there is none in time.
+/// Reads the first message of a client, with its frame and all bytes behind it. None: it did not arrive in time.
 auto read_first_message(int socket, Client& client) -> std::optional<Json> {
   FrameReader reader(longest_first_message);
   Deadline until = in(patience);
@@ -63,7 +63,7 @@ auto read_first_message(int socket, Client& client) -> std::optional<Json> {
   }
 }
 
-/// A client with the token; its socket is closed where it does not have it.
+/// A client with the right token; the socket of any other client is closed.
 auto admit(int socket, const std::string& token) -> std::optional<Client> {
   Client client{.socket = socket, .received = {}};
   auto message = read_first_message(socket, client);
@@ -78,7 +78,7 @@ auto admit(int socket, const std::string& token) -> std::optional<Client> {
   return std::nullopt;
 }
 
-/// The next client of a listening socket, which is closed where there can be none.
+/// Waits for the next client of a listening socket. Negative: an error.
 auto accept_one(int listener) -> int {
   while (true) {
     int client = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -124,7 +124,7 @@ auto wait_on_socket(const std::string& path) -> std::optional<Client> {
     return std::nullopt;
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // A socket that an earlier server left is replaced, any other file is not.
+  // Replace a socket that an earlier server left, but never any other file.
   struct stat known {};
   if (::lstat(path.c_str(), &known) == 0 && S_ISSOCK(known.st_mode)) { ::unlink(path.c_str()); }
   int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

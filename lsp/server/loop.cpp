@@ -1,5 +1,5 @@
 // The event loop of the front: see loop.h. One thread; pipes to the client, the worker and every job are libuv
-// streams, and SIGCHLD announces that a program ended. Standard output is moved aside at the start, so that only frames can reach the client.
+// streams, and SIGCHLD reports that a process ended. Standard output is moved to another descriptor at the start, so that only frames reach the client.
 #include "lsp/server/loop.h"
 
 #include <fcntl.h>
@@ -26,9 +26,9 @@ namespace {
 /// long as without one (`bench-typing`).
 constexpr int job_niceness = 15;
 
-/// With niceness alone the system may let a job finish its slice before a key is answered, so jobs are stopped while a key is answered. They go
-/// on `pause_behind_answer` after the answer, so that the editor can take it in, and at the latest after `longest_hold`; then they run for that
-/// long before they can be stopped again. In milliseconds.
+/// With niceness alone the system may let a job finish its time slice before a key is answered, so jobs are stopped while a key is answered. They
+/// resume `pause_behind_answer` after the answer, so that the editor can handle it, and at the latest after `longest_hold`; then they run for the
+/// same time before they can be stopped again. In milliseconds.
 constexpr uint64_t pause_behind_answer = 2;
 constexpr uint64_t longest_hold = 100;
 
@@ -44,13 +44,13 @@ class Channel {
     channel->kind_ = uv_guess_handle(fd);
     channel->handle_.data = channel;
     if (channel->kind_ == UV_FILE || channel->kind_ == UV_UNKNOWN_HANDLE) {
-      // Plain files (and odd devices) never block: they are read and written as they are.
+      // Plain files and unknown devices never block: they are read and written directly.
       channel->file_ = fd;
       uv_idle_init(loop, &channel->idle_);
       channel->idle_.data = channel;
       return channel;
     }
-    // Sockets of either kind, pipes and terminals all do as streams.
+    // libuv handles sockets of either kind, pipes and terminals as streams.
     uv_pipe_init(loop, &channel->handle_, 0);
     channel->handle_.data = channel;
     if (uv_pipe_open(&channel->handle_, fd) != 0) { ::close(fd); }
@@ -95,7 +95,7 @@ class Channel {
       }
       return;
     }
-    // Most writes fit the pipe at once.
+    // Most writes fit into the pipe at once.
     if (in_flight_ == 0) {
       uv_buf_t whole = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
       int written = uv_try_write(stream(), &whole, 1);
@@ -119,7 +119,7 @@ class Channel {
 
   [[nodiscard]] auto is_idle() const -> bool { return in_flight_ == 0; }
 
-  /// No more events; the channel frees itself.
+  /// Ends all events; the channel frees itself.
   void close() {
     if (std::exchange(closing_, true)) { return; }
     auto free = [](uv_handle_t* handle) { delete static_cast<Channel*>(handle->data); };
@@ -129,7 +129,7 @@ class Channel {
       uv_close(reinterpret_cast<uv_handle_t*>(&handle_), free);
     }
   }
-  /// Closes once all written bytes have gone out.
+  /// Closes after all written bytes are sent.
   void finish() {
     if (file_ >= 0 || closing_) { return close(); }
     auto* request = new uv_shutdown_t;
@@ -181,7 +181,7 @@ class Server final : public Host {
     to_client_ = input == output ? from_client_ : Channel::open(&loop_, output);
   }
 
-  /// `received`: bytes that the client has sent already.
+  /// `received`: bytes of the client that were already read.
   auto run(std::string_view received) -> int {
     if (!options_.record.empty() && !recorder_.open(options_.record)) {
       fmt::print(stderr, "loopsmith lsp: cannot write `{}`; the session is not recorded\n", options_.record);
@@ -201,7 +201,7 @@ class Server final : public Host {
     from_client_->read([this](std::string_view bytes) { front_.on_client_bytes(bytes); }, [this] { front_.on_client_end(); });
     uv_run(&loop_, UV_RUN_DEFAULT);
 
-    // The last bytes for the client go out, for a second at most.
+    // Send the last bytes to the client, for a second at most.
     Deadline deadline = in(std::chrono::seconds(1));
     while (!to_client_->is_idle() && Clock::now() < deadline) { uv_run(&loop_, UV_RUN_ONCE); }
     close_all();
@@ -225,7 +225,7 @@ class Server final : public Host {
     worker_output_ = Channel::open(&loop_, worker_->release_output());
     worker_output_->read([this](std::string_view bytes) { front_.on_worker_bytes(bytes); },
                          [this] {
-                           // A worker that closed its output can answer nothing any more, even if it still lives.
+                           // A worker that closed its output cannot answer any more, even if its process still runs.
                            worker_output_closed_ = true;
                            kill_worker();
                            look_for_ends();
@@ -236,7 +236,7 @@ class Server final : public Host {
 
   void kill_worker() override {
     if (worker_) { worker_->send_signal(SIGKILL); }
-    // Its end arrives as SIGCHLD.
+    // SIGCHLD reports the end.
   }
 
   auto worker_cpu() -> std::chrono::duration<double> override {
@@ -277,7 +277,7 @@ class Server final : public Host {
     running->error->read(
         [running](std::string_view bytes) {
           running->errors += bytes;
-          // Only the end is reported.
+          // Only the last bytes are reported.
           if (running->errors.size() > 64 << 10) { running->errors.erase(0, running->errors.size() - (32 << 10)); }
         },
         [] {});

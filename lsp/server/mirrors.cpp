@@ -33,7 +33,7 @@ auto base() -> std::string {
 
 constexpr std::string_view prefix = "loopsmith-mirror-";
 
-/// The folder, open and locked; -1: another user owns it, another server has locked it, or it is no folder.
+/// Opens and locks the folder; -1: another user owns it, another server has locked it, or it is no folder.
 auto locked(const std::string& folder) -> int {
   int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) { return -1; }
@@ -51,7 +51,7 @@ void Mirrors::sweep() {
     if (!entry->path().filename().native().starts_with(prefix)) { continue; }
     int file = locked(entry->path());
     if (file < 0) { continue; }
-    // The folder holds a mirror and at most one file that was being written.
+    // The folder holds the mirror, and at most one file that a write left unfinished.
     std::error_code ignored;
     for (auto mirror = std::filesystem::directory_iterator(entry->path(), ignored); !ignored && mirror != std::filesystem::directory_iterator(); mirror.increment(ignored)) {
       ::unlink(mirror->path().c_str());

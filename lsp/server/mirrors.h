@@ -1,6 +1,6 @@
-// Mirrors: files that hold the texts of open documents, saved or not, for programs beside the editor. A REPL that is attached to a document reads
-// its mirror. A document gets a mirror on request only, in a folder that no other user may read, and loses it when it is closed. The folder is
-// locked as long as its server lives, so that the next server can remove the folders of a killed one. One thread.
+// Mirrors: files with the texts of open documents, saved or not, for programs beside the editor. A REPL that is attached to a document reads
+// the mirror of the document. A mirror is made on request only, in a folder that no other user may read, and removed when the document is closed.
+// The folder is locked while its server runs, so that the next server can remove the folders of a killed one. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Mirrors {
   /// Removes the mirrors of servers that no longer run.
   static void sweep();
 
-  /// The path of a document's mirror, which is made or brought up to date; none: it cannot be written. `name` is the file's name.
+  /// The path of a document's mirror, which is created or updated; none: it cannot be written. `name` is the file's name.
   auto open(uint64_t document, std::string_view name, int64_t version, std::string_view text) -> std::optional<std::string>;
   /// The version in the mirror; none: the document has no mirror.
   [[nodiscard]] auto version(uint64_t document) const -> std::optional<int64_t>;

@@ -1,8 +1,8 @@
-// The record of a session (`lsp --record FILE`): every message in either direction, with its time, a line of JSON each. Transcripts of tests are
-// made of records (tests/golden/lsp). A record holds the user's texts, so it is made on request only.
+// The record of a session (`lsp --record FILE`): every message in both directions with its time, one line of JSON each. Transcripts for tests
+// are made from records (tests/golden/lsp). A record contains the user's texts, so it is written on request only.
 //
 //   {"t":12.345,"from":"client","message":{...}}      a message; t in milliseconds since the start
-//   {"t":12.345,"from":"client","unreadable":"..."}   why bytes could not be read as one
+//   {"t":12.345,"from":"client","unreadable":"..."}   the reason why bytes are not a message
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Recorder {
  public:
   /// A recorder without a file records nothing.
   Recorder() = default;
-  /// Begins the file; false where it cannot be written.
+  /// Creates the file; false if it cannot be written.
   auto open(const std::string& path) -> bool;
 
   void from_client(std::string_view message) { write("client", "message", message); }

@@ -1,5 +1,5 @@
-// The report of a fault, for an editor or the command line: versions, the machine, the last requests by name with how long they took and how they
-// ended (never their contents), and a copy of the program without names and texts. It is written to a folder, on request only.
+// The report of a fault, from the editor or the command line: versions, the machine, the last requests by name with their times and
+// results (never their contents), and a copy of the program without names and texts. It is written to a folder, on request only.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace loopsmith::lsp {
 
-/// The last messages of a session, by the names of their methods. Only known names are kept: an unknown one could hold private text.
+/// The last messages of a session, by the names of their methods. Unknown names are dropped: they could be private text.
 class History {
  public:
   using Time = std::chrono::steady_clock::time_point;

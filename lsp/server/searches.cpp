@@ -18,14 +18,14 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// A search is a few hundred bytes; what is longer is none of ours.
+/// The file of a search has a few hundred bytes; longer files are not ours.
 constexpr size_t largest = 64 << 10;
 
-/// The file, ours alone; -1: another program has it, or it cannot be had.
+/// Opens and locks the file; -1: another process has locked it, or it cannot be opened.
 auto locked(const std::string& path, int flags) -> int {
   int file = ::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) { return -1; }
-  // Not one that its owner has removed meanwhile.
+  // The file may have been removed before the lock was taken.
   struct stat here {}, there {};
   bool is_ours = ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &here) == 0 && ::stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino;
   if (is_ours) { return file; }
@@ -40,7 +40,7 @@ auto text_of(int file) -> std::string {
   return text;
 }
 
-/// Files may hold anything: no search has measured -5 trials.
+/// Rejects impossible values of a damaged file, such as -5 trials.
 template <class Number>
 auto positive(std::optional<Number> number) -> std::optional<Number> {
   return number && *number > 0 ? number : std::nullopt;
@@ -89,7 +89,7 @@ void KeptSearches::keep(const KeptSearch& search) {
   if (progress.best_seconds) { json["best_seconds"] = *progress.best_seconds; }
   if (progress.floor_seconds) { json["floor_seconds"] = *progress.floor_seconds; }
   std::string text = to_text(json) + "\n";
-  // In place: the lock is the file's. Whoever dies between the two leaves a line too many, which is not looked at.
+  // Written in place, because the lock belongs to the file. A crash between write and truncation leaves an extra line, which readers ignore.
   bool is_written = ::pwrite(known->second.file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   (void)(is_written && ::ftruncate(known->second.file, static_cast<off_t>(text.size())) == 0);
 }

@@ -1,7 +1,7 @@
-// Searches that outlive this program. While one runs or stands still, a small file below XDG_STATE_HOME says what was asked for and how far it
-// is; it goes when the search has ended. What is found there when a document is opened was interrupted: the editor was closed, or the server
-// died. It is offered again as a search that stands still, and what it measured is in the database. A file belongs to the server that has it
-// locked, so that two editors do not both go on with one search. Nothing of a text is written, and nothing at all before a search begins.
+// Searches that outlive this process. While a search runs or is paused, a small file below XDG_STATE_HOME holds its options and its
+// progress; the file is removed when the search ends. A file that exists when its document is opened belongs to an interrupted search: the editor was
+// closed, or the server died. The search is offered again as a paused one; its measurements are in the database. The server locks the files of
+// its searches, so that two editors do not continue the same search. Files contain nothing of a text, and exist only once a search has begun.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@ namespace loopsmith::lsp {
 struct KeptSearch {
   std::string uri;
   std::string function;
-  std::string schedule;          // whose hole it fills; empty: none
+  std::string schedule;          // the schedule whose hole it fills; empty: none
   std::string target;
   std::optional<int64_t> trials;
-  std::optional<double> seconds; // that are left of its budget
-  SearchProgress progress;       // its times are of the session that measured, and are not kept
+  std::optional<double> seconds; // the seconds left of its limit
+  SearchProgress progress;       // its times belong to the session that measured them, and are not stored
   int percentage = 0;
 };
 
 class KeptSearches {
  public:
-  /// `folder` empty: nothing is kept.
+  /// `folder` empty: searches are not stored.
   explicit KeptSearches(std::string folder = {}) : folder_(std::move(folder)) {}
   KeptSearches(const KeptSearches&) = delete;
   auto operator=(const KeptSearches&) -> KeptSearches& = delete;
   ~KeptSearches() { let_go(); }
-  /// Lets go of its files, which stay: another server may take them. Nothing is kept from then on.
+  /// Unlocks its files and leaves them to other servers. From then on nothing is stored.
   void let_go();
   [[nodiscard]] static auto default_folder() -> std::string;
 
-  /// Written, or written anew. Nothing where another server has it.
+  /// Creates or updates the file of a search. Does nothing if another server has locked it.
   void keep(const KeptSearch& search);
   void forget(const std::string& uri, const std::string& function, const std::string& schedule);
-  /// Those of a document that nobody has; they are ours from now on.
+  /// The searches of a document that no server has locked; this server locks them.
   [[nodiscard]] auto take(const std::string& uri) -> std::vector<KeptSearch>;
 
  private:
   [[nodiscard]] auto path_of(const std::string& uri, const std::string& function, const std::string& schedule) const -> std::string;
   std::string folder_;
-  /// Open and locked; one that was there is only read until there is something to say of it.
+  /// An open, locked file. A file of an earlier session is open for reading only until it is written again.
   struct Held { int file = -1; bool is_written = false; };
   std::map<std::string, Held> files_;   // by path
 };

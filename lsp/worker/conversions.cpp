@@ -45,7 +45,7 @@ auto argument_of(const RouteContext& context, const OfferedCommand& command) -> 
   argument["uri"] = snapshot.name();
   if (command.at) { argument["position"] = range_of(context, {*command.at, *command.at})["start"]; }
   if (command.kind == CommandKind::Split) { argument.update({{"version", snapshot.version()}, {"loop", command.loop}, {"extent", command.extent}, {"proposed", command.factors}}); }
-  // The program of a hole may be unknown; its search needs the member all the same.
+  // The program of a hole may be unknown, but the search needs the member.
   if (command.kind == CommandKind::Tune) { argument["function"] = command.function; } else { add("function", command.function); }
   add("schedule", command.schedule);
   add("other", command.other);

@@ -18,11 +18,11 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// A replay that takes longer than this is shown, and how often.
+/// The editor shows a replay that takes longer than `progress_after`, and updates it after each `progress_gap`.
 constexpr auto progress_after = std::chrono::milliseconds(150);
 constexpr auto progress_gap = std::chrono::milliseconds(100);
 
-/// Schedules that take less than this are run before a completion is answered, so that their errors come with the key.
+/// Schedules that take less time than this run before a completion is answered, so that their errors appear with the same key.
 constexpr auto brief = std::chrono::milliseconds(4);
 
 }  // namespace
@@ -33,7 +33,7 @@ void Worker::open(const Frame& frame, const Json& params) {
   open->number = frame.number(header::document).value_or(0);
   auto version = static_cast<int64_t>(frame.number(header::version).value_or(0));
   std::string text = string_in(item, "text");
-  // The blame must be laid before the text is looked at.
+  // The front must know which document to blame before the text is read.
   write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, static_cast<uint64_t>(version)}}));
   misbehave_if_text_asks(text);
   std::string uri = string_in(item, "uri");
@@ -78,7 +78,7 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
   open.needs_check = true;
   if (!open.needs_replay) { open.waits_since = Clock::now(); }
   open.needs_replay = true;
-  // An edit that is alone is analysed at once; the front's books are settled by what follows.
+  // Without further frames, check the edited text at once. Either way the front is notified that the work on the edit is over.
   bool is_last = false;
   {
     std::lock_guard lock(mutex_);
@@ -92,7 +92,7 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
   refresh_imports_of(open.path);
 }
 
-/// Options without `loopHints` leave it as it is.
+/// Options without `loopHints` leave the setting unchanged.
 void Worker::set_hints(const Json& options) {
   if (!member(options, "loopHints").is_boolean() || std::exchange(loop_hints_, bool_in(options, "loopHints")) == bool_in(options, "loopHints")) { return; }
   for (const auto& open : documents_) {
@@ -116,7 +116,7 @@ void Worker::set_folders(const Json& params) {
   }
 }
 
-/// Documents that import a file whose text changed are checked again.
+/// Checks the documents again that import a file whose text changed.
 void Worker::refresh_imports() {
   if (imports_ == nullptr || !imports_->refresh()) { return; }
   for (const auto& open : documents_) {
@@ -130,7 +130,7 @@ void Worker::refresh_imports_of(const std::string& path) {
   if (imports_ != nullptr && imports_->asked_for(path)) { refresh_imports(); }
 }
 
-/// A search outside of the editor may find better schedules: then lenses are asked for again.
+/// A search outside of the editor may find better schedules: then the client requests lenses again.
 void Worker::refresh_records() {
   int64_t written = records_.written();
   if (!refreshes_lenses_ || documents_.empty() || std::exchange(records_seen_, written) == written) { return; }
@@ -149,7 +149,7 @@ void Worker::check(OpenDocument& open) {
   misbehave_if_text_asks(open.document->snapshot()->text());
   open.document->check();
   open.needs_check = false;
-  // Errors of a schedule that is edited would vanish, and come back with the replay a moment later. They stay while no other diagnostic changes.
+  // Errors of an edited schedule would vanish and return with the replay a moment later, so they stay while no other diagnostic changes.
   workspace::SnapshotPtr snapshot = open.document->snapshot();
   std::string checked = to_text(diagnostics_message(*snapshot, encoding_)["params"]["diagnostics"]);
   bool is_news = std::exchange(open.checked, checked) != checked;
@@ -162,7 +162,7 @@ void Worker::check(OpenDocument& open) {
 
 namespace {
 
-/// Cancels work after a time, unless it is done before.
+/// Cancels work after a time, unless the work ends before.
 class Alarm {
  public:
   Alarm(const CancelSource& source, std::chrono::milliseconds after)
@@ -190,7 +190,7 @@ class Alarm {
 
 }  // namespace
 
-/// The next document whose schedules are to be run: the documents take turns. Null: none is.
+/// The next document whose schedules must run. Documents take turns. Null: no document waits.
 auto Worker::next_to_replay() -> OpenDocument* {
   auto is_waiting = [](const auto& open) { return open->needs_replay; };
   auto last = std::find_if(documents_.begin(), documents_.end(), [this](const auto& open) { return open->number == last_replayed_; });
@@ -199,8 +199,8 @@ auto Worker::next_to_replay() -> OpenDocument* {
   return found == documents_.end() ? nullptr : found->get();
 }
 
-/// Runs the schedules of one document. Frames that arrive stop the run, and it goes on later. While other documents wait for theirs, the run takes a turn
-/// only. A statement that is stopped begins again in the next turn, so each turn is twice as long as the one before.
+/// Runs the schedules of one document. Arriving frames stop the run, which continues later. While other documents wait, the run lasts for one turn
+/// only. A stopped statement begins again in the next turn, so each turn is twice as long as the one before.
 auto Worker::replay_one() -> bool {
   OpenDocument* next = next_to_replay();
   if (next == nullptr) { return false; }
@@ -213,13 +213,13 @@ auto Worker::replay_one() -> bool {
   bool takes_turns = std::count_if(documents_.begin(), documents_.end(), [](const auto& one) { return one->needs_replay; }) > 1;
   if (takes_turns) { alarm.emplace(source, open.turn); }
   Working working(*this, &open);
-  // The editor shows how far a long replay is, a few times a second.
+  // The editor shows the progress of a long replay, a few times a second.
   script::StepWatch watch;
   std::vector<DeclId> finished;
   const script::ScheduleRun* running = nullptr;
   DeclId last = 0;
   Clock::time_point told = open.waits_since + progress_after - progress_gap;
-  // Tests compare whole transcripts, on slow machines too.
+  // Tests compare whole transcripts, also on slow machines.
   static const bool is_patient = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
   if (shows_progress(capabilities_) && !is_patient) {
     watch = [&](const script::ScheduleRun& run, size_t step) {
@@ -240,7 +240,7 @@ auto Worker::replay_one() -> bool {
   return true;
 }
 
-/// The same before a completion is answered, where it takes no time that anybody notices.
+/// Runs the schedules before a completion is answered, if that is too fast to notice.
 void Worker::replay_briefly(OpenDocument& open) {
   using Seconds = std::chrono::duration<double>;
   if (!open.needs_replay || seconds_to_replay(*open.document->snapshot()) > Seconds(brief).count()) { return; }
@@ -262,7 +262,7 @@ void Worker::publish_replayed(OpenDocument& open) {
   send_progress(open, replay_marks(*open.document->snapshot()));
 }
 
-/// Marks beside lines that show how far schedules are run, where they changed.
+/// Sends the marks that show which statements of schedules have run, if the marks changed.
 void Worker::send_progress(OpenDocument& open, const std::vector<ReplayMark>& marks) {
   if (!shows_progress(capabilities_)) { return; }
   workspace::SnapshotPtr snapshot = open.document->snapshot();
@@ -270,7 +270,7 @@ void Worker::send_progress(OpenDocument& open, const std::vector<ReplayMark>& ma
   std::string now = to_text(message["params"]["marks"]);
   if (now == open.marks) { return; }
   open.marks = std::move(now);
-  // The frame has no version: the message names its text itself.
+  // The frame needs no version: the message contains the version of its text.
   write(framed(to_text(message), {{header::document, open.number}}));
 }
 
@@ -289,7 +289,7 @@ void Worker::send_stale_views(OpenDocument& open) {
   if (!stale.empty() && shows_views(capabilities_)) { write(framed(to_text(stale), {{header::views, 1}})); }
 }
 
-/// Sends the diagnostics as they are now, unless the same ones were sent of this version before.
+/// Sends the present diagnostics, unless the same ones were already sent for this version.
 void Worker::publish(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
   Json json = diagnostics_message(*snapshot, encoding_, manual_, shows_views(capabilities_));

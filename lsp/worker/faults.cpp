@@ -16,7 +16,7 @@ auto faults_allowed() -> bool {
   return allowed;
 }
 
-/// Does what a fault in our own code would do: a crash, an exception, a loop without end.
+/// Imitates a fault in our own code: a crash, an exception, an endless loop.
 void misbehave(std::string_view kind) {
   auto asked = [&](std::string_view fault) { return kind.starts_with(fault); };
   if (asked("throw")) { throw std::runtime_error("a fault that a test asked for"); }
@@ -29,7 +29,7 @@ void misbehave(std::string_view kind) {
     for (volatile int i = 0;; i = i + 1) {}
   }
   if (asked("overflow")) {
-    // Not a tail call: every level needs its own array.
+    // This must not become a tail call: every level needs its own array.
     struct Deep {
       static auto down(int level) -> int {
         volatile char space[4096];

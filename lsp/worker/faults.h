@@ -1,4 +1,4 @@
-// Faults that tests ask for: with LOOPSMITH_TEST_FAULT in the environment the worker crashes, throws or hangs on demand. Without it nothing happens.
+// Faults for tests: with LOOPSMITH_TEST_FAULT in the environment the worker crashes, throws or hangs on request. Without the variable nothing happens.
 #pragma once
 
 #include <string_view>

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using workspace::Snapshot;
 
-/// Longer files were not written by hand.
+/// Longer files were probably not written by a person.
 constexpr uintmax_t longest_file = 4 << 20;
-/// A folder with more files is a disk rather than a project.
+/// A folder with more files is probably not a project.
 constexpr size_t most_entries = 200'000;
 constexpr size_t most_files = 20'000;
 
@@ -118,7 +118,7 @@ auto WorkspaceFiles::visit(const std::function<bool(std::string_view text)>& wan
     } else if (auto known = read_.find(path); known != read_.end()) {
       file = known->second.get();
     } else if (auto text = text_of(path); text && wants(*text)) {
-      // Only those that are wanted are kept.
+      // Store only the files that the caller wants.
       file = (read_[path] = std::make_unique<Snapshot>(uri_of(path), 0, std::move(*text))).get();
       found(*file);
       continue;

@@ -1,4 +1,4 @@
-// The machine that hovers and lenses compare with: the one that the editor's options `caches` and `peaks` describe, or this one.
+// The machine that hovers and lenses compare with: described by the editor's options `caches` and `peaks`, or else this machine.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct MachineFacts {
   std::optional<target::Peaks> peaks;   // of all cores; none: not measured
 };
 
-/// Properties that the options leave out are this machine's.
+/// Properties that are missing in the options are those of this machine.
 [[nodiscard]] auto machine_facts(const Json& options) -> MachineFacts;
 
-/// The time when the file of measured peaks was written; 0: there is none.
+/// The time when the file of measured peaks was written; 0: it does not exist.
 [[nodiscard]] auto peaks_file_written() -> int64_t;
 
 }  // namespace loopsmith::lsp

@@ -9,11 +9,11 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Pieces that follow each other faster are sent together: an editor draws no faster.
+/// Pieces that follow each other faster are sent together, since an editor redraws more slowly.
 constexpr auto piece_gap = std::chrono::milliseconds(50);
 constexpr auto report_gap = std::chrono::milliseconds(200);
 
-/// The client's token, where it gave one that is one and there is somebody to send to.
+/// The token of the client, if it is valid and progress can be sent; else null.
 auto token_in(const RouteContext& context, const Json& params, const char* name) -> Json {
   const Json& token = member(params, name);
   bool is_token = token.is_string() || token.is_number_integer();

@@ -1,5 +1,5 @@
-// Answers in pieces, and the progress of a long request: `partialResultToken` and `workDoneToken` of LSP 3.17. Both are of one request,
-// on the analysis thread, and say nothing to a client that gave no token.
+// Answers in pieces, and the progress of a long request: `partialResultToken` and `workDoneToken` of LSP 3.17. Both belong to one request,
+// run on the analysis thread, and send nothing to a client that gave no token.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace loopsmith::lsp {
 
-/// A list as an answer. Where the client takes pieces, the first piece is sent at once and the others after some time each; the final answer is
+/// A list as an answer. If the client accepts pieces, the first piece is sent at once and later ones after an interval; the final answer is
 /// then empty, as LSP requires.
 class Pieces {
  public:
-  /// `member`: the list is that member of the answer ("items" of a workspace's diagnostics), not the answer itself; null: it is the answer.
+  /// `member`: the member of the answer that is the list ("items" in a workspace's diagnostics); null: the answer is the list.
   Pieces(const RouteContext& context, const Json& params, const char* member = nullptr);
 
   void add(Json item) { items_.push_back(std::move(item)); }
-  /// Allows a cut of the list here: items added since the last call stay together.
+  /// Allows the list to be split here: items added since the last call stay together.
   void cut();
-  /// The answer, or the rest of it.
+  /// The answer, or its part that was not sent.
   [[nodiscard]] auto rest() -> Json;
 
  private:
@@ -29,13 +29,13 @@ class Pieces {
 
   const RouteContext& context_;
   const char* member_;
-  Json token_;   // null: all at once
+  Json token_;   // null: the answer is sent whole
   Json items_ = Json::array();
   Clock::time_point sent_{};
   bool has_sent_ = false;
 };
 
-/// The progress that the client shows of a long request, from begin to end; a cancel there cancels the request.
+/// The progress of a long request as the client shows it, from begin to end; a cancel in the client cancels the request.
 class WorkDone {
  public:
   WorkDone(const RouteContext& context, const Json& params, std::string_view title);
@@ -43,14 +43,14 @@ class WorkDone {
   WorkDone(const WorkDone&) = delete;
   auto operator=(const WorkDone&) -> WorkDone& = delete;
 
-  /// Some times a second at most. `done` of `all`: files.
+  /// Sends a few times a second at most. `done` of `all`: numbers of files.
   void report(size_t done, size_t all, const std::string& path);
 
  private:
   void send(Json value) const { context_.progress(token_, std::move(value)); }
 
   const RouteContext& context_;
-  Json token_;   // null: nothing is shown
+  Json token_;   // null: the client shows no progress
   Clock::time_point told_{};
 };
 

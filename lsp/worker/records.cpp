@@ -32,7 +32,7 @@ auto Records::written() const -> int64_t {
   return ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
 }
 
-/// Forgets what was known of a file that is another one by now. False: there is none.
+/// Releases answers from an earlier version of the file. False: the file does not exist.
 auto Records::is_there() -> bool {
   int64_t written = this->written();
   if (written != written_) {
@@ -44,7 +44,7 @@ auto Records::is_there() -> bool {
 }
 
 auto Records::drawn(const IRModule& program, const schedule::Draw& draw) -> const RecordedDraws& {
-  // Enough to see which values are good; a hover does not wait for ten thousand.
+  // Enough trials to see which values are good; a hover must not wait for ten thousand.
   constexpr int64_t most_read = 400;
   static const RecordedDraws nothing;
   if (!is_there()) { return nothing; }
@@ -78,7 +78,7 @@ auto RecordsOfPrograms::find(const workspace::Snapshot& snapshot, std::string_vi
   Best out;
   out.program = program_with(snapshot, function);
   if (out.program == nullptr || out.program->module->functions.empty()) { return std::nullopt; }
-  // Every key makes a program anew, so the records are asked about more and more programs.
+  // Every key creates new programs, so their number grows without limit.
   records_.forget(2 * snapshot.programs().size() + 64);
   auto recorded = records_.best(out.program->module);
   if (!recorded) { return std::nullopt; }

@@ -17,20 +17,20 @@
 
 namespace loopsmith::lsp {
 
-/// Answers about the database, remembered until the file changes. For one thread.
+/// Reads the database and caches the answers until the file changes. For one thread.
 class Records {
  public:
   /// Reads the file that `tune` writes.
   Records();
   explicit Records(std::string path) : path_(std::move(path)) {}
-  /// None: nothing was measured for the program on this machine.
+  /// None: no measurement of the program on this machine.
   auto best(uint64_t workload) -> std::optional<tune::Recorded>;
   auto best(const IRModule& program) -> std::optional<tune::Recorded>;
   /// The values that trials of a program on this machine drew.
   auto drawn(const IRModule& program, const schedule::Draw& draw) -> const RecordedDraws&;
   /// The time when the file was written; 0: it does not exist.
   [[nodiscard]] auto written() const -> int64_t;
-  /// The structural hash, remembered.
+  /// The structural hash, cached.
   auto hash_of(const IRModule& program) -> uint64_t;
   /// The path of the database.
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
@@ -41,18 +41,18 @@ class Records {
 
  private:
   std::string path_;
-  int64_t written_ = 0;       // the time when the file was written that the remembered answers are from
+  int64_t written_ = 0;       // the time when the file was written from which the cached answers come
   std::map<uint64_t, std::optional<tune::Recorded>> known_;
   std::map<std::tuple<uint64_t, std::string, std::string, size_t>, RecordedDraws> drawn_;
   auto is_there() -> bool;
-  // Most programs of a file stay while somebody types, so each is hashed once. The module is kept so that no other module gets its address.
+  // Most programs of a file stay the same while the user types, so each is hashed once. The module is stored so that its address is not reused.
   std::unordered_map<const void*, std::pair<IRModule, uint64_t>> hashes_;
 };
 
 /// The records as features ask for them, in a process with the peaks of its machine.
 class RecordsOfPrograms : public RecordedSearches {
  public:
-  /// `peaks`: of all cores; none: not measured, and no share of the roofline is known.
+  /// `peaks`: of all cores; none: not measured, so no share of the roofline is known.
   RecordsOfPrograms(Records& records, std::optional<target::Peaks> peaks) : records_(records), peaks_(std::move(peaks)) {}
   auto best(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<RecordedBest> override;
   auto schedule_text(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<std::string> override;

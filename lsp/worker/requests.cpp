@@ -9,7 +9,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// A route never throws by intent; what a fault of ours or a lack of memory throws costs one request.
+/// Routes do not throw by intent; an exception from a bug or a lack of memory costs one request.
 auto answer_of(const Route& route, const RouteContext& context, const Json& params) -> RouteResult {
   try {
     misbehave_if_message_asks(params);
@@ -75,13 +75,13 @@ void Worker::answer(const Request& request) {
   CancelToken token;
   {
     std::lock_guard lock(mutex_);
-    // The front has answered cancelled requests, and those that an edit made stale.
+    // The front has already answered cancelled requests and requests that an edit made stale.
     if (cancelled_.erase(request.ticket) > 0) { return; }
     current_ = CancelSource();
     current_ticket_ = request.ticket;
     current_document_ = request.document;
     token = current_.token();
-    // An edit that arrived while schedules were run makes the request stale.
+    // An edit that arrived while schedules ran makes the request stale.
     if (is_completion && std::any_of(arrived_.begin(), arrived_.end(), [&](const Frame& frame) { return is_edit_of(frame, request.document); })) { current_.cancel(); }
   }
   Json message = result_of(request, open, token);
@@ -93,7 +93,7 @@ void Worker::answer(const Request& request) {
   write(framed(to_text(message), {{header::ticket, request.ticket}}));
 }
 
-/// Requests that waited until nothing is left to do for their document, at the version they ask for.
+/// Answers requests that waited until the schedules of the requested version of their document have run.
 void Worker::answer_settled() {
   for (size_t i = 0; i < settled_.size();) {
     OpenDocument* open = find(settled_[i].document);

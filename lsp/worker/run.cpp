@@ -13,14 +13,14 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Nesting of input is bounded; this stack has room for the deepest input, in checked builds too.
+/// The nesting of input is limited; this stack is large enough for the deepest input, also in checked builds.
 constexpr size_t analysis_stack = 256 << 20;
 
 }  // namespace
 
 auto run_analysis_worker(std::vector<std::string>) -> int {
   ::signal(SIGPIPE, SIG_IGN);
-  // Frames go out by a descriptor of their own; stray prints of any library go to standard error.
+  // Frames are written to a separate descriptor; output of any library goes to standard error.
   int output = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
   ::dup2(2, 1);
   auto* worker = new Worker(output);  // never freed: threads end with the process
@@ -48,7 +48,7 @@ auto run_analysis_worker(std::vector<std::string>) -> int {
     }
   }
   worker->end_of_input();
-  // The front is gone; work that does not poll is not waited for.
+  // The front has ended. Do not wait for work that does not poll.
   timespec until{};
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += 1;

@@ -17,10 +17,10 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The time between two looks at files that other programs write: imported files and the records of searches.
+/// The time between two checks of files that other programs write: imported files and the records of searches.
 constexpr auto look_gap = std::chrono::seconds(1);
 
-/// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.
+/// The path of docs/diagnostics.md, installed beside the program or in the source tree; empty: not found.
 auto manual_uri() -> std::string {
   std::array<char, 4096> path{};
   ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
@@ -52,7 +52,7 @@ void Worker::write(const std::string& bytes) {
     ssize_t written = ::write(output_, left.data(), left.size());
     if (written < 0) {
       if (errno == EINTR) { continue; }
-      // The front is gone: nobody is left to work for.
+      // The front has ended, so no answer is needed.
       ::_exit(0);
     }
     left.remove_prefix(static_cast<size_t>(written));
@@ -142,7 +142,7 @@ void Worker::analyse() {
   }
 }
 
-/// True for a request about a text that a later edit in the queue replaces: the front has answered it. Called under the mutex.
+/// True for a request about a text that a later edit in the queue replaces; the front has already answered it. Called under the mutex.
 auto Worker::is_stale(const Frame& frame) -> bool {
   auto ticket = frame.number(header::ticket);
   auto document = frame.number(header::document);
@@ -158,7 +158,7 @@ auto Worker::is_stale(const Frame& frame) -> bool {
   return true;
 }
 
-/// Takes the later edits of a document out of the queue: the texts between them are never analysed.
+/// Removes the later edits of a document from the queue, so that the texts between them are never analysed.
 auto Worker::later_edits(uint64_t document) -> std::vector<Frame> {
   std::lock_guard lock(mutex_);
   std::vector<Frame> later;
@@ -184,7 +184,7 @@ void Worker::handle(Frame frame) {
     std::string path = open != nullptr ? open->path : std::string();
     std::erase_if(documents_, [&](const auto& candidate) { return candidate.get() == open; });
     has_closed_ = true;
-    // Documents that import the closed file read it from the disk from now on.
+    // From now on, documents that import the closed file read it from the disk.
     if (documents_.empty()) { imports_ = nullptr; } else { refresh_imports_of(path); }
     return;
   }
@@ -203,7 +203,7 @@ void Worker::handle(Frame frame) {
     return answer_settled();
   }
   answer(request);
-  // A completion may have run what others waited for.
+  // Before a completion, the schedules may have run that other requests wait for.
   answer_settled();
 }
 
@@ -222,7 +222,7 @@ void Worker::notified(const std::string& name, OpenDocument* open, const Frame& 
   }
 }
 
-/// The first frame: the client's capabilities and options.
+/// Handles the first frame: the client's capabilities and options.
 void Worker::start(const Json& params) {
   encoding_ = static_cast<Encoding>(int_in(params, "encoding").value_or(1));
   capabilities_ = member(params, "capabilities");
@@ -242,7 +242,7 @@ void Worker::job_changed(const Json& params) {
   auto job = job_from(params);
   if (!job) { return; }
   keep_job(*job);
-  // The result of a comparison is a diagnostic of the text.
+  // The result of a comparison is also a diagnostic of the text.
   if (job->kind != JobKind::Verify || !job->is_done()) { return; }
   for (const auto& open : documents_) {
     if (!pulls_ && open->document->snapshot()->name() == job->uri && !open->needs_check && !open->needs_replay) { publish(*open); }
@@ -255,7 +255,7 @@ void Worker::keep_job(JobFacts job) {
     return;
   }
   if (job.kind != JobKind::Tune) {
-    // The result is of the text that the job was started with.
+    // The result belongs to the text that the job was started with.
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
       if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
@@ -263,7 +263,7 @@ void Worker::keep_job(JobFacts job) {
       if (!job.other.empty()) { job.text_hash = hash_combine(job.text_hash, hash_of_declarations(*snapshot, job.function, job.other)); }
     }
     if (auto earlier = jobs_.find(job.job); earlier != jobs_.end()) { job.text_hash = earlier->second.text_hash; }
-    // The newest measurement of a thing stands for it.
+    // The newest measurement replaces earlier ones of the same program or schedule.
     std::erase_if(jobs_, [&](const auto& one) {
       return one.first != job.job && (job.kind != JobKind::Verify || job.is_done()) && one.second.kind == job.kind && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
     });
@@ -271,7 +271,7 @@ void Worker::keep_job(JobFacts job) {
   jobs_[job.job] = std::move(job);
 }
 
-/// Looked up once a second at most, so that editors need not watch the file for us.
+/// Checked once a second at most, so that editors need not watch the file for the server.
 auto Worker::peaks_written() -> int64_t {
   if (Clock::now() < look_again_) { return peaks_written_; }
   look_again_ = in(std::chrono::seconds(1));
@@ -280,7 +280,7 @@ auto Worker::peaks_written() -> int64_t {
 
 void Worker::set_machine(const Json& options) {
   machine_options_ = options;
-  // Later files are compared with the one that is read now, even if the last look was a moment ago.
+  // Later changes are found relative to the file that is read now, even if the last check was a moment ago.
   look_again_ = {};
   peaks_written_ = peaks_written();
   machine_ = machine_facts(options);

@@ -1,4 +1,4 @@
-// The worker's two threads and their state: the reader takes frames, the analysis thread does everything else (run.h has the whole). Methods are in
+// The worker's two threads and their state: the reader takes frames, the analysis thread does everything else (see run.h). Methods are in
 // worker.cpp (the threads and the queue), documents.cpp (texts, schedules and the messages about them) and requests.cpp (answers).
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace loopsmith::lsp {
 
-/// Edits come with the number of a document and nothing else; the frame that opens the document came before.
+/// True for an edit of a document. An edit has only the document's number; the frame that opened the document came before.
 [[nodiscard]] auto is_edit_of(const Frame& frame, uint64_t document) -> bool;
 
 class Worker {
@@ -42,15 +42,15 @@ class Worker {
     std::unique_ptr<workspace::Document> document;
     bool needs_check = true;
     bool needs_replay = true;
-    std::string published;  // the message sent last
-    bool shows_schedules = false;  // `published` has findings of schedules
+    std::string published;  // the diagnostics message sent last
+    bool shows_schedules = false;  // `published` contains findings of schedules
     std::string checked;    // diagnostics of the last check, before schedules ran
     SentTokens sent_tokens;
     JudgedState judged;
     std::string marks = "[]";   // the marks of schedules that were sent last
-    Clock::time_point waits_since{};        // the time of the edit since which its schedules wait to be run
-    std::chrono::milliseconds turn = first_turn;   // how long its schedules may run while other documents wait for theirs
-    std::map<std::string, int64_t> served;  // the version that each view was made of, by its address
+    Clock::time_point waits_since{};        // the time of the edit since which its schedules wait to run
+    std::chrono::milliseconds turn = first_turn;   // the time for which its schedules may run while other documents wait
+    std::map<std::string, int64_t> served;  // by the address of a view: the version that the view was made from
   };
   struct Request {
     uint64_t ticket = 0;
@@ -90,7 +90,7 @@ class Worker {
   [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
   void write(const std::string& bytes);
 
-  /// While it lives, the front knows which text or request is being worked on, and blames that one if the worker dies.
+  /// While it exists, the front knows the text or request of the present work, and blames it if the worker dies.
   class Working {
    public:
     Working(Worker& worker, const OpenDocument* open, uint64_t ticket = 0) : worker_(worker) {
@@ -104,7 +104,7 @@ class Worker {
     Worker& worker_;
   };
 
-  /// While it lives, frames that arrive cancel the work (`take`). `is_refused`: there are some already, so the work must not begin.
+  /// While it exists, arriving frames cancel the work (`take`). `is_refused`: frames have already arrived, so the work must not begin.
   class Yielding {
    public:
     Yielding(Worker& worker, const CancelSource& source) : worker_(worker) {
@@ -129,33 +129,33 @@ class Worker {
   int output_;
   std::mutex write_mutex_;
 
-  // Between the threads, under the mutex.
+  // Shared by the threads, under the mutex.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Frame> arrived_;
-  uint64_t taken_ = 0;         // frames, signs of life not counted
+  uint64_t taken_ = 0;         // the number of frames, signs of life not counted
   bool ended_ = false;
-  CancelSource current_;       // stops what the analysis thread does now
-  bool current_yields_ = false;  // any frame that arrives stops it (replaying schedules), not only one that makes it stale
+  CancelSource current_;       // cancels the present work of the analysis thread
+  bool current_yields_ = false;  // any arriving frame cancels the work (a replay of schedules), not only one that makes it stale
   uint64_t current_ticket_ = 0;
   uint64_t current_document_ = 0;
-  std::unordered_map<uint64_t, bool> cancelled_;  // tickets given up before they were begun
+  std::unordered_map<uint64_t, bool> cancelled_;  // requests that were cancelled before work on them began
 
-  // The analysis thread's own.
-  uint64_t rested_at_ = 0;     // frames taken at the last report of rest
+  // Used by the analysis thread only.
+  uint64_t rested_at_ = 0;     // the number of frames at the last report that the worker is idle
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
   MachineFacts machine_;
   Json machine_options_;
-  int64_t peaks_written_ = 0;    // as of `machine_`
+  int64_t peaks_written_ = 0;    // when the file of peaks in `machine_` was written
   Deadline look_again_{};
-  bool pulls_ = false;           // the client asks for diagnostics
-  bool loop_hints_ = false;      // hints say why loops are not vectorized
-  std::string manual_;           // the page that explains diagnostics; empty: the editor does not ask for it, or it is not there
-  std::string links_;            // the same, for links in texts
+  bool pulls_ = false;           // the client requests diagnostics itself
+  bool loop_hints_ = false;      // hints give the reason why loops are not vectorized
+  std::string manual_;           // the page that explains diagnostics; empty: the editor does not support links to it, or it was not found
+  std::string links_;            // the same page, for links in texts
   std::vector<std::string> folders_;
   Deadline too_large_until_{};
-  /// Open documents as the editor has them, others as they are written.
+  /// Open documents as the editor has them, other files from the disk.
   class EditorTexts final : public workspace::TextsOnDisk {
    public:
     explicit EditorTexts(const Worker& worker) : worker_(worker) {}
@@ -177,16 +177,16 @@ class Worker {
     }
     const Worker& worker_;
   };
-  std::shared_ptr<workspace::Imports> imports_;   // of open documents; null: none is open
+  std::shared_ptr<workspace::Imports> imports_;   // imports of open documents; null: none is open
   std::vector<std::unique_ptr<OpenDocument>> documents_;
-  uint64_t last_replayed_ = 0;   // the document whose schedules ran last: those of the others come next
-  bool has_closed_ = false;      // one, since memory was given back
+  uint64_t last_replayed_ = 0;   // the document whose schedules ran last; the other documents come first
+  bool has_closed_ = false;      // a document was closed since memory was last released
   std::map<uint64_t, JobFacts> jobs_;
   Records records_;
-  bool refreshes_lenses_ = false;   // the client asks for lenses again when it gets a request to do so
-  int64_t records_seen_ = 0;     // when their file was written, as of the last look
-  std::map<uint64_t, double> bests_;   // of the programs that were open at the last look: what is recorded of them
-  std::deque<Request> settled_;  // wait until all is known of their document
+  bool refreshes_lenses_ = false;   // the client supports `workspace/codeLens/refresh`
+  int64_t records_seen_ = 0;     // when the file of records was written, as of the last check
+  std::map<uint64_t, double> bests_;   // by program that was open at the last check: its recorded best time
+  std::deque<Request> settled_;  // requests that wait until all schedules of their document have run
 };
 
 }  // namespace loopsmith::lsp

@@ -24,6 +24,7 @@
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
+#include "tune/space/trace_spaces.h"
 #include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::repl {
@@ -381,9 +382,17 @@ auto read_search(const Session& session, std::vector<std::string>& arguments, tu
 }
 
 /// The options of a search. False: reported.
-auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options) -> bool {
+auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options, std::string& space) -> bool {
   if (!read_search(session, arguments, options)) { return false; }
   options.seconds = 20;
+  if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
+    space = at + 1 == arguments.end() ? std::string() : *(at + 1);
+    if (space != "own" && space != "metaschedule") {
+      session.complain("`--space` is own or metaschedule\n");
+      return false;
+    }
+    arguments.erase(at, at + 2);
+  }
   if (hole && arguments.empty() && (hole->seconds > 0 || hole->trials > 0)) {
     options.seconds = hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(hole->trials, 10'000'000));
@@ -405,8 +414,8 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   return true;
 }
 
-auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options) -> bool {
-  std::vector<std::string> how = {"--target", session.target().str()};
+auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options, const std::string& space) -> bool {
+  std::vector<std::string> how = {"--target", session.target().str(), "--space", space};
   if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
   if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
   if (options.search != "guided") { how.insert(how.end(), {"--search", options.search}); }
@@ -460,9 +469,13 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
   const IRModule program = hole ? session.module() : session.original();
   tune::SessionOptions options;
-  if (!read_budget(session, arguments, hole, options)) { return false; }
+  std::string space = "own";
+  if (!read_budget(session, arguments, hole, options, space)) { return false; }
+  if (space == "metaschedule") {
+    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, session.target(), options.seed); };
+  }
   if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
-  if (is_background) { return tune_in_background(session, program, hole.has_value(), options); }
+  if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space); }
   options.worker = {current_program(), "worker", "--measure"};
   CancelToken token = session.interrupt();
   options.stop = [token] { return token.is_cancelled(); };
@@ -505,6 +518,6 @@ const Command bench_command{"bench", "[N|NAME]...", "times the program as writte
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
 const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
-const Command tune_command{"tune", "[N | TIME] [--search NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
+const Command tune_command{"tune", "[N | TIME] [--space S] [--search NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

@@ -64,7 +64,7 @@ int over = 0;
 struct Row {
   std::string what;
   std::string on;
-  double budget = 0;          // in the unit; 0: none is set
+  double budget = 0;          // in the unit of the row; 0: no budget
   const char* unit = "ms";
   bool more_is_better = false;
 };
@@ -75,7 +75,7 @@ void print_row(const Row& row, const std::string& measured, const std::string& r
   std::fflush(stdout);
 }
 
-/// `how`: "median of 30". `tvm`: TVM's value in the same unit; 0: no comparison.
+/// `how`: the kind of value, "median of 30". `tvm`: TVM's value in the same unit; 0: no comparison.
 void report(const Row& row, double value, const std::string& how, double tvm = 0, std::string note = {}) {
   bool is_ok = row.budget <= 0 || (row.more_is_better ? value >= row.budget : value <= row.budget);
   if (tvm > 0) { note = fmt::format("{:.1f} times TVM's {:.4g} {}{}{}", tvm / value, tvm, row.unit, note.empty() ? "" : "; ", note); }
@@ -102,7 +102,7 @@ auto percentile(Samples samples, double share) -> double {
 auto median(const Samples& samples) -> double { return percentile(samples, 0.5); }
 auto of(const char* what, const Samples& samples) -> std::string { return fmt::format("{}, n {}", what, samples.size()); }
 
-/// Up to `most` values, at least one, for about `limit` seconds.
+/// At least one and up to `most` values, for about `limit` seconds.
 auto sample(size_t most, double limit, const std::function<double()>& take) -> Samples {
   Samples out;
   Deadline end = in(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit)));
@@ -114,7 +114,7 @@ auto sample(size_t most, double limit, const std::function<double()>& take) -> S
   return out;
 }
 
-/// Seconds of one call, many calls at once where they are quick.
+/// Seconds of one call; quick calls are timed many at once.
 auto timed(size_t most, double limit, const std::function<bool()>& run) -> Samples {
   if (!run()) { return {}; }
   Clock::time_point first = Clock::now();
@@ -179,17 +179,17 @@ void server_starts(const Options& options) {
   report_median(first, published, 1e3);
 }
 
-/// Types like a user: a term at the end of a statement, letter by letter, and deletes it again; a blank line and a comment;
-/// in one program after the other.
+/// Types like a user: letter by letter a term at the end of a statement, which is then deleted; a blank line and a comment;
+/// in each program in turn.
 class Typist {
  public:
-  /// The statements to type at: the line of the first one, and the number of lines to the next.
+  /// The statements to edit: the line of the first one, and the distance to the next in lines.
   struct Places { uint32_t first = bench::typing_line, every = bench::unit_lines, columns = 48; };
   Typist(Editor& editor, std::string uri, int lines) : Typist(editor, std::move(uri), lines, Places()) {}
   Typist(Editor& editor, std::string uri, int lines, Places places)
       : editor_(editor), uri_(std::move(uri)), places_(places), units_(lines / static_cast<int>(places.every)) {}
 
-  /// Seconds to the diagnostics of the next key; negative: none came.
+  /// Seconds until the diagnostics of the next key; negative: they did not arrive.
   auto key() -> double {
     static const std::string term = " + A[vi, vj] * T.float32(3)  # and so on";
     auto unit = static_cast<uint32_t>(turn_ * 7 % units_);
@@ -287,7 +287,7 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
   }
 }
 
-// All lines in one program, so that caches per declaration do not help.
+// All lines in one program, so that caches per declaration cannot help.
 void typing_in_one(const Options& options) {
   for (auto [lines, budget] : {std::pair{1000, 10.0}, {10000, 20.0}}) {
     Row row{"the same, all lines in one program", fmt::format("{} lines", lines), budget};
@@ -309,7 +309,7 @@ void schedule_edits(const Options& options) {
   if (!editor) { return failed(row, "the server did not answer"); }
   std::string uri = "file:///conv.tir";
   std::string text = bench::long_schedule();
-  std::vector<std::pair<uint32_t, uint32_t>> places;  // of a number that can be another
+  std::vector<std::pair<uint32_t, uint32_t>> places;  // the places of numbers that can be replaced
   uint32_t number = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line); ++number) {
@@ -317,7 +317,7 @@ void schedule_edits(const Options& options) {
   }
   editor->open(uri, text);
   if (places.empty() || !editor->settle(uri, 1)) { return failed(row, "the schedule did not run"); }
-  // Diagnostics of the settled version were read while waiting for it.
+  // The diagnostics of this version arrived while the test waited for it.
   if (editor->problems() > 0) { return failed(row, "the schedule has mistakes"); }
   int64_t version = 1;
   Samples times = sample(options.quick ? 40 : 300, options.quick ? 1.5 : 10, [&] {
@@ -349,7 +349,7 @@ void cancelling(const Options& options, bool can_tune) {
   size_t turn = 0;
   Samples times = sample(options.quick ? 10 : 60, options.quick ? 1 : 10, [&] {
     int64_t asked = editor->request("codeAction/resolve", action);
-    // At any moment of it.
+    // Cancel at varying moments of the request.
     std::this_thread::sleep_for(std::chrono::duration<double>(whole->seconds * 0.9 * static_cast<double>(turn++ % 8) / 8));
     Clock::time_point told = Clock::now();
     editor->cancel(asked);
@@ -371,7 +371,7 @@ void cancelling(const Options& options, bool can_tune) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
     Clock::time_point told = Clock::now();
     (void)editor->request("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", started->result["job"]}}}}});
-    // It is stopped; its best is compared.
+    // The search is stopped, and then compares its best with the program.
     double stopped = -1;
     while (auto message = editor->next(in(std::chrono::seconds(30)))) {
       if (message->first.value("method", "") != "window/showMessage") { continue; }
@@ -381,7 +381,7 @@ void cancelling(const Options& options, bool can_tune) {
         return stopped;
       }
       stopped = passed;
-      // On a slow machine the search may have found nothing yet: then no comparison follows.
+      // On a slow machine the search may not have found a schedule yet; then no comparison follows.
       if (message->first["params"].value("message", "").find("comparing") == std::string::npos) { return stopped; }
     }
     return -1.0;
@@ -532,9 +532,9 @@ void building(const Options& options, const std::string& folder) {
 // ---- tuning --------------------------------------------------------------------------------------------------------
 
 struct Tuned {
-  double trial_seconds = 0;  // 0: no trial was done
+  double trial_seconds = 0;  // 0: no trial was measured
   int64_t trials = 0;
-  std::string schedule;      // empty: the search did not end
+  std::string schedule;      // empty: the search has not ended
   std::string message;
 };
 
@@ -569,7 +569,7 @@ auto tune(const Options& options, const std::string& folder, const std::vector<s
   return out;
 }
 
-/// GFLOP/s of the tuned matmul and of OpenBLAS, on all cores, in turns; none where the tuned one does not compile.
+/// GFLOP/s of the tuned matmul and of OpenBLAS on all cores, measured in turns; none if the tuned program does not compile.
 auto beside_openblas(const std::string& text) -> std::optional<std::pair<double, double>> {
   auto programs = bench::programs_of(text);
   if (!programs.ok() || programs->empty()) { return {}; }

@@ -4,8 +4,8 @@
 //
 //     bench-cost [--states N] [--seed N] [--least R] [--list] [--times FILE]
 //
-// --states: of each kernel; 40. --least: exit status 1 where a correlation, or their mean, is below. --list: every state.
-// --times: measurements are kept in a file and not taken again, for work on the model: it is measured once, on a quiet machine.
+// --states: the number of states per kernel; 40. --least: exit status 1 if a correlation or their mean is lower. --list: prints every state.
+// --times: stores measurements in a file and reuses them, for work on the model: measure once, on a quiet machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ def main(X: T.Buffer((1, 64, 58, 58), "float32"), W: T.Buffer((64, 3, 3), "float
 )"},
 };
 
-// The usual primitives for processors, frequent ones several times.
+// The primitives usual for processors; frequent ones are repeated.
 constexpr const char* primitives[] = {"split", "split", "split", "reorder", "reorder", "reorder", "fuse", "parallel", "vectorize", "vectorize",
                                       "unroll", "compute_at", "reverse_compute_at", "compute_inline", "cache_write", "cache_read",
                                       "decompose_reduction", "reverse_compute_inline"};
@@ -133,7 +133,7 @@ using Random = std::mt19937_64;
 
 auto below(Random& random, size_t n) -> size_t { return static_cast<size_t>(random() % n); }
 
-/// Code for these takes minutes to compile, and nobody would write them.
+/// True for programs that take minutes to compile and that nobody would write.
 auto is_extreme(const schedule::FuncState& func) -> bool {
   for (const schedule::Place& place : func.places()) {
     if (!place.is_loop()) { continue; }
@@ -147,7 +147,7 @@ auto is_extreme(const schedule::FuncState& func) -> bool {
   return false;
 }
 
-/// Up to ten random legal moves; the text of those made.
+/// Up to ten random legal moves; returns their text.
 auto walk(schedule::Schedule& sch, Random& random) -> std::string {
   std::string text;
   size_t steps = 1 + below(random, 10);
@@ -196,7 +196,7 @@ auto correlation(const std::vector<double>& a, const std::vector<double>& b) -> 
 
 struct Options { size_t states = 40; uint64_t seed = 1; double least = -1; bool lists = false; std::string times; };
 
-/// Seconds of states by their hash, in a file, a line each.
+/// Seconds of states by their hash, in a file with one line per state.
 class Times {
  public:
   explicit Times(std::string path) : path_(std::move(path)) {
@@ -223,7 +223,7 @@ auto all(const Options& options) -> int {
   double sum = 0;
   double lowest = 1;
   std::vector<double> estimates_took;
-  std::vector<double> gains, speeds;   // of all kernels, over the programs as written
+  std::vector<double> gains, speeds;   // for all kernels, relative to the programs as written
   Times times(options.times);
   fmt::print("{:<24} {:>6} {:>12} {:>12} {:>12}\n", "kernel", "states", "correlation", "fastest", "slowest");
   for (const Kernel& kernel : kernels) {
@@ -235,7 +235,7 @@ auto all(const Options& options) -> int {
     std::vector<Row> rows;
     std::vector<runtime::JitModule> codes;
     std::vector<size_t> rows_of_codes;
-    /// False: it cannot be measured.
+    /// False: the state cannot be measured.
     auto add = [&](const schedule::Schedule& sch, uint64_t hash, std::string text) -> bool {
       const schedule::FuncState* func = sch.state().func(sch.func_working_on());
       if (is_extreme(*func)) { return false; }
@@ -265,7 +265,7 @@ auto all(const Options& options) -> int {
       const uint64_t hash = structural_hash(sch.module());
       if (seen.insert(hash).second) { (void)add(sch, hash, std::move(text)); }
     }
-    // Functions are measured in turns, a block each: the machine's speed may change by a factor of two within a minute.
+    // Functions are measured in turns, one block each, because the machine's speed may change by a factor of two within a minute.
     std::vector<const runtime::JitFunction*> functions;
     for (const runtime::JitModule& code : codes) { functions.push_back(&code.functions().front()); }
     runtime::BenchOptions how;

@@ -1,5 +1,5 @@
-// The example of a primitive among other blocks and functions: see crowd.h. Other blocks are put in as statements, not as text, so that the
-// calls of the example find its own blocks as before.
+// The example of a primitive among other blocks and functions: see crowd.h. Other blocks are inserted as statements, not as text, so that the
+// calls of the example still find its own blocks.
 #include "tests/bench/crowd.h"
 
 #include <map>
@@ -25,7 +25,7 @@ auto indented(std::string_view text) -> std::string {
   return out + "\n";
 }
 
-// A chain of element-wise blocks on buffers of its own. Thousands of lines take a while to read: each length is read once.
+// A chain of element-wise blocks on their own buffers. Parsing thousands of lines takes long, so each length is parsed once.
 auto fillers(int count) -> PrimFunc {
   static std::map<int, PrimFunc> known;
   if (PrimFunc& found = known[count]; found) { return found; }
@@ -80,7 +80,7 @@ auto Step::run(schedule::Schedule& on) const -> bool { return on.apply_values(*p
 
 auto step_among(const schedule::Primitive& primitive, int blocks, int functions) -> Result<Step> {
   auto fail = [&](std::string what) { return error(Code::Internal).arg("what", fmt::format("{}: {}", primitive.name, what)); };
-  // The script resolves its names; the resulting trace can be replayed.
+  // Running the script resolves its names; the resulting trace can be replayed.
   std::string text = std::string(primitive.example_program) + "\n@ls.schedule(main)\ndef s(sch: tir.Schedule) -> None:\n" + indented(primitive.example_calls);
   syntax::Document document(text);
   frontend::File file(script::predeclared);
@@ -109,7 +109,7 @@ auto step_among(const schedule::Primitive& primitive, int blocks, int functions)
   for (size_t i = 0; i < at; ++i) { before.append(*instructions[i]); }
   base.use_intrinsics(done.intrinsics());
   if (auto status = base.replay(before); !status.ok()) { return status.diagnostics(); }
-  // Last, so that the variables of the example keep their numbers.
+  // Called last, so that the variables of the example keep their numbers.
   auto filler = base.call("get_block", {fmt::format("filler_{}", blocks / 2 + 1)});
   if (!filler.ok()) { return filler.diagnostics(); }
   auto loops = base.call("get_loops", {*filler});

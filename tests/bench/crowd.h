@@ -9,7 +9,7 @@
 
 namespace loopsmith::bench {
 
-/// One call of a primitive, on a schedule that is ready for it.
+/// A call of a primitive, and the schedule before the call.
 struct Step {
   const schedule::Primitive* primitive = nullptr;
   schedule::Schedule base;                  // with the calls of the example before this one
@@ -17,14 +17,14 @@ struct Step {
   schedule::Value decision;
   schedule::Value filler;                   // the loop of a block that is unrelated to the example
 
-  /// A copy of the base after a step on the filler, so that no later question was answered for this state before.
+  /// A copy of the base after a step on the filler, so that no cached answer applies to this state.
   [[nodiscard]] auto fresh() const -> schedule::Schedule;
   /// False: the call is refused.
   [[nodiscard]] auto run(schedule::Schedule& on) const -> bool;
 };
 
-/// The last call of the primitive in its example, with that many blocks more in the function, in front of and behind those of the
-/// example, and that many functions more in the module. Empty where the primitive has no example; error where something does not run.
+/// The last call of the primitive in its example, with `blocks` other blocks in the function, half before and half behind those of the
+/// example, and `functions` other functions in the module. Empty: the primitive has no example; error: the example does not run.
 [[nodiscard]] auto step_among(const schedule::Primitive& primitive, int blocks, int functions) -> Result<Step>;
 
 }  // namespace loopsmith::bench

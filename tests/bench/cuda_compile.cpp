@@ -3,7 +3,7 @@
 //     loopsmith emit examples/matmul_gpu.tir --with tiled --kind cuda -o matmul.cu
 //     bench-cuda-compile matmul.cu [ARCH]
 //
-// The program is its own worker: it starts itself again.
+// The program is its own worker: it starts a copy of itself.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -47,7 +47,7 @@ auto main(int argc, char** argv) -> int {
   std::vector<double> compiled, found;
   bool is_cached = false;
   for (int i = 0; i < 21; ++i) {
-    // A comment that no text had before.
+    // A comment with new text, so that the cache has no entry for it.
     const std::string fresh = "// " + std::to_string(now) + " " + std::to_string(i) + "\n" + *text;
     const double cold = milliseconds(fresh, options, is_cached);
     // The first one loads the compiler.

@@ -22,7 +22,7 @@ auto seconds(Clock::duration span) -> double { return std::chrono::duration<doub
 auto family(int root) -> std::vector<int> {
   std::vector<int> all = {root};
   for (size_t i = 0; i < all.size(); ++i) {
-    // A child is listed at the thread that started it.
+    // Linux lists a child at the thread that started it.
     std::error_code none;
     for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", all[i]), none)) {
       std::ifstream children(task.path() / "children");
@@ -47,7 +47,7 @@ auto resident(int pid) -> std::optional<uint64_t> {
 
 auto Editor::start(const std::string& program, const std::string& data) -> std::optional<Editor> {
   ProcessOptions options;
-  // Searches leave nothing in the user's folder.
+  // Searches must not write to the user's folder.
   options.environment = {{"XDG_STATE_HOME", "/nonexistent"}};
   if (!data.empty()) { options.environment.emplace_back("XDG_DATA_HOME", data); }
   options.argv = {program, "lsp"};
@@ -151,7 +151,7 @@ auto Editor::cpu_seconds() const -> std::optional<double> {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;
     if (!std::getline(file, line)) { return {}; }
-    // Behind the name, which may hold anything, in brackets: state, parent, ...; user and system time are the 12th and 13th, niceness the 17th.
+    // After the name in brackets, which may contain any character, come state, parent, ...; user and system time are the 12th and 13th field, niceness the 17th.
     std::istringstream fields(line.substr(line.rfind(')') + 1));
     std::string field;
     double ticks = 0;

@@ -22,8 +22,8 @@ class Editor {
   [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
   [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
 
-  /// From now on the server reports its time for each change, from reading the change until it has written the diagnostics of names
-  /// and types, or has found them unchanged: `own_time` reads the report.
+  /// From now on the server reports, for each change, the time from reading the change until the diagnostics of names
+  /// and types are written, or found unchanged. `own_time` parses the report.
   void trace();
   struct OwnTime {
     int64_t version = 0;
@@ -35,7 +35,7 @@ class Editor {
   /// Replaces the text between two columns of a line. Returns the time of sending.
   auto change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point;
 
-  /// The same for any range of the protocol's.
+  /// The same for any range of the protocol.
   auto change(const std::string& uri, int64_t version, const lsp::Json& range, std::string_view text) -> Clock::time_point;
 
   /// The arrival time of diagnostics for this version or a later one.
@@ -47,26 +47,26 @@ class Editor {
     double seconds = 0;
     bool is_unknown = false;  // the server has no such method
     bool is_error = false;
-    lsp::Json result;         // null where it is an error
+    lsp::Json result;         // null if the answer is an error
   };
   [[nodiscard]] auto ask(std::string_view method, lsp::Json params) -> std::optional<Answer>;
   /// Waits until the document is analysed and its schedules have run.
   [[nodiscard]] auto settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
 
-  /// A search for the function, as an editor starts one, in a text that is opened for it; the job's number.
+  /// Starts a search for the function as an editor does, in a new document with this text; returns the job's number.
   [[nodiscard]] auto tune(const std::string& uri, std::string_view text, std::string_view function) -> std::optional<int64_t>;
-  /// Ends it; false where it had ended.
+  /// Stops the search; false if it had already ended.
   [[nodiscard]] auto stop_tuning(int64_t job) -> bool;
 
-  /// Sends without waiting for the answer; its id.
+  /// Sends a request without waiting for the answer; returns its id.
   auto request(std::string_view method, lsp::Json params) -> int64_t;
   /// Cancels a request.
   void cancel(int64_t request);
-  /// The next message from the server, and when it arrived; none at the deadline.
+  /// The next message from the server, with its arrival time; none at the deadline.
   [[nodiscard]] auto next(Deadline deadline) -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
-  /// Processor time of the server and its worker so far, without jobs, in seconds; none where the system does not report it.
+  /// Processor time of the server and its worker so far, without jobs, in seconds; none if the system does not report it.
   [[nodiscard]] auto cpu_seconds() const -> std::optional<double>;
-  /// Resident bytes of the server and all its programs; none where the system does not report them.
+  /// Resident bytes of the server and all its processes; none if the system does not report them.
   [[nodiscard]] auto memory() const -> std::optional<uint64_t>;
 
  private:

@@ -1,4 +1,4 @@
-// bench-interp: the time of a scalar operation in the reference interpreter, with checks of bounds; and with all other checks
+// bench-interp: the time of a scalar operation in the reference interpreter, with checks of bounds, and with all other checks
 // (unwritten elements, races, declared regions). Processor time divided by the operations on elements that the interpreter
 // counts; indices and loads do not count, so the operations include their time. Budget: 30 ns.
 #include <benchmark/benchmark.h>

@@ -1,7 +1,7 @@
 // The time of printing, compared with the reference compiler (94 lines in 1.26 ms on the machine of the budgets):
-// programs like those of the oracle corpus, printed again and again. Also equality and hash of the same modules.
+// programs like those of the oracle corpus, printed repeatedly. Also equality and hash of the same modules.
 //
-// usage: bench-printer FILE...        files with one program; the examples where none is given
+// usage: bench-printer FILE...        files with one program; without arguments the examples
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace loopsmith;
 
 namespace {
 
-// The quickest of some rounds, in microseconds for one call.
+// The fastest of several rounds, in microseconds per call.
 template <class F>
 auto microseconds(F f) -> double {
   double best = 1e30;

@@ -1,4 +1,4 @@
--- The keys of somebody who writes a program and a schedule for it, with slips that are noticed at once or later. See record-typing.
+-- The keys of a user who writes a program and a schedule for it, with typing errors that are noticed at once or later. See record-typing.
 vim.o.swapfile = false
 vim.o.autoindent = true
 vim.o.expandtab = true
@@ -37,7 +37,7 @@ sch.unroll(i1)
 sch.paralel<BS><BS>lel(j)
 <Esc>k0D?None<CR>cw4<Esc>/8\]<CR>cw16<Esc>Gkyypyyp
 ]]
--- Neovim sends letters that wait to be typed as one change; record-typing takes those apart again.
+-- Neovim sends typed letters that are still pending as one change; record-typing splits them again.
 vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes((text:gsub('\n', '<CR>')), true, true, true), 'nx!', false)
 vim.wait(1000)
 vim.cmd('qall!')

@@ -21,7 +21,7 @@ using namespace loopsmith;
 
 namespace {
 
-// Processor time of this thread: other work on the machine does not count.
+// Processor time of this thread, so that other work on the machine does not count.
 auto cpu_us() -> double {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -101,7 +101,7 @@ void crowd_rows() {
   }
 }
 
-// Operations on whole schedules, and an edit of the last line of a schedule of a dozen lines, from the key to its findings.
+// Operations on whole schedules, and an edit of the last line of a schedule of a dozen lines, timed from the key to its findings.
 void session_rows(std::string_view only) {
   constexpr std::pair<int, int> crowds[] = {{1, 3}, {200, 3}, {1, 500}, {1, 5000}};
   struct Session { IRModule module; schedule::Schedule done; schedule::Trace trace; std::unique_ptr<workspace::Document> document; };
@@ -186,7 +186,7 @@ void primitive_rows(const std::vector<std::string_view>& names) {
   }
 }
 
-// A chain of steps, each on blocks that no earlier step changed.
+// A chain of steps; each works on blocks that no earlier step changed.
 void chain_rows() {
   using List = schedule::Value::List;
   const int steps = 40;

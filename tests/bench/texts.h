@@ -7,10 +7,10 @@ namespace loopsmith::bench {
 
 /// Programs of two blocks, each with a short schedule, `unit_lines` lines together; without mistakes.
 inline constexpr int unit_lines = 25;
-inline constexpr int typing_line = 17;     // in a unit, from 0: the last statement of its program
+inline constexpr int typing_line = 17;     // the line within a unit, from 0, of the last statement of its program
 [[nodiscard]] auto file_of_lines(int lines) -> std::string;
 
-/// A program of so many lines: a hundred kinds of statements again and again, four lines each.
+/// A program with a given number of lines: a hundred kinds of statements in turn, four lines each.
 inline constexpr int statement_lines = 4;
 inline constexpr int statement_typing_line = 3;
 [[nodiscard]] auto function_of_lines(int lines) -> std::string;

@@ -70,16 +70,16 @@ auto percentile(std::vector<double> samples, double share) -> double {
 }
 
 struct Outcome {
-  std::vector<double> own;           // milliseconds from a key read to diagnostics written or known to be unchanged, as the server says
+  std::vector<double> own;           // the server's own report: milliseconds from reading a key until its diagnostics are written or found unchanged
   std::vector<double> shown;         // milliseconds from a key to diagnostics of its version, or of a later one
   std::vector<std::pair<double, size_t>> by_key;   // the same, with the key's number
   std::vector<double> completed;     // from a request to its answer
   size_t stale = 0;                  // requests that a later key cancelled
-  double cpu = 0;                    // seconds of the processor for a second of typing
+  double cpu = 0;                    // processor seconds per second of typing
   size_t keys = 0;
 };
 
-/// None where an answer is missing.
+/// None: an answer is missing.
 auto type(Editor& editor, const std::string& uri, const std::vector<Key>& keys, int gap, int64_t& version) -> std::optional<Outcome> {
   Outcome out;
   out.keys = keys.size();

@@ -1,9 +1,9 @@
-// CUDA C on a processor: put before the text of kernels, which clang then compiles as C++ into a library that host_device.cpp loads.
+// CUDA C on a processor: this text precedes the text of kernels. clang compiles both as C++ into a library that host_device.cpp loads.
 //
-// Includes nothing, as the text of kernels does. Each thread of a block is a fibre of host_device.cpp; a barrier or a shuffle gives the
-// processor to the next thread. Shared memory lies in a section of the library, so that it can be filled with rubbish before each block.
+// Includes nothing, like the text of kernels. Each thread of a block is a fibre of host_device.cpp; a barrier or a shuffle passes the
+// processor to the next thread. Shared memory is a section of the library, so that it can be filled with garbage before each block.
 //
-// Functions of the text's prelude that are written in PTX have their meaning here, under the same names; host_device.cpp takes them out of the text.
+// Functions of the prelude that are written in PTX are implemented here under the same names; host_device.cpp removes them from the text.
 #pragma once
 
 #define __global__ [[maybe_unused]]
@@ -36,8 +36,8 @@ inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { 
 
 /// Functions of host_device.cpp that kernels call. `kernel_bind` passes them once, after the library is loaded.
 struct HostCalls {
-  void (*wait_for_block)(int site);                                      // __syncthreads at that place of the text
-  /// Waits for the lanes of the mask, which give eight bytes each; fills `all` with the bytes of all 32 lanes.
+  void (*wait_for_block)(int site);                                      // a __syncthreads at that place of the text
+  /// Waits for the lanes of the mask, which pass eight bytes each; fills `all` with the bytes of all 32 lanes.
   void (*exchange)(unsigned mask, unsigned long long own, unsigned long long* all, int site);
   void (*out_of_bounds)();
   int (*lane)();
@@ -94,7 +94,7 @@ template <class T> T host_value(unsigned long long bits) {
   __builtin_memcpy(&out, &bits, sizeof out);
   return out;
 }
-/// The value of `from`, or the lane's own where `from` lies outside of its segment of `width` lanes, as the CUDA guide has it.
+/// The value of lane `from`, or the lane's own value if `from` is outside its segment of `width` lanes, as in the CUDA guide.
 template <class T> T host_shuffle(unsigned mask, T v, int from, int width, int site) {
   unsigned long long all[32];
   host_calls.exchange(mask, host_bits(v), all, site);
@@ -131,5 +131,5 @@ template <class Int, Int... I> using HostIndicesOf = HostIndices<I...>;
 template <class... A, int... I> void host_call(void (*kernel)(A...), void** arguments, HostIndices<I...>) {
   kernel(*static_cast<__remove_cv(A)*>(arguments[I])...);
 }
-/// Calls a kernel with its arguments, each behind a pointer.
+/// Calls a kernel with its arguments, each given by a pointer.
 template <class... A> void host_call(void (*kernel)(A...), void** arguments) { host_call(kernel, arguments, __make_integer_seq<HostIndicesOf, int, sizeof...(A)>{}); }

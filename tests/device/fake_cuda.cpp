@@ -1,9 +1,9 @@
 // A libcuda.so.1 for tests on machines without a GPU: the functions of the driver that runtime/devices/cuda.cpp calls, over the host's memory.
 //
-// It has one kernel, whose name ends with `scale_kernel`, which doubles what its first argument points to into the second, element by element as the launch counts them; of other
-// kernels it knows nothing, because it cannot execute code for a GPU. LOOPSMITH_FAKE_CUDA plants one failure: "no-device", "old-driver", "mismatch",
-// "out-of-memory", "illegal-address", "bad-image", "no-function", "shared", "endless". After an illegal address every call fails, as those of the real
-// driver do.
+// Its only kernel, whose name ends with `scale_kernel`, writes twice the elements of its first argument to the second, as many as the launch has threads. It has no other
+// kernels, because it cannot execute code for a GPU. LOOPSMITH_FAKE_CUDA selects one failure: "no-device", "old-driver", "mismatch",
+// "out-of-memory", "illegal-address", "bad-image", "no-function", "shared", "endless". After an illegal address every call fails, as in the real
+// driver.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace {
 
 int sticky = 0;
-std::map<std::string, int> functions;   // by name: a place whose address is the handle
+std::map<std::string, int> functions;   // by name: an object whose address is the handle
 unsigned launched_shared = 0;
 int allowed_shared = 48 * 1024;
 

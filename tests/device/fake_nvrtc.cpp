@@ -1,5 +1,5 @@
-// A libnvrtc.so.13 for tests on machines without the CUDA Toolkit: it "compiles" any text to bytes that fake_cuda.cpp takes for a cubin, with a report in the
-// form of `ptxas -v` for the last kernel of the text. LOOPSMITH_FAKE_NVRTC plants one failure: "error" at the text's last `#line`, "crash", "endless".
+// A libnvrtc.so.13 for tests on machines without the CUDA Toolkit: it "compiles" any text to bytes that fake_cuda.cpp accepts as a cubin, with a report in the
+// form of `ptxas -v` for the last kernel of the text. LOOPSMITH_FAKE_NVRTC selects one failure: "error" at the text's last `#line`, "crash", "endless".
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Blocks one after the other, the threads of a block as fibres: see host_device.h.
+// Runs blocks one after the other, with the threads of a block as fibres: see host_device.h.
 #include "host_device.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ using runtime::LaunchSize;
 constexpr size_t stack_bytes = 64 * 1024;
 constexpr size_t guard_bytes = 64;
 constexpr unsigned char guard = 0xa5;
-constexpr unsigned char rubbish = 0xff;   // NaN as a real, -1 as an integer
+constexpr unsigned char rubbish = 0xff;   // NaN as a float, -1 as an integer
 
 // The layouts of cuda_on_host.h.
 struct Three { unsigned x, y, z; };
@@ -48,7 +48,7 @@ struct Library {
   char *shared_begin = nullptr, *shared_end = nullptr;
 };
 
-/// One block at work.
+/// The block that is executed.
 class Block {
  public:
   enum class State : uint8_t { Ready, AtBarrier, Exchanging, Done };
@@ -71,7 +71,7 @@ class Block {
     }
   }
 
-  /// Runs the threads of one block to their ends.
+  /// Runs the threads of one block until they end.
   auto run(void (*kernel)(void**), void** arguments) -> Status {
     current_block = this;
     kernel_ = kernel;
@@ -126,7 +126,7 @@ class Block {
     thread.site = site;
     swapcontext(&thread.context, &scheduler_);
   }
-  /// Lets the lanes go on whose masks are complete. False where no lane could.
+  /// Resumes the lanes whose masks are complete. False: no lane can continue.
   auto complete_exchanges() -> bool {
     bool any = false;
     for (size_t first = 0; first < threads_.size(); first += 32) {
@@ -186,14 +186,14 @@ class Block {
 };
 Block* Block::current_block = nullptr;
 
-/// The text with an array of the most bytes in place of each one whose size a launch gives.
+/// Gives each array of shared memory whose size comes from the launch the largest possible size.
 auto with_own_shared(std::string text) -> std::string {
   constexpr std::string_view requested = "extern __shared__ __align__(128) unsigned char ls_shared[];", own = "__shared__ __align__(128) unsigned char ls_shared[232448];";
   for (size_t at = text.find(requested); at != std::string::npos; at = text.find(requested, at)) { text.replace(at, requested.size(), own); }
   return text;
 }
 
-/// The text without functions of the prelude that are written in PTX: cuda_on_host.h has them.
+/// Removes the functions of the prelude that are written in PTX: cuda_on_host.h replaces them.
 auto without_ptx(const std::string& text) -> std::string {
   std::string out;
   constexpr std::string_view head = "static __device__ __forceinline__ ";

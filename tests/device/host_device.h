@@ -1,7 +1,7 @@
-// A device that runs the text of CUDA kernels on this machine's processor: clang compiles the text behind cuda_on_host.h, threads are fibres.
+// A device that runs the text of CUDA kernels on this machine's processor: clang compiles the text after cuda_on_host.h; threads are fibres.
 //
-// It finds faults that a GPU leaves to chance: threads of a block run in an order of choice between barriers, shared memory starts as rubbish in
-// each block, indices beyond a shared or local array and writes beyond a buffer fail, and so does a barrier that some threads of a block do not reach.
+// It finds faults that occur only by chance on a GPU: threads of a block run in a chosen order between barriers, shared memory is filled with garbage before
+// each block, and these are errors: indices beyond a shared or local array, writes beyond a buffer, a barrier that some threads of a block do not reach.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace loopsmith::device_tests {
 /// The order in which the threads of a block run between two barriers. Programs with races compute different results in different orders.
 enum class ThreadOrder : uint8_t { Forward, Backward, Shuffled };
 
-/// Empty where clang is missing.
+/// Empty: clang is not installed.
 [[nodiscard]] auto open_host_device(ThreadOrder order = ThreadOrder::Forward) -> std::shared_ptr<runtime::Device>;
 
 }  // namespace loopsmith::device_tests

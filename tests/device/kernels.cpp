@@ -1,4 +1,4 @@
-// The host device finds the faults that it is there for: each kernel here has one, or is right.
+// The host device finds the faults that it is made for: each kernel here is correct or has one of them.
 #include "catch.h"
 
 #include <numeric>
@@ -11,7 +11,7 @@ using namespace loopsmith::device_tests;
 
 namespace {
 
-/// The numbers 0, 1, ... after a kernel of one buffer and `threads` threads in each of `blocks` blocks.
+/// Runs a kernel of one buffer, which begins as 0, 1, ..., with `threads` threads in each of `blocks` blocks; returns the buffer.
 auto run(const std::string& text, ThreadOrder order, unsigned threads = 64, unsigned blocks = 2) -> Result<std::vector<float>> {
   auto device = open_host_device(order);
   REQUIRE(device);
@@ -57,7 +57,7 @@ TEST_CASE("shared memory that a launch requests is memory of the block") {
 TEST_CASE("without its barrier a kernel computes other values") {
   auto values = run(with_barrier(reversal, ""), ThreadOrder::Forward);
   REQUIRE(values.ok());
-  CHECK((*values)[0] != (*values)[0]);   // shared memory that no thread had written yet
+  CHECK((*values)[0] != (*values)[0]);   // read from shared memory that no thread has written
 }
 
 TEST_CASE("a barrier that some threads do not reach is an error with the threads that part") {

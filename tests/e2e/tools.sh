@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Where the editors' test tools are: a folder with neovim/nvim, vscode-e2e/ and terminal/tmux.sh. Source this file.
+# Finds the editors' test tools: a folder with neovim/nvim, vscode-e2e/ and terminal/tmux.sh. Source this file.
 #   LOOPSMITH_EDITOR_TOOLS   that folder (default: shared/tools beside the repository)
 # A missing tool fails the test: an editor that is not tested is not supported.
 e2e_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

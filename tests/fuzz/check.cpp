@@ -1,5 +1,5 @@
-// Any text can be opened: parsed, checked, its constants evaluated and its schedules run, with all positions inside of it.
-// Its programs print as texts that read back as equal programs.
+// Any text can be opened: parsed, checked, its constants evaluated and its schedules run, with all positions inside it.
+// Its programs are printed as texts that parse to equal programs.
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "support/codes.h"
@@ -25,8 +25,8 @@ void check_input(std::string_view input) {
     again.check();
     const auto& programs = again.snapshot()->programs();
     if (programs.size() != 1 || !programs[0].module) { fail("the printed program is not read:\n" + printed, input); }
-    // Where variables may be free only the structure is kept; a variable that is defined twice, or used outside of where it is
-    // defined, is printed as two.
+    // With free variables only the structure is preserved; a variable that is defined twice, or used outside its scope,
+    // is printed as two variables.
     if (!is_ill_formed && !structural_equal(program.module, programs[0].module, {.map_free_vars = true})) { fail("the printed program is another:\n" + printed, input); }
   }
 }

@@ -1,5 +1,5 @@
-// No text and no edit may crash or hang the parser, and editing gives what a fresh parse gives. The bytes are the text;
-// the edits are drawn from their hash.
+// No text and no edit may crash or hang the parser, and an edited document equals a fresh parse. The bytes are the text;
+// the edits depend on the hash of the text.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +32,7 @@ auto describe(const Document& document) -> std::string {
 
 using fuzz::fail;
 
-// Items are in order, disjoint and inside of the text, with only blanks between them; nodes are inside of their declaration.
+// Items are in order, disjoint and inside the text, with only blanks between them; nodes are inside their declaration.
 void check_shape(const Document& document) {
   const std::string& text = document.text();
   uint32_t end = 0;

@@ -1,7 +1,7 @@
-// An edited document equals one made from its whole text: in long programs, which are kept in parts, and in files. After
+// An edited document equals a new document with the same text, in long programs, which are split into parts, and in files. After
 // each edit, programs with the place of every statement and findings with theirs are compared with those of a new
 // document and, if the syntax has no errors, with those of a document that is not split into parts.
-// The bytes are the text; the edits are drawn from their hash.
+// The bytes are the text; the edits depend on its hash.
 #include <fmt/format.h>
 
 #include <random>
@@ -103,7 +103,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
   switch (below(9)) {
     case 0: return {line, ""};
     case 1: return {{line.begin, line.begin}, text.substr(line.begin, line.end - line.begin)};
-    case 2: {  // a statement with what is in it: away, or to another place of the same depth
+    case 2: {  // a statement with its body is deleted, or moved to another place of the same depth
       uint32_t column = indent_of(line);
       uint32_t end = line.end;
       while (end < text.size() && (indent_of(line_at(end)) > column || text[end] == '\n')) { end = line_at(end).end; }
@@ -115,7 +115,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
       }
       return {{line.begin, line.begin}, words};
     }
-    case 3: case 4: {  // a name or number for another
+    case 3: case 4: {  // a name or number is replaced by another
       uint32_t begin = at;
       while (begin < text.size() && !is_word(text[begin])) { ++begin; }
       uint32_t end = begin;
@@ -126,7 +126,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
       while (to < text.size() && is_word(text[to])) { ++to; }
       return {{begin, end}, text.substr(from, to - from)};
     }
-    case 5: {  // a key
+    case 5: {  // a key is typed
       static const std::string keys = "()[]:,.=+-*/ \n#\"x1";
       return {{at, at}, std::string(1, keys[below(keys.size())])};
     }

@@ -1,4 +1,4 @@
-// Any text can be formatted: a second time changes nothing, trees and comments stay. A line break can be typed anywhere.
+// Any text can be formatted: formatting twice changes nothing more, trees and comments stay. A line break can be typed anywhere.
 #include "format/format.h"
 
 #include "support/hash.h"
@@ -24,7 +24,7 @@ void check_input(std::string_view input) {
   std::string before = trees(document);
   uint64_t draw = hash_bytes(input);
   for (uint32_t width : {120U, 20U}) {
-    // Every other input as Python.
+    // Every second input is parsed as Python.
     for (bool is_python : {(draw >> 20) % 2 == 0}) {
       format::FormatOptions options{.width = width, .is_python = is_python, .range = {}};
       std::vector<format::Edit> edits = format::format_document(document, options);

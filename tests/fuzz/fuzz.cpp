@@ -86,7 +86,7 @@ auto mutated(std::string text, const std::vector<std::string>& seeds, const std:
         text.insert(at, other.substr(below(other.size() + 1), below(200)));
         break;
       }
-      case 5: {  // a digit for another
+      case 5: {  // replace a digit by another
         size_t digit = text.find_first_of("0123456789", at);
         if (digit != std::string::npos) { text[digit] = static_cast<char>('0' + below(10)); }
         break;

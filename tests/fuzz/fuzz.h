@@ -1,5 +1,5 @@
-// The frame of all fuzzers. A fuzzer is a property of any input, `check_input`, and seeds. fuzz.cpp runs it: with
-// LOOPSMITH_FUZZER=ON under libFuzzer, else with a plain seeded generator that mutates the seeds:
+// The frame of all fuzzers. A fuzzer consists of a property of any input, `check_input`, and seeds. fuzz.cpp runs it: with
+// LOOPSMITH_FUZZER=ON under libFuzzer, otherwise with a seeded generator that mutates the seeds:
 //
 //   fuzz_NAME [--seconds N | --runs N] [--seed S] [FILE...]
 //

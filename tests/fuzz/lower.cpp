@@ -1,4 +1,4 @@
-// Any program can be lowered and interpreted, within limits: each stage prints, and failures have a diagnostic. If the program
+// Any program can be lowered and interpreted, within limits: each stage can be printed, and failures have a diagnostic. If the program
 // runs, and its results do not depend on the order of its iterations, the lowered program gives the same results.
 #include "interp/compare.h"
 #include "ir/ops.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t most_elements = 1 << 14, most_steps = 20'000;
 
-// Small enough to make inputs for, and to keep.
+// Small enough to create inputs, and to store them.
 auto is_small(const PrimFunc& func) -> bool {
   int64_t all = 0;
   auto add = [&](const Array<Expr>& extents) {
@@ -37,7 +37,7 @@ auto is_small(const PrimFunc& func) -> bool {
   return all <= most_elements;
 }
 
-// The interpreter does not evaluate lanes that a mask excludes from a store; machines do, and may read out of bounds.
+// The interpreter skips lanes that a mask excludes from a store; machine code evaluates them, and may read out of bounds.
 auto stores_masked(const PrimFunc& func) -> bool {
   bool found = false;
   post_order(func->body, [&](const Stmt& s) { found = found || (s.as<BufferStore>() && s.as<BufferStore>()->predicate); }, [](const Expr&) {});

@@ -1,11 +1,11 @@
 // One-token changes of programs and schedules: checked, lowered, compiled and interpreted, each change in a process of its own with limits of time
-// and memory. Whatever a change makes of a program, nothing crashes, aborts or hangs.
+// and memory. No change may cause a crash, an abort or a hang.
 //
 //   fuzz_mutants [--runs N] [--seed S] [--only PART] [--print]
-//   fuzz_mutants FILE                                              # this text, as it is
+//   fuzz_mutants FILE                                              # this text, unchanged
 //
-// `--only PART`: of texts whose path holds PART. `--print`: the mutant of the seed instead of its check. A token is left out, doubled, or exchanged:
-// numbers for 0, -1 and the ends of int32 and int64, names for others of the text, types, kinds of loops and axes, operators, functions.
+// `--only PART`: texts whose path contains PART. `--print`: prints the mutant of the seed instead of checking it. A token is removed, doubled, or replaced:
+// numbers by 0, -1 and the ends of int32 and int64, names by others of the text, types, kinds of loops and axes, operators, functions.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ using namespace loopsmith;
 using gate::Random;
 
 constexpr int64_t most_elements = 1 << 20;
-constexpr rlim_t most_seconds = 20;                        // of processor time, for a change
+constexpr rlim_t most_seconds = 20;                        // the limit of processor time for a change
 constexpr rlim_t most_memory = rlim_t{6} << 30;
 
 struct Source { std::string name, text; };
@@ -110,7 +110,7 @@ auto tokens_of(const std::string& text) -> std::vector<Token> {
   return out;
 }
 
-/// Another word of the same family; empty: the word is in none.
+/// Another word of the same family; empty: no family contains the word.
 auto relative_of(const std::string& word, Random& random) -> std::string {
   static const std::vector<std::vector<std::string>> families = {
       {"+", "-", "*", "//", "%", "/"}, {"<", "<=", ">", ">=", "==", "!="}, {"serial", "parallel", "vectorized", "unroll"}, {"spatial", "reduce", "scan", "opaque"},
@@ -154,9 +154,9 @@ auto mutate(const std::string& text, Random& random) -> Mutant {
   return {text.substr(0, token.begin) + changed + text.substr(token.end), fmt::format("line {}: `{}` becomes `{}`", line, old, changed)};
 }
 
-// ---- what is done with a mutant --------------------------------------------------------------------------------------
+// ---- checks of a mutant ----------------------------------------------------------------------------------------------
 
-/// Notes the step under way where the parent reads it.
+/// Reports the present step to the parent process.
 void note(int pipe, const std::string& step) { (void)!::write(pipe, (step + "\n").data(), step.size() + 1); }
 
 auto is_small(const PrimFunc& func) -> bool {
@@ -202,7 +202,7 @@ void run_all(const std::string& text, int pipe) {
   for (const IRModule& module : modules) { run_module(module, pipe); }
 }
 
-/// Empty where the child ended well; else what ended it, and in which step.
+/// Empty if the child ended normally; otherwise the signal or status and the step.
 auto fault_of(const std::string& text) -> std::string {
   int ends[2];
   if (::pipe(ends) != 0) { return "no pipe"; }

@@ -1,4 +1,4 @@
-// Any bytes can be sent to the language server, in pieces of any size: the front answers every request once and goes on.
+// Any bytes can be sent to the language server, in pieces of any size: the front answers every request once and continues.
 // The worker answers every request that it knows, with any parameters.
 #include <map>
 

@@ -1,5 +1,5 @@
-// Any lines can be typed at the prompt: each has an effect or an error message, and the session goes on. Commands that run machine
-// code, start programs or access files are left out.
+// Any lines can be typed at the prompt: each has an effect or an error message, and the session continues. Commands that run machine
+// code, start programs or access files are excluded.
 #include <algorithm>
 #include <cctype>
 
@@ -24,7 +24,7 @@ void check_input(std::string_view input) {
     std::string line(input.substr(at, end - at));
     at = end + 1;
     size_t begin = line.find_first_not_of(" \t");
-    // Random shell commands must not run, behind a prompt or not.
+    // Random shell commands must not run, after a prompt or without one.
     const std::string before(line, 0, line.find(';'));
     if (before.size() < line.size() && std::none_of(before.begin(), before.end(), [](unsigned char c) { return std::isalpha(c); })) { continue; }
     if (begin != std::string::npos && line[begin] == ':') {

@@ -1,6 +1,6 @@
 // Each token deleted or doubled: no crash, and other declarations keep their symbols.
 //
-//   fuzz_tokens [--stride N]      every N-th token of the corpus, 1 being all of them; the default takes seconds
+//   fuzz_tokens [--stride N]      every N-th token of the corpus; 1 is all of them, the default takes seconds
 //
 // Documents are joined from five texts of the corpus, and those of examples/. The symbols of a declaration are its tree.
 // Declarations are those of the top level and those in classes, even if the class's head is broken. Every 40th document
@@ -64,7 +64,7 @@ auto symbols(const Document& document) -> std::vector<Symbol> {
   return out;
 }
 
-/// The numbers of declarations outside of a change, and of those that are still found.
+/// The numbers of declarations outside a change, and of those that are still found.
 struct Kept { size_t others = 0, kept = 0; };
 auto kept(const std::vector<Symbol>& before, const std::vector<Symbol>& after, uint32_t at) -> Kept {
   std::multimap<std::string_view, const Symbol*> now;

@@ -1,4 +1,4 @@
-// Any JSON can be read as a trace: a valid trace is written again as it was read, and applying it to a program gives a program
+// Any JSON can be read as a trace: a valid trace is written again unchanged, and applying it to a program gives a program
 // or a diagnostic.
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"

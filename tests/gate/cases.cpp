@@ -22,7 +22,7 @@ namespace loopsmith::gate {
 namespace {
 
 struct Verdict {
-  std::string difference;   // empty: the same
+  std::string difference;   // empty: no difference
   bool ran = true;
 };
 constexpr int64_t most_statements = 1000000;   // a limit that is the same on every machine
@@ -53,7 +53,7 @@ auto race_in(const IRModule& module, uint64_t seed) -> std::string {
   return {};
 }
 
-// Does the program read what nobody wrote? It then has no meaning that could be kept.
+// True when the program reads unwritten elements. Such a program has no defined results that a schedule could keep.
 auto reads_unwritten(const IRModule& module, uint64_t seed) -> bool {
   auto inputs = interp::make_inputs(module->find("main"), seed, interp::Contents::SmallIntegers);
   if (!inputs.ok()) { return false; }
@@ -64,7 +64,7 @@ auto reads_unwritten(const IRModule& module, uint64_t seed) -> bool {
   return stats.ok() && std::any_of(stats->warnings.begin(), stats->warnings.end(), [](const Diagnostic& d) { return d.code == Code::InterpUnwritten; });
 }
 
-// Are there loops bound to the threads of a block? Those may have a barrier between them.
+// True when loops are bound to the threads of a block, which may synchronize at barriers.
 auto has_threads(const IRModule& module) -> bool {
   bool found = false;
   auto look = [&](const Stmt& s) {
@@ -84,7 +84,7 @@ auto lower_options(uint64_t seed) -> transform::LowerContext {
   if (random.chance(30)) { context.options.unroll_steps = random.between(1, 64); }
   if (random.chance(20)) { context.options.unswitch_limit = 0; }
   context.options.check_bounds = random.chance(20);
-  if (random.chance(40)) { context.options.stack_bytes_each = 0; }   // small buffers share memory as large ones do
+  if (random.chance(40)) { context.options.stack_bytes_each = 0; }   // small buffers share memory, like large ones
   context.options.partition_limit = random.pick<int64_t>({0, 16, 64, 64, 1000000});
   context.options.share_subexpressions = random.chance(40);
   context.options.stay_wide = random.chance(20);
@@ -92,7 +92,7 @@ auto lower_options(uint64_t seed) -> transform::LowerContext {
   return context;
 }
 
-// Opaque blocks with one more loop as a pipeline, of random stages, where that is legal.
+// Turns a legal loop of an opaque block into a pipeline with random stages.
 class AnnotatePipeline : public Mutator {
  public:
   AnnotatePipeline(int64_t which, Random& random) : which_(which), random_(random) {}
@@ -124,7 +124,7 @@ class AnnotatePipeline : public Mutator {
   Random& random_;
 };
 
-// The module behind `lower_match_buffer` with pipelines, and what the rest of lowering makes of it; none where no loop takes one.
+// The module with pipelines before they are lowered, and after the rest of lowering; none if no loop can be a pipeline.
 auto pipelined(const IRModule& opaque, uint64_t seed, const transform::LowerContext& context) -> std::optional<std::pair<IRModule, IRModule>> {
   Random random{hash_combine(seed, 0x99)};
   IRModule current = opaque;
@@ -166,8 +166,8 @@ auto check_lowering(const IRModule& module, uint64_t seed, const CheckOptions& o
   if (!before) { return {}; }
   Verdict verdict = compare(*before, *lowered);
   if (!verdict.ran) { return {}; }
-  // The result of every stage is interpreted as well: one stage may undo the mistake of another.
-  // Units access tiles as one piece of memory: between their views and flat buffers, indices say so and go beyond a row.
+  // The result of every stage is interpreted, because one stage may undo the mistake of another.
+  // Tensor units access tiles as contiguous memory: between views and flat buffers, their indices exceed the rows.
   for (const auto& [name, after] : stages) {
     if (options.has_units && (name == "lower_match_buffer" || name == "lower_opaque_block" || name == "simplify")) { continue; }
     if (Verdict here = compare(*before, after); !here.difference.empty() && here.ran) {
@@ -189,7 +189,7 @@ auto check_lowering(const IRModule& module, uint64_t seed, const CheckOptions& o
     }
   }
   if (!verdict.difference.empty()) { return Failure{Failure::Kind::PassChangesResults, "lowering changes the results: " + verdict.difference, {}}; }
-  // Threads of a block that reduce together do so by code that this pipeline does not make.
+  // Cross-thread reductions need code that this pipeline does not generate.
   if (std::string race = has_threads(module) ? "" : race_in(*lowered, seed); !race.empty()) { return Failure{Failure::Kind::Race, race, {}}; }
   if (options.texts) {
     for (const auto& [name, after] : stages) {
@@ -232,7 +232,7 @@ auto check(const Case& c, const CheckOptions& options, bool* ran) -> std::option
   auto before = run(program, c.seed);
   if (!before) { return {}; }
   if (reads_unwritten(program, c.seed)) { return {}; }
-  // What others wrote there may be read before it is written: then a second run need not give the same.
+  // An element may be read before it is written, as other code left it; a second run may then have other results.
   if (Verdict v = compare(*before, program); !v.difference.empty() || !v.ran) { return {}; }
   if (ran) { *ran = true; }
   Units units = parse_units(c.units, problem);

@@ -1,5 +1,5 @@
-// A case of the gate: a program, steps of a schedule, and how the result is lowered. What may go wrong with it, and how a case that
-// goes wrong is made small enough to read.
+// A case of the gate: a program, the steps of a schedule, and the options of lowering. Checks of a case, and the reduction of a failing
+// case to a small one.
 #pragma once
 
 #include <functional>
@@ -20,32 +20,32 @@ struct Case {
 
 struct Failure {
   enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed } kind{};
-  std::string what;            // in words
-  std::string stage;           // of lowering, where one is at fault
+  std::string what;            // a description for the user
+  std::string stage;           // the faulty stage of lowering, if any
 };
 
 struct CheckOptions {
   bool lowering = true;
-  bool texts = true;           // read back, replayed
-  bool compiled = false;       // machine code as well
-  bool has_units = false;      // some step put a tensor intrinsic in (set by `check`)
+  bool texts = true;           // print and parse the texts, replay the trace
+  bool compiled = false;       // also compile to machine code
+  bool has_units = false;      // some step inserted a tensor intrinsic (set by `check`)
 };
 
-/// Do the two take other arguments (a parameter in another layout)? Then their results cannot be compared.
+/// True when the functions take different arguments (a parameter in another layout). Their results then cannot be compared.
 [[nodiscard]] auto changes_interface(const IRModule& before, const IRModule& after) -> bool;
 
-/// Runs the case; none: all is well, or the program itself fails (`ran` false).
+/// Runs the case; none: no failure, or the program itself fails (`ran` false).
 [[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
 
-/// The smallest case found that fails in the same way (shrink.cpp). `is_wanted`: what else must hold of it; none: nothing.
+/// The smallest case found that fails in the same way (shrink.cpp). `is_wanted`: a further condition on the case; empty: none.
 [[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds,
                           const std::function<bool(const Case&)>& is_wanted = {}) -> Case;
 
-/// Program and schedule as a person writes them.
+/// The program and the schedule in the usual form of a script.
 [[nodiscard]] auto script_of(const Case& c) -> std::string;
 [[nodiscard]] auto line_count(const std::string& text) -> int;
 
-/// Machine code of a lowered module and the interpreter on the same inputs; the first difference. Empty where there is no code generator.
+/// The first difference between compiled and interpreted results on the same inputs. Empty: no difference, or no code generator.
 [[nodiscard]] auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64_t seed) -> std::string;
 
 }  // namespace loopsmith::gate

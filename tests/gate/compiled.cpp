@@ -1,4 +1,4 @@
-// Machine code against the interpreter: see cases.h.
+// Compares machine code with the interpreter: see cases.h.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@
 namespace loopsmith::gate {
 namespace {
 
-// Elements that were never written differ between machine code and the interpreter, and so do values computed from them: they are not compared.
+// Unwritten elements, and values computed from them, differ between machine code and the interpreter, so they are not compared.
 auto reads_unwritten(const IRModule& module, uint64_t seed) -> bool {
   auto inputs = interp::make_inputs(module->find("main"), seed, interp::Contents::SmallIntegers);
   if (!inputs.ok()) { return false; }
@@ -32,7 +32,7 @@ auto difference(const IRModule& module, const IRModule& lowered, uint64_t seed, 
   auto target = target::parse("llvm -num-cores=2");
   if (!target.ok()) { return target.diagnostics()[0].message(); }
   auto code = runtime::JitModule::compile(lowered, *target, options, module);
-  // Some types have no machine code; all else must have.
+  // Some types have no machine code; every other failure to compile is an error.
   if (!code.ok() && code.diagnostics()[0].code == Code::CannotEmit) { return {}; }
   if (!code.ok()) { return "it does not compile: " + code.diagnostics()[0].message(); }
   auto entry = code->find("main");
@@ -68,7 +68,7 @@ auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64
   options.opt_level = std::array{-1, 0, 1, 3}[seed % 4];
   std::string found = difference(module, lowered, seed, options);
   if (found.empty()) { return {}; }
-  // Where sums cancel, what a contracted product leaves may be all there is: that is no mistake.
+  // If sums cancel, the result may be only the rounding that a contracted product avoids: that is no mistake.
   options.contract = false;
   return difference(module, lowered, seed, options);
 }

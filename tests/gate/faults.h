@@ -1,4 +1,4 @@
-// Which fault is planted (support/fault.h). In a build without faults there are none.
+// The choice of the planted fault (support/fault.h). A build without faults has none.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace loopsmith::gate {
 
-/// Of all faults only this one; none where empty.
+/// Plants only the fault with this name; empty: no fault.
 void plant(const std::string& name);
 [[nodiscard]] auto all_faults() -> std::vector<std::string>;
 

@@ -1,16 +1,16 @@
 // loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
-// The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
+// The gate: random programs, random schedules of them, and the results of every stage of lowering of both, all run by the
 // reference interpreter on the same inputs: small integers first, where results must be equal, then reals with a bound by
 // type. A schedule or a pass that changes a result is found here; so are races of the lowered program, texts that do not read
-// back, traces that do not replay, a failed primitive that changed something, and (every Nth case) machine code that differs.
+// back, traces that do not replay, a failed primitive with an effect, and (every Nth case) machine code that differs.
 //
 // A failure prints the seed, and the smallest program and schedule found that fail in the same way. The same seed makes the same
-// cases. Exit status 1 where anything failed, or where a primitive was accepted or refused less often than `--least` asks for.
+// cases. Exit status 1 if anything failed, or if a primitive was accepted or refused less often than `--least` requires.
 //
-// `--faults` plants mistakes, one at a time (support/fault.h), and says how soon each is found and how short it became: status 1
-// where one is not found in `--seconds` (120) or needs more than 15 lines.
+// `--faults` plants faults one at a time (support/fault.h), and prints the time until each is found and the length of its smallest case: status 1
+// if one is not found within `--seconds` (120) or its case is longer than 15 lines.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -33,7 +33,7 @@ using namespace loopsmith::gate;
 
 namespace {
 
-constexpr int most_lines = 15;   // of a planted fault's script
+constexpr int most_lines = 15;   // lines of the script for a planted fault
 
 struct Counts {
   int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0;
@@ -42,15 +42,15 @@ struct Counts {
 
 struct Settings {
   int64_t schedules = 6;
-  int64_t compiled = 0;          // every so many cases
+  int64_t compiled = 0;          // one of this many cases
   double shrink_seconds = 20;
   bool verbose = false;
-  int64_t texts = 3;             // every so many cases
-  int64_t lowering = 1;          // every so many cases: 0: none
-  int64_t wide = 0;              // every so many programs with loops of int64
+  int64_t texts = 3;             // one of this many cases
+  int64_t lowering = 1;          // one of this many cases; 0: none
+  int64_t wide = 0;              // one of this many programs gets loops of int64
 };
 
-// Of this process, not of others on the machine.
+// Memory of this process only.
 auto spent() -> double { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 auto now() -> double {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -63,7 +63,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   Case c;
   c.seed = seed;
   Generated generated = random_program(random);
-  // A fourth of them.
+  // A quarter of the programs.
   c.program = seed % 4 == 3 ? spelled_recently(generated.program) : std::move(generated.program);
   c.units = std::move(generated.units);
   if (settings.verbose) { fmt::print("# seed {}\n{}{}\n", seed, c.units, c.program); }
@@ -90,13 +90,13 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     ++counts.left_out;
     return {};
   }
-  // A seed alone makes a case, independent of the programs that were tried before.
+  // A case depends only on the seed, not on programs that were tried before.
   StepCounts here;
   for (int64_t s = 0; s < settings.schedules; ++s) {
     schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
     sch.use_intrinsics(units);
     c.steps.clear();
-    // A third of the sequences are long.
+    // A third of the sequences is long.
     int64_t wanted = random.chance(33) ? random.between(11, 30) : random.between(1, 10);
     int64_t tries = 4 * wanted + random.below(8);
     std::string near = random.chance(60) ? random_block(sch, random) : "";
@@ -113,7 +113,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
         ++here[std::string(step->row->name)].accepted;
         ++count.accepted;
         if (changes_interface(program, sch.module())) {
-          // Without this one, from the beginning.
+          // Start again from the beginning, without this step.
           sch = schedule::Schedule(program, static_cast<int64_t>(seed % 1000000 + 1));
           sch.use_intrinsics(units);
           for (const Step& again : c.steps) { (void)apply_step(sch, again); }
@@ -124,7 +124,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
         if (auto name = lost_definition(before->find("main"), sch.module()->find("main"))) {
           return Found{c, {Failure::Kind::ScheduleChangesResults, "nothing defines `" + *name + "` after the last step", {}}, options};
         }
-        // Facts about blocks are kept from state to state; they must equal those that are computed anew.
+        // Facts about blocks are updated from state to state; they must equal newly computed facts.
         if (auto difference = sch.state().verify_cached("main")) {
           return Found{c, {Failure::Kind::ScheduleChangesResults, "what is kept of the state differs from a recomputation: " + *difference, {}}, options};
         }
@@ -155,11 +155,11 @@ void report(uint64_t seed, const Found& found, double shrink_seconds) {
   std::fflush(stdout);
 }
 
-// One fault: found how soon, how short. What fails without it as well is not its doing; what does not become short is left for another.
+// Tests one fault: the time until it is found, the length of the case. Cases that fail without the fault do not count; a case that stays long is skipped.
 auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
   Settings settings;
   settings.schedules = 8;
-  settings.texts = 0;            // no fault is in how texts are read
+  settings.texts = 0;            // no fault concerns the parsing of texts
   Counts counts;
   double start = spent(), first = 0;
   int shortest = 0;
@@ -175,7 +175,7 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
     }
     plant(name);
     if (first == 0) { first = spent() - start; }
-    // Without the fault what is left must be fine: it is the fault that is shown.
+    // Without the fault the remaining case must pass, so that it shows the fault.
     auto is_sound = [&](const Case& c) {
       plant({});
       bool out = !check(c, found->options);

@@ -1,4 +1,4 @@
-// Without a code generator there is no machine code to compare: see cases.h.
+// Without a code generator no machine code is compared: see cases.h.
 #include "tests/gate/cases.h"
 
 namespace loopsmith::gate {

@@ -1,4 +1,4 @@
-// The gate as users' code is: nothing is planted. See faults.h.
+// The gate for the code of users: no fault is planted. See faults.h.
 #include "tests/gate/faults.h"
 
 namespace loopsmith::gate {

@@ -40,7 +40,7 @@ class Program {
  private:
   auto text() -> std::string {
     dtype_ = random_.pick<std::string>({"float32", "float32", "float32", "float32", "float32", "float64", "float16", "bfloat16", "int32", "int16", "int64", "int8", "uint8"});
-    // The other lengths of what wraps around, in the place of the short ones.
+    // Choose among all widths of a type that wraps around, instead of only the shortest.
     Random other{hash_combine(random_.state, 0x7e)};
     if (dtype_ == "uint8") { dtype_ = other.pick<std::string>({"uint8", "uint16", "uint32", "uint64"}); }
     is_real_ = dtype_[0] == 'f' || dtype_[0] == 'b';
@@ -63,7 +63,7 @@ class Program {
     for (const std::string& a : allocations_) { body += "        " + a + "\n"; }
     body += body_;
     if (!random_.chance(4)) { return body; }
-    // Another function beside it.
+    // Adds another function to the module.
     std::string module = "@I.ir_module\nclass Module:\n";
     std::istringstream lines(body + "@T.prim_func\ndef beside(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        with T.block(\"beside\"):\n"
                                     "            vi = T.axis.spatial(4, i)\n            A[vi] = T.float32(vi)\n");
@@ -88,7 +88,7 @@ class Program {
     params_.push_back(fmt::format("{}: T.Buffer({}, \"{}\")", t.name, tuple(t.shape), t.dtype));
     return t;
   }
-  // Where a stage writes: a parameter at the end (sometimes before), else a buffer of the function's own; seldom of a narrower type.
+  // The buffer that a stage writes: for the last stage (sometimes earlier) a parameter, else a buffer of the function; rarely of a narrower type.
   auto result(Shape shape, bool last, std::string dtype = "") -> Tensor {
     if (dtype.empty() && is_real_ && random_.chance(5)) { dtype = random_.pick<std::string>({"float16", "bfloat16", "e4m3_float8", "e5m2_float8"}); }
     if (last || random_.chance(10)) { return parameter(std::move(shape), dtype); }
@@ -96,7 +96,7 @@ class Program {
     allocations_.push_back(fmt::format("{} = T.alloc_buffer({}, \"{}\")", t.name, tuple(t.shape), t.dtype));
     return t;
   }
-  // The element in the program's own type.
+  // An element, cast to the program's type.
   auto load(const Tensor& t, const std::string& at) -> std::string {
     std::string text = fmt::format("{}[{}]", t.name, at);
     return t.dtype == dtype_ ? text : fmt::format("T.Cast(\"{}\", {})", dtype_, text);
@@ -112,7 +112,7 @@ class Program {
     for (size_t i = 0; i < n; ++i) { out += fmt::format("{}v{}", i ? ", " : "", from + i); }
     return out;
   }
-  // Loops and the head of a block over axes: 'S' spatial, 'R' reduction. Gives the indent of its body.
+  // Writes loops and the head of a block over axes: 'S' spatial, 'R' reduction. Returns the indentation of the body.
   auto block(const Shape& extents, std::string kinds = "") -> int {
     kinds.resize(extents.size(), 'S');
     int indent = 0;
@@ -141,7 +141,7 @@ class Program {
     }
     return indent;
   }
-  // Something made before, of at least this many dimensions; a new parameter where there is none.
+  // A tensor that an earlier stage wrote, with at least this many dimensions, or else a new parameter.
   auto input(size_t least, size_t most = 4) -> Tensor {
     std::vector<Tensor> fit;
     for (const Tensor& t : made_) { if (t.shape.size() >= least && t.shape.size() <= most) { fit.push_back(t); } }
@@ -181,7 +181,7 @@ class Program {
     std::string old = load(out, to), value = load(in, indices);
     store(b, out, to, kind == 0 ? fmt::format("{} + {}", old, value) : fmt::format("T.{}({}, {})", kind == 1 ? "max" : "min", old, value));
   }
-  // An index of a dimension, computed from one in range: neighbours, halves, and what says nothing.
+  // An index computed from one in range: neighbours, halves, and expressions that simplify to it.
   auto clamped(const std::string& v, int64_t extent) -> std::string {
     switch (random_.below(7)) {
       case 0: return fmt::format("T.max({} - 1, 0)", v);
@@ -210,7 +210,7 @@ class Program {
     line(2, fmt::format("C[v0, v1] = B[v0, v1] + A[v0, {} - v1]", c - 1));
   }
 
-  // Loops over tiles and those of a tile, and a block over both: `v0 = T.axis.spatial(m * tiles, y0 * m + x0)`. Gives the indent of its body.
+  // Writes loops over tiles and within a tile, and a block over both: `v0 = T.axis.spatial(m * tiles, y0 * m + x0)`. Returns the indentation of the body.
   auto tiled_block(const Shape& counts, const Shape& tile, const std::string& kinds) -> int {
     int indent = 0;
     for (size_t i = 0; i < counts.size(); ++i) { if (counts[i] > 1) { line(indent++, fmt::format("for y{} in range({}):", i, counts[i])); } }
@@ -221,12 +221,12 @@ class Program {
     }
     return indent;
   }
-  // A program of tiles that a tensor intrinsic takes: a built-in dot product, or a product or map of the file's own.
+  // A program of tiles that a tensor intrinsic can compute: a built-in dot product, or a product or map that the file registers.
   void tiles(bool last) {
     Shape counts{random_.between(1, 2), random_.between(1, 2), random_.between(1, 2)};
-    bool adds = random_.chance(60);                       // to what is there already; else from zero
+    bool adds = random_.chance(60);                       // to the present content; else starting from zero
     if (random_.chance(40)) {
-      counts[2] = 1;                                      // units take rows of four bytes one behind the other
+      counts[2] = 1;                                      // units need contiguous rows of four bytes
       struct Dot { const char* a; const char* b; const char* c; int64_t lanes; };
       Dot dot = random_.pick<Dot>({{"uint8", "int8", "int32", 16}, {"int8", "int8", "int32", 4}, {"uint8", "uint8", "uint32", 4}});
       Tensor a = parameter({counts[0], counts[2] * 4}, dot.a), b = parameter({counts[1] * dot.lanes, counts[2] * 4}, dot.b), c = parameter({counts[0], counts[1] * dot.lanes}, dot.c);
@@ -281,7 +281,7 @@ class Program {
     std::string params = fmt::format("(A: T.Buffer(({0}, {2}){4}, B: T.Buffer(({3}){4}, C: T.Buffer(({0}, {1}){4}):\n    with T.block(\"root\"):\n"
                                      "        T.reads(C[0:{0}, 0:{1}], A[0:{0}, 0:{2}], B[{5}])\n        T.writes(C[0:{0}, 0:{1}])\n",
                                      tile[0], tile[1], tile[2], second, of, part);
-    // The unit goes through the tile in another order.
+    // The implementation traverses the tile in another order than the description.
     units_ = fmt::format("@T.prim_func\ndef product_tile{0}        for i, j, k in T.grid({1}, {2}, {3}):\n            with T.block(\"tile\"):\n"
                          "                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[{4}]\n"
                          "@T.prim_func\ndef product_unit{0}        for k, i, j in T.grid({3}, {1}, {2}):\n            C[i, j] = C[i, j] + A[i, k] * B[{5}]\n"
@@ -290,30 +290,30 @@ class Program {
     made_.push_back(c);
   }
 
-  // A condition on an element that holds for some inputs.
+  // A condition on an element that is true for some inputs.
   auto some_condition(const Tensor& t, const std::string& at) -> std::string {
     return fmt::format("{} {} {}", load(t, at), random_.pick<std::string>({"<", ">", "=="}), number(random_.between(t.dtype[0] == 'u' ? 1 : -2, 2)));
   }
   auto jump() -> std::string { return random_.chance(50) ? "break" : "continue"; }
-  // A buffer for plain statements of a type of its own, with the statement that fills its first element.
+  // A buffer of its own type for plain statements, with the statement that writes its first element.
   auto scratch(int64_t size, const std::string& dtype) -> std::string {
     std::string name = fmt::format("S{}", allocations_.size());
     allocations_.push_back(fmt::format("{} = T.alloc_buffer(({},), \"{}\")", name, size, dtype));
     return name;
   }
-  // A loop of plain statements: their iterations are independent, so it may have any kind.
+  // A loop of plain statements. The iterations are independent, so the loop may have any kind.
   auto plain_loop(int indent, const std::string& var, int64_t extent) -> int {
     line(indent, fmt::format("for {} in {}({}):", var, random_.pick<std::string>({"range", "T.serial", "T.parallel", "T.vectorized", "T.unroll"}), extent));
     return indent + 1;
   }
 
-  // Statements that no block declares, and jumps. Results are parameters: where nothing is stored they keep their elements.
+  // Statements outside of blocks, and jumps. Results are parameters, so unwritten elements keep their values.
   void loose_stage() {
     Tensor in = input(2, 2);
     if (in.dtype != dtype_) { in = parameter({size(), size()}); }
     int64_t r = in.shape[0], c = in.shape[1];
     Tensor out = parameter({r, c});
-    // More instances than primitives look at one by one.
+    // More instances than primitives enumerate.
     if (random_.chance(4)) {
       r = 96;
       c = 90;
@@ -340,7 +340,7 @@ class Program {
         store(b, out, "v0, v1", value);
         break;
       }
-      case 2: {   // a jump beside the inner loop
+      case 2: {   // a jump before or after the inner loop
         line(0, fmt::format("for x0 in range({}):", r));
         bool is_first = random_.chance(60);
         auto leave = [&] {
@@ -353,7 +353,7 @@ class Program {
         if (!is_first) { leave(); }
         break;
       }
-      case 3: case 4: {   // a loop inside of a block that ends early: the block is whole
+      case 3: case 4: {   // a loop inside a block ends early; the block still completes
         line(0, fmt::format("for x0 in range({}):", r));
         line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
         line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
@@ -381,7 +381,7 @@ class Program {
         line(3, fmt::format("{0}[0] = {0}[0] + 1", n));
         break;
       }
-      case 6: {   // a `while` around blocks
+      case 6: {   // a `while` loop around blocks
         std::string n = scratch(1, "int32");
         line(0, fmt::format("{}[0] = 0", n));
         line(0, fmt::format("while {}[0] < {}:", n, random_.between(1, 3)));
@@ -433,7 +433,7 @@ class Program {
         store(at + 1, out, "i, j", fmt::format("{} + {}", load(row, is_row ? fmt::format("{} - j", c - 1) : "0"), load(in, "i, j")));
         break;
       }
-      case 11: {   // a plain statement before a block that reads what it stores
+      case 11: {   // a plain statement before a block that reads its result
         std::string s = scratch(c, dtype_);
         Tensor row{s, {c}, dtype_};
         line(0, fmt::format("for x0 in range({}):", r));
@@ -444,7 +444,7 @@ class Program {
         store(b, out, "v0, v1", fmt::format("{} - {}", load(in, "v0, v1"), load(row, random_.chance(50) ? "v1" : fmt::format("{} - v1", c - 1))));
         break;
       }
-      case 12: {   // a plain statement behind a block, of what it made
+      case 12: {   // a plain statement after a block, which reads the block's result
         Tensor made = result({r, c}, false, dtype_);
         int at = loops();
         int b = head(at);
@@ -459,7 +459,7 @@ class Program {
         made_.push_back(made);
         break;
       }
-      case 13: {   // plain statements that count what blocks use
+      case 13: {   // plain statements that compute a counter for blocks
         std::string n = scratch(1, dtype_);
         Tensor count{n, {1}, dtype_};
         store(0, count, "0", number(0));
@@ -497,7 +497,7 @@ class Program {
 
   void stage(bool last) {
     switch (random_.below(40)) {
-      case 0: case 1: {   // elementwise
+      case 0: case 1: {   // element-wise operations
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
         int b = block(in.shape);
@@ -529,7 +529,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 4: case 23: {   // stencil, more often than not of what a stage makes that nobody else reads
+      case 4: case 23: {   // stencil, usually of a new buffer that no other stage reads
         Tensor in = input(2, 2);
         size_t axis = static_cast<size_t>(random_.below(2));
         if (in.shape[axis] < 3) { return stage(last); }
@@ -557,7 +557,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 6: case 7: {   // sums and extrema along an axis, spread again
+      case 6: case 7: {   // sums and extrema along an axis, broadcast again
         Tensor in = input(2);
         auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(in.shape.size())));
         Shape shape = in.shape;
@@ -593,7 +593,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 10: case 11: {   // convolution of rows and columns, with padding in a block of its own or none
+      case 10: case 11: {   // convolution of rows and columns, with or without padding in a separate block
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         int64_t pad = random_.below(2);
@@ -654,7 +654,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 15: {   // a triangle; the rest keeps what was there
+      case 15: {   // a triangle; other elements keep their values
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         if (r > c) { return stage(last); }
@@ -662,7 +662,7 @@ class Program {
         line(0, fmt::format("for x0 in range({}):", r));
         line(1, "for x1 in range(x0 + 1):");
         line(2, fmt::format("with T.block(\"B{}\"):", blocks_++));
-        // As `T.axis.remap` has it, the domain is what the loop in its row has.
+        // As with `T.axis.remap`: the domain is the extent of the loop in this row.
         bool is_of_row = random_.chance(30);
         line(3, fmt::format("v0 = T.axis.spatial({}, x0)", r));
         line(3, is_of_row ? "v1 = T.axis.spatial(x0 + 1, x1)" : fmt::format("v1 = T.axis.spatial({}, x1)", c));
@@ -670,9 +670,9 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 16: {   // the largest, and where
+      case 16: {   // argmax: the largest element and its index
         Tensor in = input(2, 2);
-        // Without equals: which of those comes first depends on the order. Rounding would make equals again.
+        // Equal elements are excluded, since the result would depend on the order. Rounding would make elements equal again.
         if (in.dtype != dtype_ || in.shape[1] > 32 || (is_real_ && dtype_ != "float32" && dtype_ != "float64")) { return stage(last); }
         int64_t r = in.shape[0], c = in.shape[1];
         std::string x = fmt::format("{}[v0, v1] * {} + T.Cast(\"{}\", v1)", in.name, number(32), dtype_);
@@ -719,7 +719,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 19: {   // views of rows, or of parts of them; the rest of the result keeps what was there
+      case 19: {   // views of whole or partial rows; other elements of the result keep their values
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1], first = random_.below(std::min<int64_t>(c, 3));
         Tensor out = first > 0 ? parameter({r, c}) : result({r, c}, last);
@@ -769,7 +769,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 25: {   // a block that leaves some elements alone
+      case 25: {   // a block that does not write some elements
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor out = parameter({r, c});
@@ -782,7 +782,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 26: {   // two blocks in the same loops, the second reads what earlier iterations made
+      case 26: {   // two blocks in the same loops; the second reads results of earlier iterations
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor first = result({r, c}, false, dtype_), out = result({r, c}, last);
@@ -800,7 +800,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 27: {   // two halves by two blocks
+      case 27: {   // two halves, each written by a block of its own
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor out = result({r, 2 * c}, last);
@@ -814,8 +814,8 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 28: {   // a polynomial: each update takes what the one before made, so that their order matters
-        // Short types round it away.
+      case 28: {   // a polynomial: each update uses the result of the update before, so the order of updates matters
+        // Short types lose the difference by rounding.
         if (dtype_ == "float16" || dtype_ == "bfloat16") { return stage(last); }
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1], rows = size();
@@ -827,7 +827,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 29: {   // loops that count rows and columns at once, and one that runs it all again
+      case 29: {   // loops that count rows and columns in one, and a loop that repeats everything
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1], again = random_.chance(40) ? 2 : 1, tile = random_.pick<int64_t>({2, 3, 4});
         if (r * c % tile) { tile = c; }
@@ -844,7 +844,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 30: case 31: {   // two blocks in the same loops, and one that reads what both make, each in its own way
+      case 30: case 31: {   // two blocks in the same loops, and a block that reads both results, each at other indices
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         bool is_sum = random_.chance(40);
@@ -872,7 +872,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 32: {   // made in the first iteration, read in all
+      case 32: {   // computed in the first iteration, read in all
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor kept = result({c}, false, dtype_), out = result({r, c}, last);
@@ -891,11 +891,11 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 33: case 34: {   // what a tensor intrinsic computes
+      case 33: case 34: {   // a computation of a tensor intrinsic
         tiles(last);
         break;
       }
-      case 35: {   // instances that run again, and a sum of what they make
+      case 35: {   // repeated instances, and a sum of their results
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor made = result({r, c}, false, dtype_), out = result({r}, last);
@@ -912,7 +912,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 36: {   // two parts of each row, each by a block of its own over all of them
+      case 36: {   // two parts of each row, each written by a block over the whole row with a predicate
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1], first = random_.between(1, c);
         Tensor out = result({r, c}, last);
@@ -927,7 +927,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 37: case 38: {   // a reduction, and a block behind it that joins something to its result, by the same operation or another one
+      case 37: case 38: {   // a reduction, and a block after it that combines its result with another value, by the same operation or another one
         Tensor in = input(2);
         auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(in.shape.size())));
         Shape shape = in.shape;
@@ -947,7 +947,7 @@ class Program {
         Tensor made = result(shape, false, dtype_);
         reduce(in, axis, made, kind);
         if (is_late) { make_bias(); }
-        // The axes of the result in another order, in some of its programs.
+        // Some programs permute the axes of the result.
         std::vector<size_t> order(n);
         for (size_t i = 0; i < n; ++i) { order[i] = i; }
         if (n > 1 && random_.chance(25)) { std::swap(order[0], order[n - 1]); }
@@ -976,7 +976,7 @@ class Program {
         made_.push_back(out);
         break;
       }
-      default: {   // mathematics
+      default: {   // mathematical functions
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
         int b = block(in.shape);
@@ -994,7 +994,7 @@ class Program {
   std::string dtype_, prologue_, body_, units_;
   bool is_real_ = true, symbolic_ = false;
   std::vector<std::string> params_, allocations_;
-  std::vector<Tensor> made_;   // tensors with contents
+  std::vector<Tensor> made_;   // tensors with constant contents
   int blocks_ = 0;
 };
 
@@ -1036,7 +1036,7 @@ auto parse_program(const std::string& text, std::string& problem) -> IRModule {
     if (declaration.is_program && declaration.module) { module = declaration.module; }
   }
   for (const Diagnostic& d : all) {
-    // Unrolled loops hold such indices where a condition keeps them from being reached.
+    // Unrolled loops contain such indices under conditions that are never true.
     if (d.severity == Severity::Error && d.code != Code::IndexOutOfBounds) {
       problem = d.message();
       return {};
@@ -1063,7 +1063,7 @@ auto short_text(const IRModule& module) -> std::string {
   options.header = false;
   options.dialect = module->dialect;
   std::string whole = module->functions.size() == 1 ? print_script(module->functions[0].second, options) : print_script(module, options);
-  // What reading finds again, left out where it does.
+  // Drop lines whose information the parser finds again.
   auto without = [](const std::string& text, const std::vector<std::string>& starts) {
     std::string out;
     std::istringstream lines(text);
@@ -1082,7 +1082,7 @@ auto short_text(const IRModule& module) -> std::string {
     if (!again) { continue; }
     if (starts.size() == 4 || structural_equal(again, module)) {
       if (starts.size() == 4) {
-        // The attribute says only that parameters do not overlap.
+        // The attribute only declares that parameters do not overlap.
         std::string kept = without(whole, {"#", "T.func_attr("});
         IRModule other = parse_program(kept, problem);
         if (!other || !structural_equal(again, other)) { continue; }

@@ -1,4 +1,4 @@
-// A failing case made small: steps left out and made simpler, the program made smaller (smaller.h), as long as it fails in the same way.
+// Reduces a failing case: removes and simplifies steps, and makes the program smaller (smaller.h), while it fails in the same way.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 
 auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-// The numbers of a text that stand alone, in growing order.
+// The numbers in a text that are not part of a name, in growing order.
 auto numbers_in(const std::string& text) -> std::vector<int64_t> {
   std::set<int64_t> out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -50,7 +50,7 @@ void for_each_number(schedule::Value& value, const std::function<void(int64_t&)>
   if (auto* list = std::get_if<schedule::Value::List>(&value.data)) { for (schedule::Value& item : *list) { for_each_number(item, f); } }
 }
 
-// Smaller numbers may leave an iter var with values outside of its domain: such a program says nothing.
+// With smaller numbers an iter var may leave its domain; such a program proves nothing.
 auto stays_in_domains(const Case& c) -> bool {
   std::string problem;
   IRModule module = parse_program(c.program, problem);
@@ -74,7 +74,7 @@ class Shrinker {
       : best_(c), kind_(failure.kind), options_(options), seconds_(seconds), is_wanted_(is_wanted) {
     options_.compiled = kind_ == Failure::Kind::CompiledCodeDiffers;
     options_.texts = kind_ == Failure::Kind::TextNotReadBack || kind_ == Failure::Kind::TraceNotReplayed;
-    // Where the schedule is at fault, what lowering makes of it is not asked.
+    // If the schedule is at fault, lowering is not checked.
     options_.lowering = options.lowering && kind_ != Failure::Kind::ScheduleChangesResults && kind_ != Failure::Kind::TraceNotReplayed;
   }
 
@@ -93,7 +93,7 @@ class Shrinker {
       is_smaller = changed(Change::Extent) || is_smaller;
       is_smaller = simpler_steps() || is_smaller;
     }
-    // As short as it can be said.
+    // Use the shortest text.
     if (IRModule program = module()) {
       Case c = best_;
       c.program = short_text(program);
@@ -113,7 +113,7 @@ class Shrinker {
     if (c.program.empty()) { return false; }
     auto here = check(c, options_);
     if (!here || here->kind != kind_ || !stays_in_domains(c) || (is_wanted_ && !is_wanted_(c))) { return false; }
-    // A program that races by itself says nothing of its schedule.
+    // If the program itself has a race, the schedule is not at fault.
     if (kind_ == Failure::Kind::Race && !best_.steps.empty()) {
       Case plain = c;
       plain.steps.clear();
@@ -123,7 +123,7 @@ class Shrinker {
     return true;
   }
 
-  // The last ones first: halves, then each.
+  // Remove steps from the last to the first: first halves, then single steps.
   auto fewer_steps() -> bool {
     bool out = false;
     for (size_t width = std::max<size_t>(1, best_.steps.size() / 2);; width /= 2) {
@@ -149,7 +149,7 @@ class Shrinker {
       Case c = best_;
       c.program = std::move(next->program);
       bool is_accepted = accept(c);
-      // Where a loop is gone, steps count those that are left: from it on, or behind it.
+      // After a loop was removed, steps count the remaining loops: shift loop numbers after the removed one, or from it on.
       for (int first : {next->loop ? next->loop->index + 1 : 0, next->loop ? next->loop->index : 0}) {
         if (is_accepted || !next->loop) { break; }
         Case renumbered = c;
@@ -166,7 +166,7 @@ class Shrinker {
     return out;
   }
 
-  // Everywhere they stand.
+  // Replaces all occurrences of a number.
   auto smaller_numbers() -> bool {
     bool out = false;
     for (int64_t from : numbers_in(best_.program)) {
@@ -193,7 +193,7 @@ class Shrinker {
       }
       for (size_t a = 0; a < best_.steps[s].args.size(); ++a) {
         out = smaller_argument(s, a) || out;
-        // Defaults where they do as well.
+        // Use defaults if the case then still fails.
         for (const schedule::Param& p : best_.steps[s].row->params) {
           if (p.name != best_.steps[s].args[a].first || !p.otherwise || *p.otherwise == best_.steps[s].args[a].second) { continue; }
           Case c = best_;

@@ -12,7 +12,7 @@
 namespace loopsmith::gate {
 namespace {
 
-// Counts places: the one that is meant is where the count is used up.
+// Counts the places where a change is possible, and selects the place with a given number.
 class Places {
  public:
   explicit Places(size_t part) : left_(part) {}
@@ -29,7 +29,7 @@ class Places {
   bool done_ = false;
 };
 
-// The node once more, with that child exchanged.
+// The expression with one child replaced.
 auto with_child(const Expr& e, const Expr& child, const Expr& other) -> Expr {
   class Exchange : public Mutator {
    public:
@@ -89,7 +89,7 @@ class Parts : public Mutator {
   }
   auto on(const BlockRealize& n) -> Stmt override {
     if (!is_one(n.predicate) && places_.is_it()) { return make<BlockRealize>(n.iter_values, bool_imm(true), n.block, n.origin); }
-    // A block that says nothing of its own.
+    // A block without any effect of its own.
     bool is_bare = !is_root_ && n.iter_values.empty() && is_one(n.predicate) && !n.block->init && n.block->alloc_buffers.empty() && n.block->match_buffers.empty();
     is_root_ = false;
     if (is_bare && places_.is_it()) { return n.block->body; }
@@ -198,7 +198,7 @@ class Axes : public Mutator {
   Places& places_;
 };
 
-// Parameters' buffers and those that blocks make, but for what views are of.
+// The buffers of parameters and blocks, except those with views.
 auto plain_buffers(const PrimFunc& func) -> std::vector<Buffer> {
   std::vector<Buffer> out;
   std::set<const BufferNode*> viewed;
@@ -216,7 +216,7 @@ auto plain_buffers(const PrimFunc& func) -> std::vector<Buffer> {
   return out;
 }
 
-// Another buffer in place of one; `dimension` says which index goes with it (none: -1).
+// Replaces a buffer by another; `dimension`: the index to remove (-1: none).
 class Rebuffer : public Mutator {
  public:
   Rebuffer(Buffer from, Buffer to, int dimension) : from_(std::move(from)), to_(std::move(to)), dimension_(dimension) {}
@@ -273,14 +273,14 @@ auto without_dimension(const PrimFunc& func, Places& places) -> PrimFunc {
   return func;
 }
 
-// Smaller numbers for one of them; 0 and 1 are as small as they get.
+// Smaller numbers to try instead of n; 0 and 1 cannot be reduced.
 auto below(int64_t n) -> std::vector<int64_t> {
   std::vector<int64_t> out;
   for (int64_t to : {int64_t{1}, int64_t{2}, n / 2, n - 1}) { if (to > 0 && to < n && std::find(out.begin(), out.end(), to) == out.end()) { out.push_back(to); } }
   return out;
 }
 
-// Iter vars that run as a loop does, over another extent.
+// Changes the domains of iter vars that are bound to a loop.
 class Domains : public Mutator {
  public:
   Domains(const VarNode* loop, const Expr& from, const Expr& to) : loop_(loop), from_(from), to_(to) {}
@@ -353,7 +353,7 @@ auto with_extent(const PrimFunc& func, Places& places) -> PrimFunc {
   return func;
 }
 
-// The function with the parameters and buffers that it uses. What it only reads of its own becomes a parameter, and `opened`, if any.
+// The function with only the parameters and buffers in use. A buffer of the function that is only read becomes a parameter, and so does `opened`.
 auto tidied(const PrimFunc& func, const BufferNode* opened) -> PrimFunc {
   const Block* root = root_block(func);
   const auto* realize = func->body.as<BlockRealize>();

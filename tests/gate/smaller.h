@@ -1,5 +1,5 @@
-// Programs made smaller by one change: what shrinking (shrink.cpp) tries one after the other. Nothing here asks whether the result
-// still fails, or is right at all.
+// Reduces programs by one change. Shrinking (shrink.cpp) tries the changes one after the other and checks the results: a smaller program
+// need not fail, or even be correct.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 namespace loopsmith::gate {
 
 enum class Change : uint8_t {
-  Functions,    // of a module, `main` alone
-  Statement,    // one left out; what nobody makes any more becomes a parameter
-  Part,         // a branch for a condition, an operand for an operation, no init, a plain loop, no predicate, a value for its name
-  Loop,         // one left out: its variable is where the loop began
-  Axis,         // an iter var of a block left out
-  Dimension,    // of a buffer left out
-  Parameter,    // a buffer of the function's own becomes one
-  Extent,       // of a loop, an iter var or a buffer, alone
+  Functions,    // keeps only `main` of a module
+  Statement,    // removes a statement; buffers that nobody writes any more become parameters
+  Part,         // replaces a condition by a branch, an operation by an operand, a name by its value; removes an init, a loop kind, a predicate
+  Loop,         // removes a loop: its variable becomes the loop's first value
+  Axis,         // removes an iter var of a block
+  Dimension,    // removes a dimension of a buffer
+  Parameter,    // makes a buffer of the function a parameter
+  Extent,       // reduces the extent of one loop, iter var or buffer
 };
 
 struct Smaller {
-  std::string program;                 // as text, without regions, which belong to what was there before
-  /// Where a loop was left out: the blocks in it, and how many loops were around it.
+  std::string program;                 // as text, without regions, because those describe the original program
+  /// For a removed loop: the blocks in it, and the number of loops around it.
   struct Gone { std::vector<std::string> blocks; int index = 0; };
   std::optional<Gone> loop = {};
 };
 
-/// The change at place number `part` of `main`; none: there are no more places. Equal arguments give equal results.
+/// Applies the change at place number `part` of `main`; none: there are no more places. Equal arguments give equal results.
 [[nodiscard]] auto smaller(const IRModule& module, Change change, size_t part) -> std::optional<Smaller>;
 
 }  // namespace loopsmith::gate

@@ -50,7 +50,7 @@ auto value_text(const Value& value, const std::vector<Step::Ref>& refs) -> std::
   return "?";
 }
 
-// Values whose variables stand for places of the function (by Choice), made into named ones. False: a place has no name of its own.
+// Replaces variables that refer to places of the function (by Choice) by names. False: a place has no unique name.
 auto name_places(const FuncState& func, Value& value, std::vector<Step::Ref>& refs) -> bool {
   auto unique = [&](const Place& block) {
     int same = 0;
@@ -113,7 +113,7 @@ auto random_index_map(size_t rank, Random& random) -> IndexMap {
   switch (random.below(5)) {
     case 0: break;
     case 1: if (rank) { std::swap(out[0], out[rank - 1]); } break;
-    case 2: case 3: {   // a dimension in tiles
+    case 2: case 3: {   // tiles a dimension
       if (out.empty()) { break; }
       auto at = static_cast<size_t>(random.below(static_cast<int64_t>(rank)));
       Expr i = out[at], tile = int_imm(random.pick<int64_t>({2, 3, 4, 8}));
@@ -122,7 +122,7 @@ auto random_index_map(size_t rank, Random& random) -> IndexMap {
       break;
     }
     default:
-      if (rank >= 2) {   // two dimensions in one
+      if (rank >= 2) {   // fuses two dimensions
         Expr joined = out[0] * int_imm(random.pick<int64_t>({4, 8, 16})) + out[1];
         out.erase(out.begin());
         out[0] = joined;
@@ -133,7 +133,7 @@ auto random_index_map(size_t rank, Random& random) -> IndexMap {
   return make_index_map(std::move(fields));
 }
 
-// One that the file registers, or one of those that the generator's programs are made for: to try all would find none.
+// An intrinsic that the file registers, or one for which the generator makes programs. Others would never match.
 auto random_intrinsic(const schedule::Schedule& sch, Random& random) -> Value {
   if (sch.intrinsics() && !sch.intrinsics()->empty() && random.chance(80)) { return Value(random.pick(*sch.intrinsics()).name.str()); }
   return Value(random.pick<std::string>({"dot_16x4_vnni", "dot_4x4_i8i8s32_neon", "dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot"}));
@@ -176,7 +176,7 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
       }
       return Value(random_index_map(rank, random));
     }
-    // Rows say which of these are worth trying.
+    // The row of the primitive knows useful values for these.
     case ValueKind::Buffer:
     case ValueKind::Access: return param.otherwise;
     case ValueKind::Any: return param.otherwise ? *param.otherwise : Value(random.pick<int64_t>({0, 1, 4}));
@@ -184,10 +184,10 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
   return {};
 }
 
-// The values of parameters that the caller of a primitive promises: true ones. None: nothing is promised, or the parameter is free.
+// A true value for a parameter by which the caller promises something. None: the parameter is no promise, or any value is allowed.
 auto honest(const Primitive& row, const Param& param, const Choice& choice, Random& random) -> std::optional<Value> {
   const Place& focus = choice.subject();
-  // Values keep: a wider type, for buffers whose elements it holds all of.
+  // All values stay the same: a wider type, which can represent all elements of the buffer.
   if (row.name == "unsafe_set_dtype" && param.name == "dtype") {
     const Place& at = choice.subject();
     if (!at.is_block() || at.block()->writes.empty()) { return Value("no_such_type"); }
@@ -196,7 +196,7 @@ auto honest(const Primitive& row, const Param& param, const Choice& choice, Rand
     for (const BufferRegion& r : at.block()->writes) { if (is_integral(r) != is_integer) { return Value("no_such_type"); } }
     return Value(random.chance(20) ? "no_such_type" : is_integer ? "int64" : "float64");
   }
-  // What is hidden is read; that a block does not write what it writes is nothing to build on.
+  // Hiding reads is safe; hiding a write would be a false promise.
   if (row.name == "unsafe_hide_buffer_access" && param.name == "buf_type") { return Value(random.chance(90) ? "read" : "neither"); }
   if (row.name == "unsafe_hide_buffer_access" && param.name == "buf_index_array") {
     return Value(Value::List{Value(random.below(focus.is_block() ? static_cast<int64_t>(focus.block()->reads.size()) + 1 : 1))});
@@ -209,7 +209,7 @@ auto honest(const Primitive& row, const Param& param, const Choice& choice, Rand
   return {};
 }
 
-// A block, and a loop in which another one reads windows of what it writes: moved there, it can be rolled.
+// A block, and a loop in which another block reads windows of its result: moved there, the buffer can be rolled.
 struct Windowed { const Place* producer; const Place* loop; };
 auto windows_of(const FuncState& func) -> std::vector<Windowed> {
   std::vector<Windowed> out;
@@ -241,10 +241,10 @@ auto windows_of(const FuncState& func) -> std::vector<Windowed> {
   return out;
 }
 
-// Of all rows, those that change programs; rare ones more often.
+// A random primitive that changes programs; rarely accepted ones are more likely.
 auto random_row(Random& random, const StepCounts& counts, bool asks_units) -> const Primitive& {
   static const std::vector<const Primitive*> rows = changing_rows();
-  // Few programs have anything for a tensor unit; those that do are to be asked.
+  // Few programs can use a tensor unit; for those, `tensorize` is tried often.
   if (random.chance(asks_units ? 12 : 1)) { if (const Primitive* row = schedule::find_primitive("tensorize")) { return *row; } }
   static const std::vector<std::string> common = {"split", "fuse", "reorder", "compute_at", "reverse_compute_at"};
   if (random.chance(35)) { if (const Primitive* row = schedule::find_primitive(random.pick(common))) { return *row; } }
@@ -296,7 +296,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   if (!func || func->places().size() < 2) { return {}; }
   bool asks_units = sch.intrinsics() && !sch.intrinsics()->empty();
   const Primitive* picked = &random_row(random, counts, asks_units);
-  // There is nothing to roll before a block was moved to where windows of it are read.
+  // A buffer can be rolled only after its block was moved to a loop that reads windows of it.
   bool is_before_rolling = picked->name == "rolling_buffer" && random.chance(60);
   std::optional<Windowed> window;
   if (is_before_rolling || random.chance(5)) {
@@ -314,24 +314,24 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     if (!close.empty()) { chosen_place = random.pick(close); }
   }
   if (row.name == "tensorize" && random.chance(80)) {
-    // The tile's outermost loop, more often than not.
+    // Usually the outermost loop of a tile.
     std::vector<const Place*> tiles;
     for (const Place& p : func->places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
     if (!tiles.empty()) { chosen_place = random.pick(tiles); }
   }
   if (row.name == "fuse_reduction_epilogue" && random.chance(80)) {
-    // Few blocks are reductions.
+    // Few blocks are reductions, so choose among these.
     std::vector<const Place*> reductions;
     for (const Place& p : func->places()) { if (p.is_block() && p.block()->init) { reductions.push_back(&p); } }
     if (!reductions.empty()) { chosen_place = random.pick(reductions); }
   }
   if (window) { chosen_place = window->producer; }
   const Place& focus = *chosen_place;
-  bool is_wrong = random.chance(3);   // a loop where a block belongs, a number where either does
+  bool is_wrong = random.chance(3);   // pass a loop instead of a block, or a number instead of either
   std::vector<Value> chosen;
   for (const Param& param : row.params) {
     Choice choice{sch.state(), *func, focus, chosen};
-    // Primitives whose name calls them the user's own responsibility are not tried.
+    // The unsafe option of a primitive is not used.
     bool is_promise = param.name == "disable_predication";
     if (param.role == schedule::Role::Decision || (param.otherwise && (is_promise || random.chance(65)))) {
       chosen.push_back(param.otherwise ? *param.otherwise : Value());
@@ -351,7 +351,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     if (!value && param.candidates) {
       std::vector<Value> candidates = param.candidates(choice);
       if (!candidates.empty()) {
-        // Windows are those of inner loops.
+        // Only inner loops have windows.
         value = is_before_rolling && param.name == "loop" && random.chance(75) ? candidates.back() : random.pick(candidates);
         if (random.chance(30)) { perturb(*value, random); }
       }
@@ -388,7 +388,7 @@ auto follow_up(const Step& step, Random& random) -> std::optional<Step> {
   return out;
 }
 
-// A parameter in another layout is another interface, even where its shape is the same.
+// A parameter in another layout is another interface, even if the shape is the same.
 static auto has_other_parameters(const IRModule& before, const IRModule& after) -> bool {
   PrimFunc a = before->find("main"), b = after->find("main");
   for (size_t i = 0; a && b && i < a->params.size() && i < b->params.size(); ++i) {

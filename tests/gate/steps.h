@@ -1,5 +1,5 @@
-// Steps of a random schedule, each on its own: it names the loops and blocks that it takes (a loop by a block below it and its
-// place among the loops around that), so that any of the steps may be left out and the rest still means something.
+// Steps of a random schedule. Each step finds its loops and blocks by name (a loop by a block inside it and the loop's
+// index around that block), so that any step can be removed and the others keep their meaning.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace loopsmith::gate {
 struct Step {
   struct Ref {
     std::string block;
-    int loop = -1;                    // among the loops around the block; -1: the block itself
+    int loop = -1;                    // the index among the loops around the block; -1: the block itself
   };
   const schedule::Primitive* row = nullptr;
   std::vector<std::pair<std::string, schedule::Value>> args;   // BlockRV{i}, LoopRV{i}: refs[i]
@@ -26,15 +26,15 @@ struct Step {
   [[nodiscard]] auto text() const -> std::string;
 };
 
-/// A call of a random primitive, with arguments from its row: candidates, where it names some, else by their kind. None: nothing fits.
-/// Those that were accepted seldom so far are likelier. `near`: mostly the block of that name and the loops around it.
+/// A random call of a primitive, with arguments from the candidates of its row or else by their kind. None: no arguments fit.
+/// Primitives that were rarely accepted are more likely. `near`: prefers this block and the loops around it.
 struct Count { int64_t accepted = 0, refused = 0; };
 using StepCounts = std::map<std::string, Count>;
 [[nodiscard]] auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near = {}) -> std::optional<Step>;
-/// A step that makes sense right after this one, and seldom otherwise: a rolling buffer where a block was moved to its consumers, an
-/// annotation taken away again. None for most.
+/// A step that is useful only after this step: a rolling buffer after a block was moved to its consumers, the removal of an
+/// annotation. Usually none.
 [[nodiscard]] auto follow_up(const Step& step, Random& random) -> std::optional<Step>;
-/// The name of some block of `main`; empty where it has none.
+/// The name of a random block of `main`; empty: it has no block.
 [[nodiscard]] auto random_block(const schedule::Schedule& sch, Random& random) -> std::string;
 
 /// The primitives that change programs.

@@ -1,15 +1,15 @@
-// Golden cases of diagnostics: a case is a .tir or .py file with the expected reports as comments, each below its line:
+// Golden cases of diagnostics: a case is a .tir or .py file with the expected diagnostics as comments, each below its line:
 //
 //     A[i, j] = B[i]
 //     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 index given
 //
-// The test removes the comments, checks the rest as a file, and inserts the reports as comments again: the result must equal the
+// The test removes the comments, checks the rest as a file, and inserts the diagnostics as comments again: the result must equal the
 // case. LOOPSMITH_UPDATE=1 writes the result as the new case.
 // Behind a message: remedies (`; help: ...`), notes with the source that they point to, and edits that repair it.
 // A mark at a line's first column begins one to the right, after the `#`.
 //
 //     golden_diagnostics FOLDER-OR-FILE...
-//     golden_diagnostics --list TEXTS                     the reports of many texts, to look at
+//     golden_diagnostics --list TEXTS                     prints the diagnostics of many texts
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -121,7 +121,7 @@ auto read(const std::filesystem::path& path) -> std::string {
   return out.str();
 }
 
-// False: it does not hold.
+// False: the expectation is not met.
 auto run(const std::filesystem::path& path, bool update) -> bool {
   std::string wanted = read(path);
   std::string found = with_reports(without_expectations(wanted), path.extension() == ".py");
@@ -149,7 +149,7 @@ auto run(const std::filesystem::path& path, bool update) -> bool {
 
 }  // namespace
 
-// The reports of many texts, one after another, each behind a line "@@@ NAME": a line for each report.
+// Prints the diagnostics of many texts, each after a line "@@@ NAME", one line per diagnostic.
 auto list(const char* path) -> int {
   std::ifstream in(path);
   std::string line, name, text;

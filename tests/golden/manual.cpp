@@ -29,11 +29,11 @@ namespace {
 
 using namespace loopsmith;
 
-/// Codes that no checked text can show. Their sections explain in words when they are reported.
+/// Codes that no checked text can show. Their sections describe in words when they are reported.
 const std::set<std::string> without_example = {
     // Limits of the text, and files that are not text.
     "nested-too-deeply", "chain-too-long", "invalid-utf8", "binary-text", "text-too-large",
-    // Other checks report such programs first.
+    // Programs for which other checks report an error first.
     "no-insertion-point", "partial-results",
     // Traces, which are not part of a file.
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
@@ -116,7 +116,7 @@ auto checked(const std::string& page, const std::string& code, const std::string
   return out;
 }
 
-// The anchor of a heading, as made by sites that show the page.
+// The anchor of a heading on web sites that show the page.
 auto anchor(const std::string& heading) -> std::string {
   std::string out;
   for (char c : heading) {
@@ -153,7 +153,7 @@ auto main(int argc, char** argv) -> int {
   std::multiset<std::string> sections;
   std::set<std::string> with_example;
   bool in_example = false;
-  // Copies everything but the contents, which are made from the rest.
+  // Copies everything except the table of contents, which is generated.
   while (std::getline(all, line)) {
     if (in_example && line == "```") {
       in_example = false;

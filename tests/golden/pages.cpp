@@ -126,7 +126,7 @@ void check_paths(const fs::path& root, const Folders& folders, const fs::path& p
   }
 }
 
-// A reader copies the sample, so it must be a whole file that works; tests run that file.
+// Readers copy the sample, so it must be a complete, correct file; tests run that file.
 void check_sample(const fs::path& root) {
   auto text_of = [](const fs::path& file) {
     std::string out;

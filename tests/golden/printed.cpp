@@ -1,7 +1,7 @@
-// Programs and texts are two forms of the same: print, parse, equal.
+// Programs and texts are two forms of the same thing: a printed program parses to an equal program.
 //
-//   golden_printed language FILE.md       every ```python block of a page: read without errors, laid out, and its programs, as
-//                                         scheduled by its schedules too, printed in every dialect and read back
+//   golden_printed language FILE.md       every ```python block of a page: it has no errors and the standard layout, and its programs,
+//                                         also as its schedules transform them, are printed in every dialect and parsed again
 //   golden_printed stages [--all]         programs of the corpus after every stage of lowering, in every dialect
 #include <cstdio>
 #include <cstring>
@@ -47,7 +47,7 @@ void round_trip(const std::string& where, const IRModule& module) {
     std::string text = print_script(module, options);
     IRModule again = read_back(text);
     if (!again) { fail(where, "what was printed is not read\n" + text); }
-    // The corpus has ill-formed results of the reference, with variables that nothing defines.
+    // The corpus contains ill-formed results of the reference, with undefined variables.
     else if (!structural_equal(module, again, EqualOptions{.map_free_vars = true})) { fail(where, "what was printed is another program\n" + render_diff(text, print_script(again, options))); }
     else if (print_script(again, options) != text) { fail(where, "printed again it is another text\n" + render_diff(text, print_script(again, options))); }
   }
@@ -110,7 +110,7 @@ auto stages(size_t stride) -> int {
       ++forms;
       round_trip(texts[i].first + " after " + report.stage->name, report.after);
     };
-    // Programs for other machines than CPUs are refused at some stage; the stages before it count.
+    // Some stage refuses programs for other machines than CPUs; the stages before it are checked.
     (void)transform::lower(module, {}, request);
   }
   std::printf("%zu programs, %zu forms after %zu stages, %d failures\n", programs, forms, seen.size(), failures);

@@ -1,12 +1,12 @@
-// language_mutants TEXTS ORACLE [--all | --broken]: no change of one token goes unseen. Every change with --all, every broken
-// text with --broken; without either, a spread.
+// language_mutants TEXTS ORACLE [--all | --broken]: every change of one token is noticed. Every change with --all, every broken
+// text with --broken; without either, some of them.
 //
-// Over a spread of programs, every name, number, operator, type and attribute is exchanged for others of its kind, one at a
-// time. A mutant is read as another program (structurally different), or refused, or not evaluated; one that is read as an
-// equal program is a failure, unless the two texts mean the same by the rules listed in `means_the_same`.
+// In some programs, every name, number, operator, type and attribute is replaced by others of its kind, one at a
+// time. A mutant is parsed as another program (structurally different), or refused, or not evaluated. A mutant that is parsed as an
+// equal program is a failure, unless the two texts have the same meaning by the rules in `means_the_same`.
 //
-// The texts of every construct are then read with each token left out, doubled, or exchanged: whatever comes of it, nothing
-// crashes and nothing hangs.
+// Then the texts of every construct are parsed with each token removed, doubled, or replaced: this must never
+// crash or hang.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ auto means_the_same(const std::string& text, const Token& token, const std::stri
   return is_constructor && mutant != old;
 }
 
-// Names that the program binds and uses: those that occur twice or more, but keywords and members.
+// Names that the program binds and uses: those that occur at least twice, except keywords and members.
 auto names_of(const std::string& text, const std::vector<Token>& tokens) -> std::vector<std::string> {
   static const std::set<std::string> keywords = {"def", "class", "for", "in", "with", "if", "else", "elif", "while", "return", "T", "I", "as", "and", "or", "not",
                                                  "range", "True", "False", "None", "assert", "pass", "lambda", "import", "from", "break", "continue", "te"};
@@ -146,7 +146,7 @@ auto main(int argc, char** argv) -> int {
   std::vector<Text> texts = read_corpus(argv[2], all ? 1000 : broken_only ? 10 : 60 * tests::stride(4));
   size_t made = 0, refused = 0, unseen = 0, programs = 0;
   for (size_t index = 0; index < texts.size(); ++index) {
-    // A spread: every program of the corpus has its turn, one change in so many of each.
+    // Take some changes from every program of the corpus.
     const std::string& text = texts[index].text;
     Parsed original = parse(text);
     if (original.programs.size() != 1 || !original.problems.empty()) { continue; }
@@ -166,7 +166,7 @@ auto main(int argc, char** argv) -> int {
         if (!parsed.problems.empty() || parsed.programs.size() != 1) { ++refused; continue; }
         if (first_difference(module, parsed.programs[0].module, {})) { continue; }
         if (means_the_same(text, token, other)) { continue; }
-        // A name exchanged everywhere it is bound and used is the same program; here only one place was.
+        // A name replaced in all its places gives the same program; here only one place was changed.
         ++unseen;
         size_t line_begin = text.rfind('\n', token.begin) + 1;
         if (unseen <= 25) {

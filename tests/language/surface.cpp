@@ -1,8 +1,8 @@
-// language_surface TEXTS ORACLE docs/language.md: the whole surface of the language.
+// language_surface TEXTS ORACLE docs/language.md: the whole language.
 //
-// Every text of TEXTS is read without an error; each of its programs is printed, read again and is equal, with the same
-// hash and the same text; lowered; and interpreted before and after lowering with equal results, unless the text marks it as
-// not to be run. Then constructs.def is counted: every construct occurs in a text that was run, and in an example of the
+// Every text of TEXTS is parsed without an error. Each of its programs is printed and parsed to an equal program, with the same
+// hash and the same text; lowered; and interpreted before and after lowering with equal results, unless the text is marked as
+// not runnable. Then constructs.def is counted: every construct occurs in a text that was run, and in an example of the
 // reference. `--list` prints the counts.
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ constexpr Construct constructs[] = {
 #define GROUP(name) {name, nullptr},
 #define RUN(pattern) {nullptr, pattern},
 #include "constructs.def"
-// Every intrinsic, also those that are named above.
+// Every intrinsic, also those listed above.
 #define INTRINSIC(name, op, rule, low, high) {nullptr, "T." #name},
 #include "frontend/intrinsics.def"
 };
@@ -38,12 +38,12 @@ void fail(const std::string& what, const std::string& why) {
   fmt::print("FAILED {}\n  {}\n", what, why);
 }
 
-// Printed, read again, equal.
+// Print, parse, compare.
 auto round_trip(const std::string& what, const IRModule& module) -> bool {
   std::string printed = print_script(module);
   Parsed again = parse(printed);
   if (again.programs.size() != 1) { fail(what, "is printed as a text that is not read:\n" + again.problems + printed); return false; }
-  // Programs of free variables (check_well_formed=False) print no such mark: only the structure is compared.
+  // Programs with free variables (check_well_formed=False) have no such mark when printed; only the structure is compared.
   if (auto d = first_difference(module, again.programs[0].module, {.map_free_vars = !again.problems.empty()})) {
     fail(what, "is printed as another program; at " + d->path + ": " + d->left + " became " + d->right + "\n" + printed);
     return false;
@@ -69,7 +69,7 @@ auto run(const std::string& what, const IRModule& module, bool is_lowered) -> bo
   options.seed = 7;
   options.max_seconds = 20;
   for (const auto& [name, func] : module->functions) {
-    // Run by those that call it; lowering puts it where it is called.
+    // Functions that other functions call are run by these; lowering inlines them.
     if (func->is_private && is_called(module, name)) { continue; }
     auto result = interp::compare_modules(module, *lowered, name, options);
     if (!result) { fail(what, "is not run: " + result.diagnostics().front().message()); all = false; continue; }
@@ -79,7 +79,7 @@ auto run(const std::string& what, const IRModule& module, bool is_lowered) -> bo
 }
 
 auto is_word(char c) -> bool { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-// Occurrences that are not parts of longer names.
+// Occurrences that are not part of longer names.
 auto count(const std::string& text, std::string_view pattern) -> int {
   int n = 0;
   for (size_t at = text.find(pattern); at != std::string::npos; at = text.find(pattern, at + 1)) {
@@ -91,7 +91,7 @@ auto count(const std::string& text, std::string_view pattern) -> int {
   return n;
 }
 
-// The Python in a page.
+// The Python blocks of a page.
 auto examples_of(const char* path) -> std::string {
   std::ifstream in(path);
   std::string out, line;
@@ -133,7 +133,7 @@ auto main(int argc, char** argv) -> int {
   bool is_intrinsic = false;
   for (const Construct& c : constructs) {
     if (c.group) { group = c.group; if (list) { fmt::print("{}\n", group); } continue; }
-    // The reference has examples of all but the rarer operators, and of no other language.
+    // The reference has examples of all operators except rare ones, and of no other language.
     is_intrinsic = is_intrinsic || std::strcmp(group, "all intrinsics") == 0;
     int ours = 0, ran = 0, theirs = 0;
     for (size_t i = 0; i < texts.size(); ++i) {

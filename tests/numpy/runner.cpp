@@ -1,5 +1,5 @@
-// numpy-operators FOLDER: every function of FOLDER/operators.tir on FOLDER/data/FUNCTION.PARAMETER.npy, by the interpreter and, where
-// there is a code generator, compiled; both must give what NumPy gave. Integers must be equal, reals within a few units in the
+// numpy-operators FOLDER: runs every function of FOLDER/operators.tir on FOLDER/data/FUNCTION.PARAMETER.npy, in the interpreter and, if
+// there is a code generator, compiled. Both must give NumPy's results: integers must be equal, reals within a few units in the
 // last place of the largest element.
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ auto results_of(const PrimFunc& func) -> std::set<const VarNode*> {
   return out;
 }
 
-// Results begin as what no program writes.
+// Results are initialized with values that no program writes.
 auto copies(const Data& data) -> std::vector<std::vector<char>> {
   std::vector<std::vector<char>> out;
   for (size_t i = 0; i < data.tensors.size(); ++i) {

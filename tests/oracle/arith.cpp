@@ -14,7 +14,7 @@ namespace {
 
 struct Domain { Var var; int64_t low, high; };
 
-// Points of the domains at which the constraint holds: all of them where there are few, else a sample.
+// Points of the domains at which the constraint holds: all if these are few, else a sample.
 auto sample(const std::vector<Domain>& domains, const Expr& constraint, size_t limit) -> std::vector<Values> {
   std::vector<Values> out;
   double points = 1;
@@ -84,7 +84,7 @@ void check_arith(const Json& line, Tally& tally) {
   Expr simplified = analyzer.simplify(expr);
   bool equal = arith::deep_equal(simplified, expected) || text_of(simplified) == line["simplified"].get<std::string>();
   if (differ(simplified)) { tally.fail(id, "the value of " + line["expr"].get<std::string>(), "simplified wrongly: " + text_of(simplified)); return; }
-  // A wrong result of the reference is no standard of comparison.
+  // If the reference's result is wrong, ours is not compared with it.
   if (!equal && size_of(simplified) > size_of(expected) && !differ(expected)) { tally.fail(id, line["simplified"], text_of(simplified)); return; }
 
   if (expr.dtype().is_bool()) {

@@ -1,5 +1,5 @@
-// Compiled code against the reference interpreter: every program of the corpus and every scheduled version of one,
-// lowered and compiled, must compute what the interpreter makes of the program as it was written.
+// Compiled code compared with the reference interpreter: every program of the corpus and every scheduled version of one,
+// lowered and compiled, must give the interpreter's results for the unscheduled program.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ void check_compiled(const Json& line, Tally& tally) {
   const std::string& id = texts->id;
   auto flat = transform::lower(program->scheduled);
   if (!flat) { return tally.fail(id, "lowered", describe(flat.diagnostics())); }
-  // Every program is compiled at the default level, every second one also at another level of LLVM's; on demand all at all levels.
+  // Every program is compiled at the default level, every second one also at another level of LLVM; on request all at all levels.
   static size_t turn = 0;
   static const bool all_levels = std::getenv("LOOPSMITH_TEST_LEVELS") != nullptr;
   constexpr std::array others = {0, 1, 3};

@@ -1,6 +1,6 @@
-// Kernels on a device against the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
-// run by the OpenCL driver of this machine, must compute the results of the interpreter for the program as it was written; so must its CUDA
-// text on the processor, in two orders of threads (tests/device). Kernels are also compiled for GPUs where the CUDA Toolkit is.
+// Kernels on a device compared with the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
+// run by the OpenCL driver of this machine, must give the interpreter's results for the unscheduled program; so must its CUDA
+// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels are also compiled for GPUs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,13 +16,13 @@
 namespace loopsmith::oracle {
 namespace {
 
-/// A device for each program: compiled kernels are kept by the device.
+/// A device for each program, because the device stores compiled kernels.
 auto device() -> std::shared_ptr<runtime::Device> {
   auto opened = runtime::open_opencl();
   return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
 }
 
-/// Runs a lowered module on a device; a text where the results are not those expected, or where it did not run.
+/// Runs a lowered module on a device; returns an error text if it fails or the results differ.
 auto difference_on(const std::shared_ptr<runtime::Device>& device, const IRModule& lowered, const Interpreted& program) -> std::optional<std::string> {
   auto code = runtime::DeviceProgram::compile(lowered, device, program.scheduled);
   if (!code) { return describe(code.diagnostics()); }

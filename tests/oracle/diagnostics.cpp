@@ -1,5 +1,5 @@
-// Diagnostics of program texts: machine-made programs that the reference accepted. None of them may get an error or a
-// warning but those in diagnostics.txt, each with its reason: there the program is wrong, and the reference took it.
+// Diagnostics of program texts: generated programs that the reference accepted. None of them may get an error or a
+// warning except those in diagnostics.txt, each with its reason: there the program is wrong although the reference accepted it.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -52,7 +52,7 @@ void check_one(const std::string& id, const std::string& text, Tally& tally) {
   syntax::Document document(text);
   frontend::File file;
   file.update(document);
-  // Texts that the reference itself cannot read back are no programs.
+  // A text that the reference itself cannot parse is not checked.
   if (has_errors(document.diagnostics()) || has_errors(file.diagnostics())) { return tally.leave_out("not well-formed"); }
   analysis::Analyses analyses;
   analyses.update(document, file, true, INT64_MAX);

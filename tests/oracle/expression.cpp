@@ -1,4 +1,4 @@
-// Reads the notation of the oracle's expressions, with nodes made as they stand: nothing is folded.
+// Parses the notation of the oracle's expressions into unchanged nodes, without folding.
 #include "expression.h"
 
 #include <algorithm>

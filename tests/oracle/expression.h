@@ -1,5 +1,5 @@
-// Expressions of the oracle files as text, `i * T.int64(8) + j % 4 < T.min(x, y)`, read into TIR, and integer
-// expressions evaluated. For the checks of arithmetic only: the frontend reads programs.
+// Parses expressions of the oracle files, `i * T.int64(8) + j % 4 < T.min(x, y)`, into TIR, and evaluates integer
+// expressions. For the checks of arithmetic only; the frontend parses programs.
 #pragma once
 
 #include <map>

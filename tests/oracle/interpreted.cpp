@@ -1,4 +1,4 @@
-// Reading and interpreting scheduled programs: see interpreted.h.
+// Parses and interprets scheduled programs: see interpreted.h.
 #include "interpreted.h"
 
 namespace loopsmith::oracle {
@@ -43,7 +43,7 @@ auto interpret_both(const ScheduledText& text, Tally& tally) -> std::optional<In
   interp::Inputs again = interp::copy_inputs(*inputs);
   if (auto ran = interp::interpret(program.module, name, inputs->arguments); !ran) { return leave_out("not interpreted"); }
   out.expected = *std::move(inputs);
-  // Some results of the reference access elements outside of their buffers: compiled, their behaviour is undefined.
+  // Some results of the reference access elements outside their buffers, so their behaviour is undefined when compiled.
   if (auto ran = interp::interpret(scheduled.module, scheduled.module->functions[0].first, again.arguments); !ran) {
     return leave_out("where the reference's result is not interpreted");
   }

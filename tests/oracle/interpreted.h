@@ -1,4 +1,4 @@
-// Programs of the corpus and their scheduled versions, run by the reference interpreter: what compiled code and kernels on devices are compared with.
+// Programs of the corpus and their scheduled versions, run by the reference interpreter: the standard for compiled code and for kernels on devices.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace loopsmith::oracle {
 
 /// A program before and after its schedule, as texts. Of a workload without a schedule, both are the same.
 struct ScheduledText { std::string id, before, after; };
-/// Of a line of the corpus. None, and counted as left out: the reference disagrees with itself there.
+/// Reads a line of the corpus. None, and counted as left out: the reference contradicts itself there.
 [[nodiscard]] auto scheduled_text(const Json& line, Tally& tally) -> std::optional<ScheduledText>;
 
-/// A scheduled program, inputs for it, and the results of the interpreter for the program as it was written.
+/// A scheduled program, inputs for it, and the interpreter's results for the unscheduled program.
 struct Interpreted {
   IRModule scheduled;
-  PrimFunc function;          // of the program as it was written
+  PrimFunc function;          // of the unscheduled program
   interp::Inputs given;
   interp::Inputs expected;
   bool is_exact = false;      // the results are the same in each order of evaluation
@@ -28,9 +28,9 @@ struct Interpreted {
 /// None, and counted as left out: the program is unreadable or too large, or the interpreter does not give the same results for both versions.
 [[nodiscard]] auto interpret_both(const ScheduledText& text, Tally& tally) -> std::optional<Interpreted>;
 
-/// The arguments of a call of compiled code, which share the tensors of the inputs.
+/// The arguments for a call of compiled code; they share the tensors of the inputs.
 [[nodiscard]] auto values_of(const interp::Inputs& inputs) -> std::vector<runtime::Value>;
-/// The first difference between results and those of the interpreter. None: they agree.
+/// The first difference between results and those of the interpreter. None: they are equal.
 [[nodiscard]] auto difference_from(const Interpreted& program, const interp::Inputs& results) -> std::optional<std::string>;
 
 }  // namespace loopsmith::oracle

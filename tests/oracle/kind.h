@@ -47,7 +47,7 @@ class Tally {
 #include "kinds.def"
 #undef ORACLE
 
-/// The first line in which two texts differ, on either side, with its number: for `Tally::fail`.
+/// The first line in which two texts differ, from both texts, with its number: for `Tally::fail`.
 struct LineDifference { std::string expected, got; };
 [[nodiscard]] auto first_line_difference(const std::string& expected, const std::string& got) -> LineDifference;
 

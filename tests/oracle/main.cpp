@@ -44,7 +44,7 @@ constexpr Kind kinds[] = {
     {nullptr, nullptr, nullptr},
 };
 
-// Calls f with each line; false where the file cannot be read to its end.
+// Calls f with each line; false: the file cannot be read to its end.
 template <class F>
 auto each_line(const std::string& path, F f) -> bool {
   gzFile file = gzopen(path.c_str(), "rb");
@@ -74,7 +74,7 @@ struct Options {
   std::string directory;
   std::vector<std::string> only;
   std::vector<std::string> ids;   // empty: all lines
-  size_t stride = 1;              // every so many lines of a file
+  size_t stride = 1;              // every N-th line of a file
   size_t failures = 10;
   bool json = false;
 };

@@ -1,4 +1,4 @@
-// From program text to TIR: see program.h.
+// Parses program texts into TIR: see program.h.
 #include "program.h"
 
 #include "frontend/file.h"

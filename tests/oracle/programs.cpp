@@ -1,7 +1,7 @@
-// Program texts: each is parsed, printed byte for byte as it was, and parsed again to an equal module. `workloads`
+// Program texts: each is parsed, printed byte for byte as before, and parsed again to an equal module. `workloads`
 // are the corpus' own programs; `texts` are all others in all files: scheduled programs, post-processed ones, those
-// of the databases. Where the reference itself does not read its text back (`reparsed_equal`, `from_text`), only
-// the way from our text to an equal module counts.
+// of the databases. If the reference itself cannot parse its text (`reparsed_equal`, `from_text`), only
+// the step from our text to an equal module is checked.
 #include <functional>
 #include <unordered_set>
 
@@ -12,7 +12,7 @@
 namespace loopsmith::oracle {
 namespace {
 
-// Empty where all is well.
+// No problem: the result is empty.
 struct Problem { std::string expected, got; bool unreadable = false; };
 auto check_text(const std::string& text, bool exact) -> std::optional<Problem> {
   Parsed first = parse_program(text);
@@ -24,7 +24,7 @@ auto check_text(const std::string& text, bool exact) -> std::optional<Problem> {
   }
   Parsed again = parse_program(printed);
   if (!again.module) { return Problem{"our own text read back", again.problem, false}; }
-  // Some results of the reference use variables outside of their scope: these are free variables for both.
+  // Some results of the reference use variables outside their scope, which are free variables for both.
   if (auto d = first_difference(first.module, again.module, {.map_free_vars = !first.problem.empty()})) {
     return Problem{"an equal module from our own text; at " + d->path + ": " + d->left, d->right, false};
   }
@@ -61,7 +61,7 @@ void check_texts(const Json& line, Tally& tally) {
       if (text.rfind("# from tvm.script import", 0) != 0 || !seen.insert(text).second) { return; }
       bool exact = path != ".after" || flag(line, "reparsed_equal");
       if (auto problem = check_text(text, exact)) {
-        // A text that the reference cannot read back either names something that is nowhere defined.
+        // A text that neither compiler can parse uses an undefined name.
         if (problem->unreadable) { tally.leave_out("not readable by the reference either"); }
         else { tally.fail(id + path, problem->expected, problem->got); }
       } else {

@@ -31,7 +31,7 @@ auto says_ok(const Json& line, const char* key) -> bool {
   return found->is_boolean() ? found->get<bool>() : found->is_string() && found->get<std::string>() == "ok";
 }
 
-// Lines on which this implementation differs on purpose: differences.txt has a line for each, `ID HASH REASON`. The hash is that of
+// Lines with intended differences: differences.txt has a line for each, `ID HASH REASON`. The hash covers
 // the program and the trace, so that the line does not apply to another corpus with the same ids.
 auto difference_on_purpose(const Json& line) -> const std::string* {
   static const std::map<std::string, std::string> reasons = [] {
@@ -49,10 +49,10 @@ auto difference_on_purpose(const Json& line) -> const std::string* {
   return found == reasons.end() ? nullptr : &found->second;
 }
 
-constexpr int64_t most_statements = 200000000;   // of a run: a limit that is the same on every machine
+constexpr int64_t most_statements = 200000000;   // of a run: the same limit on every machine
 
-// The defect of the reference's result: it computes something else than the program, or accesses elements outside of its buffers. None
-// where it has no defect, or could not be run.
+// The defect of the reference's result: it differs from the program's, or accesses elements outside its buffers. None:
+// no defect, or it could not be run.
 auto defect_of_reference(const IRModule& before, const std::string& after, const schedule::Trace& trace, int64_t seed) -> std::optional<std::string> {
   Parsed theirs = parse_program(after);
   if (!theirs.module) { return {}; }
@@ -83,7 +83,7 @@ auto missing_primitives(const Json& trace) -> std::vector<std::string> {
 void check_schedule(const Json& line, Tally& tally) {
   std::string id = line.at("id").get<std::string>() + " (" + line.value("focus", std::string()) + ")";
   if (leave_out_missing(missing_primitives(line.at("trace")), tally)) { return; }
-  // Where the reference contradicts itself, its result is no standard; our replay must still end.
+  // If the reference contradicts itself, its result is not compared; our replay must still end.
   bool judged = says_ok(line, "replay") && says_ok(line, "verified") && says_ok(line, "from_text") && says_ok(line, "reparsed_equal");
   Parsed before = parse_program(line.at("before"));
   if (!before.module) { return tally.fail(id, "a module", before.problem); }
@@ -101,7 +101,7 @@ void check_schedule(const Json& line, Tally& tally) {
   const auto& after = line.at("after").get_ref<const std::string&>();
   std::string printed = replayed.ok() ? print_script(sch.module()) : "";
   if (printed != after) {
-    // A wrong result of the reference is no standard of comparison.
+    // If the reference's result is wrong, ours is not compared with it.
     if (auto defect = defect_of_reference(before.module, after, *trace, line.value("seed", int64_t{1}))) {
       return tally.leave_out("the reference's result is wrong, by the interpreter");
     }
@@ -126,7 +126,7 @@ struct Refusal {
   schedule::Trace trace;         // with the step
 };
 
-// None where the case was already decided (failed or left out).
+// None: the case was already decided (failed or left out).
 auto replay_refusal(const Json& line, Tally& tally) -> std::optional<Refusal> {
   const Json& failing = line.at("failing");
   std::string primitive = failing.at("primitive");
@@ -185,7 +185,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   auto refusal = replay_refusal(line, tally);
   if (!refusal) { return; }
   if (!refusal->diagnostics.empty()) { return tally.pass(); }
-  // A step that the reference refuses may be accepted if the results are the same.
+  // A step that the reference refuses may be accepted if the scheduled program computes the same results.
   interp::GateOptions options;
   options.max_steps = most_statements;
   auto compared = interp::compare_modules(refusal->before, schedule::with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
@@ -195,7 +195,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
              "accepted; " + (compared.ok() ? compared->difference : describe(compared.diagnostics())));
 }
 
-// The loops and blocks at fault. The reference's messages contain `tir.For#0` and `tir.Block#1`, without identifying the nodes; so only
+// The loops and blocks in an error. The reference's messages contain `tir.For#0` and `tir.Block#1`, without identifying the nodes; so only
 // the kinds are compared: if the message names a loop, the diagnostic must name a loop, and the same for blocks.
 void check_schedule_error_nodes(const Json& line, Tally& tally) {
   if (line.at("error_kind") != "ScheduleError") { return; }

@@ -67,17 +67,19 @@ void check_design_space(const Json& line, Tally& tally) {
   Schedule main(before.module, 1);
   auto space = tune::rules::post_order_apply(before.module, main.func_working_on(), rules, line.at("rand_state").get<int64_t>());
   if (!space) { return tally.fail(id, "a space", describe(space.diagnostics())); }
+  if (!space->refusals.empty()) { return tally.fail(id, "no refused step", describe(space->refusals)); }
+  const tune::rules::Schedules& made = space->schedules;
   const Json& traces = line.at("traces");
-  if (traces.size() != space->size()) { return tally.fail(id, std::to_string(traces.size()) + " traces", std::to_string(space->size())); }
+  if (traces.size() != made.size()) { return tally.fail(id, std::to_string(traces.size()) + " traces", std::to_string(made.size())); }
   for (size_t i = 0; i < traces.size(); ++i) {
     std::string which = id + " trace " + std::to_string(i);
     auto expected = schedule::trace_from_json(traces[i].dump());
     if (!expected) { return tally.fail(which, "a trace", describe(expected.diagnostics())); }
     // Ours is written and read too: `True` and 1 are the same there.
-    auto ours = schedule::trace_from_json(schedule::trace_to_json((*space)[i].trace()));
+    auto ours = schedule::trace_from_json(schedule::trace_to_json(made[i].trace()));
     if (!ours) { return tally.fail(which, "our own trace", describe(ours.diagnostics())); }
     if (LineDifference d = trace_difference(*expected, *ours); !d.expected.empty()) { return tally.fail(which, d.expected, d.got); }
-    if (std::string printed = print_script((*space)[i].module()); printed != line.at("after").at(i).get_ref<const std::string&>()) {
+    if (std::string printed = print_script(made[i].module()); printed != line.at("after").at(i).get_ref<const std::string&>()) {
       LineDifference d = first_line_difference(line.at("after").at(i), printed);
       return tally.fail(which, d.expected, d.got);
     }
@@ -105,7 +107,7 @@ void check_space_replay(const Json& line, Tally& tally) {
     Parsed expected = parse_program(after);
     if (!expected.module) { return tally.fail(which, "a module", expected.problem); }
     if (auto d = first_difference(expected.module, sch.module())) { return tally.fail(which, "at " + d->path + ": " + d->left, d->right); }
-    // Written and read again, in both forms.
+    // Write the trace and read it again, in both forms.
     auto again = schedule::trace_from_json(schedule::trace_to_json(sch.trace()));
     if (!again) { return tally.fail(which, "our own trace", describe(again.diagnostics())); }
     Schedule second(before.module, 1);

@@ -1,4 +1,4 @@
-// Gzip-compressed lines of JSON, of which the program texts are taken.
+// Reads gzip-compressed lines of JSON and extracts the program texts.
 #include "tests/support/corpus.h"
 #include "tests/support/paths.h"
 

@@ -1,4 +1,4 @@
-// The program texts of tests/oracle/data, for tests of whatever reads programs.
+// The program texts of tests/oracle/data, for tests that need many programs.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace loopsmith::tests {
 
-/// Name and text, the same order always. Read once.
+/// Names and texts, always in the same order. Read once.
 [[nodiscard]] auto corpus_texts() -> const std::vector<std::pair<std::string, std::string>>&;
 
 }  // namespace loopsmith::tests

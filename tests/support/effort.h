@@ -1,5 +1,5 @@
-// The sizes of long tests. Under sanitizers code is some twenty times slower: such builds take a spread of the cases that a release
-// build takes whole. Runs of the label `soak` (`./bootstrap test soak`) have the machine to themselves: they take the longest sizes, and only
+// The sizes of long tests. Under sanitizers code is about twenty times slower, so such builds run some of the cases that a release
+// build runs completely. Runs with the label `soak` (`./bootstrap test soak`) have the machine to themselves: they use the largest sizes, and only
 // they assert times and memory.
 #pragma once
 
@@ -28,7 +28,7 @@ auto size_of_test(T usual, T soak, T sanitized) -> T {
   return is_soak() ? soak : is_sanitized ? sanitized : usual;
 }
 
-/// Every `stride(n)`-th case: all of them, or every n-th under sanitizers. `usual`: every so many in a usual run, where all take too long.
+/// Every `stride(n)`-th case: all of them, or every n-th under sanitizers. `usual`: the stride of a usual run if all cases take too long.
 inline auto stride(size_t sanitized, size_t usual = 1) -> size_t { return size_of_test<size_t>(usual, 1, sanitized); }
 
 }  // namespace loopsmith::tests

@@ -1,4 +1,4 @@
-// The two paths, as CMake knows them.
+// The two paths, which CMake defines.
 #include "tests/support/paths.h"
 
 namespace loopsmith::tests {

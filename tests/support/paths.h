@@ -1,5 +1,5 @@
-// Where the sources and the program under test are. Both are known when the build is configured and are compiled into one file alone, so that
-// the compiler cache shares all other files of the tests between checkouts.
+// The paths of the sources and of the program under test. Both are known when the build is configured, and are compiled into one file only, so that
+// the compiler cache can share all other files of the tests between checkouts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// One door to Catch2: version 2 (Debian 12) has a single header, version 3 has many.
+// Includes Catch2: version 2 (Debian 12) has a single header, version 3 has several.
 #pragma once
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_test_macros.hpp>

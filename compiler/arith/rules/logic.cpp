@@ -1,5 +1,5 @@
 // Rules of `not`, `and`, `or`: comparisons of an expression with two constants, and a quotient and a remainder that together
-// determine a number. They apply to every type; those that compute require one that does not wrap around.
+// determine a number. They apply to every type; rules that compute a number require a type that does not wrap around.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {

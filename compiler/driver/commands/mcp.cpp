@@ -25,6 +25,7 @@
 #include "driver/arguments.h"
 #include "driver/command.h"
 #include "support/process.h"
+#include "tune/search/search.h"
 
 namespace loopsmith::driver::commands {
 namespace {

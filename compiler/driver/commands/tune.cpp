@@ -21,6 +21,7 @@
 #include "target/peaks.h"
 #include "tune/session/explain_space.h"
 #include "tune/session/several.h"
+#include "tune/space/trace_spaces.h"
 #include "workspace/edits/certificate.h"
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
@@ -36,7 +37,8 @@ auto details() -> const std::string& {
     std::string out = "Candidates run in processes of their own with limits, so one that crashes or never ends does not stop the search. Ctrl-C stops it,\n"
                       "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
                       "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
-                      "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement.\n\n"
+                      "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
+                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.\n\n"
                       "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
     for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
     out.pop_back();
@@ -51,7 +53,7 @@ const Usage usage{
     .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
     .details = details(),
     .options = {function_option,
-                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
+                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled, or whose samples are decided"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
                 {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
@@ -60,6 +62,7 @@ const Usage usage{
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
@@ -182,6 +185,9 @@ auto trials_of_effort(std::string_view word) -> std::optional<int> {
   for (auto [name, trials] : efforts) { if (name == word) { return trials; } }
   return {};
 }
+/// `post-order-apply` is TVM's name of the same space.
+auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
 auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptions, int> {
@@ -222,6 +228,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     options.search = *name;
   }
   options.keep_order = arguments.has("--keep-order");
+  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
@@ -411,7 +418,7 @@ auto explain(const Arguments& arguments, const Selection& selection, const tune:
 
 /// The programs of several files, or all of one. Equal programs are one task with their number as weight.
 struct Picked { std::vector<Selection> selections; std::vector<tune::TuningTask> tasks; std::vector<std::string> files; };
-auto pick_all(const Arguments& arguments, Reporter& reporter) -> std::variant<Picked, int> {
+auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
   Picked out;
   for (const std::string& path : arguments.positional()) {
     auto file = SourceFile::read(path);
@@ -430,7 +437,10 @@ auto pick_all(const Arguments& arguments, Reporter& reporter) -> std::variant<Pi
         same->weight += 1;
         continue;
       }
-      out.tasks.push_back({selection.before, selection.function, selection.target, name, 1, floor_seconds(selection)});
+      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
+      if (is_metaschedule(arguments.get("--space", "own"))) {
+        out.tasks.back().space = [target = selection.target, seed](const tune::SpaceContext& context) { return tune::metaschedule_space(context, target, seed); };
+      }
       out.files.push_back(path);
       out.selections.push_back(std::move(selection));
     }
@@ -441,7 +451,7 @@ auto pick_all(const Arguments& arguments, Reporter& reporter) -> std::variant<Pi
 /// Several programs with one budget, and a table at the end.
 auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
   if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
-  auto all = pick_all(arguments, reporter);
+  auto all = pick_all(arguments, options.seed, reporter);
   if (const int* status = std::get_if<int>(&all)) { return *status; }
   auto& [selections, tasks, files] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
@@ -498,15 +508,22 @@ auto tune(std::vector<std::string> args) -> int {
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
-  if (!selection.schedule.empty() && !selection.hole) {
-    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill: write one as a statement of its own where the search is to go on", selection.schedule));
+  const bool is_space = !selection.schedule.empty() && !selection.hole;
+  if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
+    return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
+                                       selection.schedule));
   }
-  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
   }
+  if (is_metaschedule(arguments.get("--space", "own"))) {
+    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
+  }
+  if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
+  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };

@@ -1,4 +1,4 @@
-// Reading the arguments of the functions of `T`: see arguments.h.
+// Reads the arguments of the functions of `T`: see arguments.h.
 #include "frontend/functions/arguments.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Valu
   f.origin = a.call;
   f.block = std::make_shared<BlockSpec>();
   if (a.positional > 0 && a.all[0].value.items()) {
-    // The first TVMScript: `with T.block([16, T.reduce_axis(0, 16)], "C") as [vi, vk]:`, bound by `T.bind(vi, i)`.
+    // The first version of TVMScript: `with T.block([16, T.reduce_axis(0, 16)], "C") as [vi, vk]:`, bound by `T.bind(vi, i)`.
     if (!bind_arguments(e, what, a, with_axes, b)) { return not_bound(b); }
     for (const Value& item : *a.all[0].value.items()) {
       IterVar iter;
@@ -99,7 +99,7 @@ auto touched(Evaluator& e, const Arguments& a, bool is_write) -> Value {
   if (!here) { return Value::error(); }
   std::vector<BufferRegion> regions;
   for (const Argument& x : a.all) { (void)add_regions(e, x, regions); }
-  // A declared region is no access: TVM accepts any, so an index out of bounds is a warning.
+  // A declared region is no access, and TVM accepts any region: so an index out of bounds is only a warning.
   for (Diagnostic& d : e.diagnostics) {
     bool is_here = d.where.decl == a.call.decl && d.where.begin >= a.call.begin && d.where.end <= a.call.end;
     if (d.code == Code::IndexOutOfBounds && is_here) { d.severity = Severity::Warning; }

@@ -1,4 +1,4 @@
-// Buffers and memory: `T.Buffer`, `T.match_buffer`, `T.alloc_buffer`, `T.decl_buffer`, `T.allocate` and their like.
+// Buffers and memory: `T.Buffer`, `T.match_buffer`, `T.alloc_buffer`, `T.decl_buffer`, `T.allocate` and similar functions.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,7 +34,7 @@ auto scope_name(Evaluator& e, const Argument& a) -> Name {
   return global;
 }
 
-// Extents given as names, `T.Buffer(("n", 16), "float32")`, are variables of the program, known from here on.
+// Extents given as names, `T.Buffer(("n", 16), "float32")`, become variables of the program, defined from here on.
 auto with_symbols(Evaluator& e, const Argument& shape) -> Value {
   Lowerer* lowerer = Lowerer::of(e);
   auto symbol = [&](const Value& v) -> Value {
@@ -50,7 +50,7 @@ auto with_symbols(Evaluator& e, const Argument& shape) -> Value {
   return symbol(shape.value);
 }
 
-// The extents; of a view without a shape those of its region. False: reported.
+// Sets the extents; for a view without a shape, those of its region. False: an error was reported.
 auto set_shape(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source, BufferNode& out) -> bool {
   std::vector<Expr> shape;
   bool good = true;
@@ -74,7 +74,7 @@ auto set_shape(Evaluator& e, const BufferArguments& a, Origin where, const Buffe
   return good;
 }
 
-// The pointer to the data. `pointer`: where it may be computed, which is put there. False: reported.
+// Sets the pointer to the data. `pointer`: receives the address if it may be computed. False: an error was reported.
 auto set_data(Evaluator& e, const BufferArguments& a, Expr* pointer, BufferNode& out) -> bool {
   if (a.data.value.is_none()) { return true; }
   Expr data = to_expr(e, a.data);
@@ -88,7 +88,7 @@ auto set_data(Evaluator& e, const BufferArguments& a, Expr* pointer, BufferNode&
   return v != nullptr || is_computed;
 }
 
-// False: reported. A stride that is given by name is a fresh variable.
+// False: an error was reported. A stride that is given by name is a fresh variable.
 auto set_strides(Evaluator& e, const BufferArguments& a, BufferNode& out) -> bool {
   if (a.strides.value.is_none()) { return true; }
   std::vector<Expr> strides;
@@ -106,12 +106,12 @@ auto set_strides(Evaluator& e, const BufferArguments& a, BufferNode& out) -> boo
   } else {
     good = to_exprs(e, a.strides, strides);
   }
-  // TVM does not check their number either: rewrites of shapes leave strides behind.
+  // Does not check the number of strides, as TVM: rewrites of shapes may leave old strides.
   out.strides = std::move(strides);
   return good;
 }
 
-// The offset of the first element; with a factor and no offset, a fresh variable. False: reported.
+// The offset of the first element; with a factor and no offset, a fresh variable. False: an error was reported.
 auto set_offset(Evaluator& e, const BufferArguments& a, Origin where, BufferNode& out) -> bool {
   int64_t factor = a.offset_factor.value.to_int().value_or(0);
   out.offset_factor = factor > 0 ? static_cast<int>(factor) : 1;
@@ -129,7 +129,7 @@ auto set_offset(Evaluator& e, const BufferArguments& a, Origin where, BufferNode
   return bool(offset);
 }
 
-// A nameless buffer; none: reported. `source`: the region that it is a view of. `pointer`: where its address may be computed, which is put there.
+// A buffer without a name; none: an error was reported. `source`: the region of which it is a view. `pointer`: receives the address if it may be computed.
 auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source = nullptr, Expr* pointer = nullptr) -> Buffer {
   BufferNode out;
   out.origin = where;
@@ -171,7 +171,7 @@ const std::vector<Parameter>& buffer_parameters() {
       {"layout", false, true}, {"allocated_addr", false, true}, {"byte_offset", false, true}};
   return parameters;
 }
-// True for a buffer of which the shape is not known here: extents that are expressions in quotes. Notes layouts and addresses, by which TVM's
+// True for a buffer with an unknown shape: its extents are expressions in quotes. Records layouts and addresses, by which TVM's
 // main line places elements in the memory of a machine. `first`: the index of the parameter `shape`.
 auto is_laid_out(Evaluator& e, const BoundArguments& b, size_t first) -> bool {
   for (const Value& extent : b.values[first].value.items() ? *b.values[first].value.items() : std::vector<Value>()) {
@@ -203,7 +203,7 @@ auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   if (!buffer) { return Value::error(); }
   if (const Argument& given = b.values.back(); is_given(b, b.values.size() - 1)) {
-    // An allocation of a block has no annotations: it becomes a statement, which has.
+    // An allocation of a block has no annotations, so it becomes a statement, which has annotations.
     auto annotations = to_attrs(e, given);
     if (!annotations) { return Value::error(); }
     BuildFrame f;
@@ -214,7 +214,7 @@ auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
     f.annotations = std::move(*annotations);
     return make_object<FrameObject>(std::move(f), "T.alloc_buffer");
   }
-  // Other memories than the global one belong to a thread or a block of threads, wherever they are allocated: nothing is unclear.
+  // Memory other than global belongs to a thread or a block of threads at any place of allocation, so the call is unambiguous.
   static const Name global("global");
   WithoutReports unclear(e.diagnostics);
   const bool is_here = !is_for_block && lowerer->allocates_in_place(a.callee);
@@ -222,7 +222,7 @@ auto alloc_for(Evaluator& e, const Arguments& a, bool is_for_block) -> Value {
   if (is_here) { lowerer->allocate_here(buffer, a.call); } else { lowerer->add_alloc(buffer); }
   return make_object<BufferObject>(buffer);
 }
-// `T.alloc_buffer` allocates for the block around until TVM 0.23, and since then for the statements below it; `T.sblock_alloc_buffer` allocates
+// Until TVM 0.23 `T.alloc_buffer` allocates for the block around; later, for the statements below it. `T.sblock_alloc_buffer` allocates
 // for the block.
 auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value { return alloc_for(e, a, false); }
 auto sblock_alloc_buffer(Evaluator& e, const Arguments& a) -> Value { return alloc_for(e, a, true); }
@@ -238,7 +238,7 @@ auto alloc_in(Evaluator& e, const Arguments& given, const char* scope) -> Value 
 auto alloc_shared(Evaluator& e, const Arguments& a) -> Value { return alloc_in(e, a, "shared"); }
 auto alloc_local(Evaluator& e, const Arguments& a) -> Value { return alloc_in(e, a, "local"); }
 
-// `x = T.local_scalar("int32")`: a variable that can be assigned to, in memory of one element.
+// `x = T.local_scalar("int32")`: a variable that can be assigned to, stored in memory of one element.
 auto alloc_cell(Evaluator& e, const Arguments& a, const char* scope) -> Value {
   static const std::vector<Parameter> parameters = {{"dtype", false}, {"annotations", false, true}};
   BoundArguments b;
@@ -250,7 +250,7 @@ auto alloc_cell(Evaluator& e, const Arguments& a, const char* scope) -> Value {
 auto local_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "local"); }
 auto shared_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "shared"); }
 
-// True when the view's shape fits its region. Extents that are no constants fit any other. False: reported.
+// True when the view's shape fits its region. Extents that are not constant fit any other. False: an error was reported.
 auto fits_region(Evaluator& e, const BufferNode& view, const BufferRegion& region, const BoundArguments& b) -> bool {
   auto listed = [](const std::vector<std::string>& items) { return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : ""); };
   auto text = [](const Expr& extent) { return as_int(extent) ? std::to_string(*as_int(extent)) : std::string("?"); };
@@ -337,7 +337,7 @@ auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
   BuildFrame f;
   f.kind = FrameKind::DeclBuffer;
   f.origin = a.call;
-  // `data=T.address_of(A[i, 0])`, in TVM's main line: the pointer is bound before the buffer is declared.
+  // `data=T.address_of(A[i, 0])`, in TVM's main line: binds the pointer before it declares the buffer.
   f.buffer = declare(e, buffer_arguments(b, 0), a.call, nullptr, &f.a);
   if (!f.buffer) { return Value::error(); }
   f.owns_memory = b.values[2].value.is_none();
@@ -352,7 +352,7 @@ auto declare_plain(Evaluator& e, const Arguments& a) -> Value {
   return buffer ? Value(make_object<BufferObject>(buffer)) : Value::error();
 }
 
-/// Apache TVM warns of these forms; the fix needs the text and is made where that is known: `modernise` in words.h.
+/// Apache TVM warns of these forms. The fix needs the text: `modernise` in words.h makes it.
 
 auto declare_by_older_name(Evaluator& e, const Arguments& a) -> Value {
   report_deprecated(e, a.callee, "T.buffer_decl(...)", "T.Buffer(...)");

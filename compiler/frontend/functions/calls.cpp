@@ -1,4 +1,4 @@
-// Calls of operators by name, `T.call_intrin`, and the intrinsics that are rows of intrinsics.def.
+// Calls of operators by name, `T.call_intrin`, and the intrinsics of intrinsics.def.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace loopsmith::frontend {
 namespace {
 
 // `masked_load(buffer, indices ..., mask)` and `masked_store(buffer, value, indices ..., mask)` of TVM's main line: accesses with a
-// predicate. None: the call is another one.
+// predicate. None for other calls.
 auto masked_access(Evaluator& e, std::string_view op, const std::vector<Argument>& args, Origin where) -> std::optional<Value> {
   bool is_store = op == "masked_store";
   const auto* buffer = (is_store || op == "masked_load") && !args.empty() ? args[0].value.as<BufferObject>() : nullptr;
@@ -69,7 +69,7 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
   auto is_part = [](char c) { return is_name_part(c) || c == '.'; };
   if (!name || name->empty() || !std::all_of(name->begin(), name->end(), is_part)) { return wrong_type(e, a.all[1], "an operator's name"); }
   std::vector<Expr> args;
-  // `T.Call("int32", "tir.ret", [x])`: the node's own form has its arguments in a list.
+  // `T.Call("int32", "tir.ret", [x])`: a call of the node itself has its arguments in a list.
   if (const auto* items = a.all.size() == 3 ? a.all[2].value.items() : nullptr) {
     Argument list = a.all[2];
     a.all.pop_back();
@@ -134,7 +134,7 @@ class IntrinsicObject final : public eval::Object {
       std::string_view names = parameter_names(row.name);
       if (!place_named(e, full_name, names.empty() && row.high == 1 ? "x" : names, a)) { return Value::error(); }
     }
-    // `T.prefetch(A, [T.Range(0, 4)])`: a statement that TVM no longer makes.
+    // `T.prefetch(A, [T.Range(0, 4)])`: a statement that TVM no longer has.
     static const Name prefetch("prefetch");
     if (op == prefetch && a.all.size() == 2 && a.all[0].value.as<BufferObject>() && a.all[1].value.items()) { return e.opaque(a.call); }
     std::vector<Expr> args;
@@ -162,7 +162,7 @@ class IntrinsicObject final : public eval::Object {
   /// True when the first or last argument is the type of the call.
   auto is_typed() const -> bool { return row.rule == Rule::First || row.rule == Rule::Last; }
 
-  // Takes the type of the call out of the arguments, where it is one of them. False: reported.
+  // Removes the type of the call from the arguments, if it is one of them. False: an error was reported.
   auto take_type(Evaluator& e, Arguments& a, std::optional<DataType>& type) const -> bool {
     const Argument* keyword = named_type(a);
     if (!is_typed()) {
@@ -181,7 +181,7 @@ class IntrinsicObject final : public eval::Object {
     return true;
   }
 
-  // The arguments as expressions, a buffer as its pointer. False: one is none, or their number is wrong, which is reported.
+  // The arguments as expressions, a buffer as its pointer. False: an argument is no expression, or their number is wrong; the error was reported.
   auto to_operands(Evaluator& e, const Arguments& a, std::vector<Expr>& args) const -> bool {
     static const Name packed("tvm_call_packed"), cpacked("tvm_call_cpacked");
     bool good = true;
@@ -195,7 +195,7 @@ class IntrinsicObject final : public eval::Object {
       args.push_back(std::move(y));
     }
     if (!good) { return false; }
-    // The type counts as an argument in messages: it is written like one.
+    // The type counts as an argument in messages, since it is written like one.
     int64_t types = is_typed() ? 1 : 0;
     int64_t given = static_cast<int64_t>(args.size()) + types;
     if (args.size() < row.low) {
@@ -209,7 +209,7 @@ class IntrinsicObject final : public eval::Object {
     return true;
   }
 
-  // The type of the call by its row's rule; two operands are brought to one type where the rule is `Same`. None: reported.
+  // The type of the call by the rule of its row; for the rule `Same`, two operands are converted to one type. None: an error was reported.
   auto result_type(Evaluator& e, const Arguments& a, std::optional<DataType> type, std::vector<Expr>& args) const -> std::optional<DataType> {
     switch (row.rule) {
       case Rule::First: case Rule::Last: return type;
@@ -228,7 +228,7 @@ class IntrinsicObject final : public eval::Object {
     return {};
   }
 
-  // `T.reinterpret` gives a type as many bits as the value has. False: reported.
+  // `T.reinterpret` needs a type with as many bits as the value. False: an error was reported.
   auto keeps_bits(Evaluator& e, const Arguments& a, DataType from, DataType to) const -> bool {
     bool is_number = !to.is_handle() && !from.is_handle() && !from.is_void() && !to.scalable && !from.scalable && to.bits >= 8 && from.bits >= 8;
     if (!is_number || to.bits * to.lanes == from.bits * from.lanes) { return true; }

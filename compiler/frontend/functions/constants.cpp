@@ -82,7 +82,7 @@ auto buffer_load(Evaluator& e, const Arguments& a) -> Value {
   return expr_or_error(make<BufferLoad>(buffer->buffer, std::move(indices), a.call));
 }
 auto lookup_intrinsic(Evaluator& e, const Arguments& a) -> Value {
-  // TVM looks the number up in LLVM; here calls carry the name itself.
+  // TVM looks up the number in LLVM; here calls contain the name itself.
   const std::string* name = a.all.size() == 1 ? a.all[0].value.string() : nullptr;
   if (!name) { return e.report(error(Code::WrongType, a.call).arg("expected", "the name of an LLVM intrinsic").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
   return a.all[0].value;
@@ -103,7 +103,7 @@ auto constant_of(Evaluator& e, const Arguments& a) -> Value {
   Expr x = to_expr_like(e, b.values[0], *t);
   return x ? expr_or_error(cast(*t, x, a.call)) : Value::error();
 }
-// `tvm.runtime.convert(4)`: a number as an expression; others as they are.
+// `tvm.runtime.convert(4)`: a number as an expression; other values unchanged.
 auto converted(Evaluator& e, const Arguments& a) -> Value {
   if (a.all.size() != 1) { return e.opaque(a.call); }
   const Value& v = a.all[0].value;
@@ -125,7 +125,7 @@ auto dynamic_var(Evaluator& e, const Arguments& a) -> Value {
   auto t = is_given(b, 1) ? to_dtype(e, b.values[1]) : std::optional(DataType::int_(64));
   return t ? expr_or_error(make<VarNode>(Name(*name), *t, a.call)) : Value::error();
 }
-// `M = TypeVar("M")`: the same in Python's words. With other arguments it has no meaning for programs.
+// `M = TypeVar("M")`: the Python form of the same. With other arguments it has no meaning for programs.
 auto type_var(Evaluator& e, const Arguments& a) -> Value {
   if (a.positional != 1 || a.all.size() != 1 || !a.all[0].value.string()) { return e.opaque(a.call); }
   return dynamic_var(e, a);

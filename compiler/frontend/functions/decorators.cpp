@@ -96,7 +96,7 @@ class LetObject final : public eval::Object {
   auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return let(e, a); }
   auto get_item(Evaluator&, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> override {
     if (indices.size() != 1) { return {}; }
-    // In TVM's main line the type alone declares a variable that can be assigned to: this one cannot.
+    // In TVM's main line the type alone declares a variable that can be assigned to; this one cannot be.
     const auto* type = indices[0].value.as<DtypeObject>();
     if (type) { return make_object<DtypeObject>(type->dtype); }
     return indices[0].value.as<ThreadWord>() ? let_annotation() : indices[0].value;  // `T.let[T.Tuple(T.int32, T.float32)]`

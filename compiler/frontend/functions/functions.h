@@ -1,4 +1,4 @@
-// The functions of `T`, a file per family: each ends with the table of the names that it defines, and namespace.cpp adds the tables
+// The functions of `T`, one file per family: each ends with the table of the names that it defines, and namespace.cpp adds the tables
 // to the namespaces. Private to the frontend.
 #pragma once
 
@@ -48,7 +48,7 @@ auto target(Evaluator& e, const Arguments& a) -> Value;                   // tvm
 [[nodiscard]] auto macro_decorator() -> Value;
 [[nodiscard]] auto let_annotation() -> Value;
 
-/// `T.max` for the function behind it, found in the family's own table; for messages.
+/// The name of a function for messages, such as `T.max`, found in the family's own table.
 [[nodiscard]] auto name_in(FunctionRows rows, eval::Builtin::Run run) -> std::string;
 
 }  // namespace loopsmith::frontend

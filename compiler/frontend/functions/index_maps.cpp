@@ -17,7 +17,7 @@ auto index_map_from(Evaluator& e, const Argument& a, DataType t) -> IndexMap {
   if (result.is_unknown() || !to_exprs(e, {result, a.where, {}}, final)) { return {}; }
   return make_index_map({.initial = std::move(vars), .final = std::move(final), .inverse = {}});
 }
-// The map, its inverse (or none) and the type of indices (or none), as bound.
+// Makes the map from bound arguments: the inverse and the type of indices are optional.
 auto make_map(Evaluator& e, const BoundArguments& b, size_t inverse_at, size_t dtype_at) -> Value {
   DataType t = DataType::int_(32);
   if (is_given(b, dtype_at)) {

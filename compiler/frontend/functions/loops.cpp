@@ -9,7 +9,7 @@ namespace loopsmith::frontend {
 
 namespace {
 
-// A loop from `start` to `stop`, or from 0 to `start` without a stop. None: reported.
+// A loop from `start` to `stop`, or from 0 to `start` without a stop. None: an error was reported.
 auto make_loop(Evaluator& e, ForKind kind, const Argument& start, const Argument* stop, Origin where) -> std::optional<LoopSpec> {
   LoopSpec loop;
   loop.kind = kind;
@@ -45,7 +45,7 @@ auto add_step(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
   return true;
 }
 
-// Sets the type of the loop's variable from an argument. False: reported.
+// Sets the type of the loop's variable from an argument. False: an error was reported.
 auto set_dtype(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
   auto t = to_dtype(e, given);
   if (!t) { return false; }

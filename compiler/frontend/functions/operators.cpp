@@ -1,4 +1,4 @@
-// Operators as functions: `T.Add` and others that keep their operands as they are, `T.min` and others that fold constants, casts,
+// Operators as functions: `T.Add` and others that keep their operands unchanged, `T.min` and others that fold constants, casts,
 // vectors, selections.
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
@@ -154,7 +154,7 @@ auto choose(Evaluator& e, const Arguments& given, bool is_select) -> Value {
   Expr t = to_expr(e, b.values[1]);
   Expr f = to_expr(e, b.values[2]);
   if (!c || !t || !f) { return Value::error(); }
-  // The values of a `Select` have one type; those of `if_then_else` are matched.
+  // The values of a `Select` must have the same type; those of `if_then_else` are converted to one type.
   auto is_literal = [&](size_t i) { return is_select && (b.values[i].value.is_int() || b.values[i].value.is_float()); };
   if (is_literal(1)) { t = to_expr_like(e, b.values[1], f.dtype()); } else if (is_literal(2)) { f = to_expr_like(e, b.values[2], t.dtype()); }
   if (!t || !f) { return Value::error(); }

@@ -11,7 +11,7 @@ namespace loopsmith::frontend {
 
 namespace {
 
-// `tirx.noalias`, as TVM spells attributes since 0.24, is `tir.noalias`.
+// Renames `tirx.noalias`, TVM's spelling of attributes since 0.24, to `tir.noalias`.
 auto in_older_words(const AttrMap& attrs) -> AttrMap {
   AttrMap out;
   for (const auto& [key, value] : attrs) {
@@ -188,13 +188,13 @@ auto attr(Evaluator& e, const Arguments& a) -> Value {
   else if (const auto* iter = node.as<IterVarObject>()) { f.subject = iter->iter; }
   else if (const auto* x = node.as<ExprObject>()) { f.subject = x->expr; }
   else if (const auto* combiner = node.as<ReducerObject>()) {
-    // A combiner is kept as a reduction without axes.
+    // A combiner is stored as a reduction without axes.
     const CommReducer& c = combiner->reducer;
     f.subject = Expr(make<Reduce>(c, c->identity, Array<IterVar>(), bool_imm(true), 0, Array<Expr>(), a.call));
   }
   else if (node.is_none() || node.as<AttrObject>() || node.as<eval::Dict>()) { f.subject = std::monostate{}; }
   else if (node.items()) {
-    // `T.attr([view, buffer], "buffer_bind_scope", ...)`: the pair as a call with the two pointers.
+    // `T.attr([view, buffer], "buffer_bind_scope", ...)`: stores the pair as a call with the two pointers.
     Expr x = tuple_of_pointers(e, node, b.values[0].where);
     if (!x) { return Value::error(); }
     f.subject = x;
@@ -256,7 +256,7 @@ auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
     f.thread = *known;
   }
   f.thread.dom = from_zero(extent);
-  // A second variable for an index that is launched around, with the same number of threads, is the same index.
+  // A second variable for an index that an outer statement launches with the same number of threads is the same index.
   const BuildFrame* around = lowerer->launched(f.thread.thread_tag);
   if (around && around->thread.var.get() != f.thread.var.get() && arith_deep_equal(around->a, extent)) {
     f.kind = FrameKind::Let;

@@ -1,4 +1,4 @@
-// `T.target`: a target, from its name or from a dictionary, and its host.
+// `T.target`: a target from its name or from a dictionary, with its host.
 #include "frontend/functions/arguments.h"
 #include "frontend/functions/functions.h"
 #include "frontend/words.h"
@@ -9,7 +9,7 @@ namespace loopsmith::frontend {
 
 namespace {
 
-// Checks the kind that a target names: its first word, or its entry "kind". A name with a slash is a tag.
+// Checks the kind of a target: its first word, or its entry "kind". A name with a slash is a tag.
 void check_target(Evaluator& e, const Attr& target, Origin where) {
   static const Name kind_name("kind");
   if (const auto* map = std::get_if<AttrMap>(&target.value)) {
@@ -35,7 +35,7 @@ auto target(Evaluator& e, const Arguments& a) -> Value {
     const Attr* inner = target_attr(a);
     return inner ? *inner : a;
   };
-  // A host is given without `T.target` around it: in the dictionary, or behind the name of a target.
+  // A host may be given without `T.target` around it: in the dictionary, or behind the name of a target.
   if (auto* map = std::get_if<AttrMap>(&value->value)) {
     if (const Attr* host = find_attr(*map, host_name)) { value = Attr(with_attr(*map, host_name, plain(*host))); }
   }

@@ -52,7 +52,7 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   return expr_or_error(cast(dtype, x, a.call));
 }
 auto DtypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
-  // `v: T.float32[8]`: memory of a thread, by TVM's main line.
+  // `v: T.float32[8]`: memory of a thread, in TVM's main line.
   if (declares_cell && !dtype.is_handle()) {
     BufferNode node;
     node.origin = where;

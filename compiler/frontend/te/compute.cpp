@@ -8,7 +8,7 @@ namespace loopsmith::frontend::te {
 
 namespace {
 
-// The names that the parameters of `f` give to `dimensions` axes; false: reported.
+// The names that the parameters of `f` give to `dimensions` axes; false: an error was reported.
 auto axis_names(Evaluator& e, const Argument& f, size_t dimensions, const Argument& varargs_names, std::vector<Name>& out) -> bool {
   const auto* function = f.value.as<eval::Function>();
   if (!function) {

@@ -1,4 +1,4 @@
-// `te.create_prim_func`: an ordinary program of tensor expressions, one block per computed tensor, a loop and an axis per dimension. The
+// `te.create_prim_func`: makes a program of tensor expressions, with one block per computed tensor, and a loop and an axis per dimension. The
 // program equals the one that TVM makes (tests compare it with create_primfunc.cc).
 #include <algorithm>
 #include <functional>
@@ -68,7 +68,7 @@ class ProgramMaker {
   Origin where_;
   std::unordered_set<const BufferNode*> arguments_;
   std::unordered_set<const Operation*> visited_;
-  BufferMap buffers_;                        // of a tensor: that of the program
+  BufferMap buffers_;                        // from the buffer of a tensor to that of the program
   std::vector<Buffer> allocated_;
   std::vector<Stmt> stmts_;
   std::unordered_map<std::string, int> names_;
@@ -249,7 +249,7 @@ void ProgramMaker::emit_compute(const Operation& op, const std::vector<Buffer>& 
   } else {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (i > 0) { leaf = levels_of(op, axes).back(); }
-      // Later blocks of the same loops bind the loops' own variables.
+      // Later blocks in the same loops bind the variables of these loops.
       leaf.bindings = levels.back().bindings;
       Stmt store = make<BufferStore>(outputs[i], simplified(place(op.body[i], leaf.map)), leaf.stores, op.where);
       Name name = outputs.size() == 1 ? Name(op.name.str()) : outputs[i]->name;

@@ -1,4 +1,4 @@
-// Reductions: `te.sum` and its like, called over axes or over values, and `te.comm_reducer`, which makes one.
+// Reductions: `te.sum` and similar functions, called over axes or over values, and `te.comm_reducer`, which makes a reducer.
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -50,7 +50,7 @@ auto ReducerFunction::combined(Evaluator& e, std::vector<Expr> left, std::vector
     return false;
   }
   for (size_t i = 0; i < out.size(); ++i) {
-    // Constants take the type that is reduced.
+    // Constants get the type of the reduced values.
     if (out[i].as<IntImm>() || out[i].as<FloatImm>()) { out[i] = cast(left[i].dtype(), out[i], where); }
   }
   return true;
@@ -94,7 +94,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   if (!source) { return e.report(error(Code::MissingArgument, a.callee).arg("name", "expr").arg("callee", "the reducer")); }
   bool over_axes = axis && (axis->value.as<IterVarObject>() || axis->value.items());
   if (!over_axes) {
-    // `te.max(a, b, c)`: combines the values at once.
+    // `te.max(a, b, c)`: combines the values directly.
     if (a.positional != a.all.size() || kind == Kind::Custom) { return wrong_type(e, axis ? *axis : *source, "an axis, `te.reduce_axis(...)`"); }
     Expr out = to_expr(e, a.all[0]);
     for (size_t i = 1; out && i < a.all.size(); ++i) {

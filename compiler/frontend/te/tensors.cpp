@@ -43,7 +43,7 @@ auto output_of(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return make_object<TensorObject>(op, static_cast<size_t>(*index));
 }
 
-// Functions that walk over operations recur as deep as their chain is long.
+// Functions that walk over operations recurse as deep as the chain is long.
 constexpr uint32_t deepest_chain = 1000;
 
 }  // namespace

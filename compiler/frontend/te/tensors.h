@@ -1,7 +1,7 @@
 // Operations of tensor expressions and the tensors that they compute, as values of scripts. Private to compiler/frontend/te.
 //
-// A tensor is an output of an operation; reading one, `A[i, k]`, is a load from a buffer that stands for the tensor and that
-// programs replace by their own. Operations are found by that buffer: each enters itself in a table of the thread for as long as it lives.
+// A tensor is an output of an operation. Reading it, `A[i, k]`, is a load from a buffer that stands for the tensor and that
+// programs replace by their own. Operations are found by that buffer: each registers itself in a table of the thread for as long as it lives.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class Operation final : public eval::Object {
   // Scan
   std::vector<Ref<Operation>> init, update;
   std::vector<Buffer> state;
-  uint32_t depth = 1;                                    // of the longest chain of operations that it ends
+  uint32_t depth = 1;                                    // the length of the longest chain of operations that ends here
 
   Operation(Kind k, Name n, std::vector<Buffer> o, Origin at);
   ~Operation() override;
@@ -76,15 +76,15 @@ class TensorObject final : public eval::Object {
 [[nodiscard]] auto tensors_of(const Ref<Operation>& op) -> Value;
 /// Adds the operations that `exprs` read, in the order in which TVM finds them: operands before the expressions made of them.
 void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>& out);
-/// True when every expression is small enough to be walked. False: reported.
+/// True when every expression is small enough for recursive walks. False: an error was reported.
 [[nodiscard]] auto are_within_limits(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool;
-/// Sets the depth of an operation from its inputs. False: the chain is too long, which is reported.
+/// Sets the depth of an operation from its inputs. False: the chain is too long; the error was reported.
 [[nodiscard]] auto set_depth(Evaluator& e, Operation& op) -> bool;
-/// A shape: integer extents. False: reported.
+/// A shape: integer extents. False: an error was reported.
 [[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
-/// A diagnostic: `function` needs another number of things.
+/// The diagnostic that `function` needs another number of `what`.
 [[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
-/// A string argument, or `otherwise` where none is given.
+/// A string argument, or `otherwise` if it is not given.
 [[nodiscard]] auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string;
 
 // The functions of `te`, by file.
@@ -99,7 +99,7 @@ auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
 
 /// `te.sum`, `te.prod`, `te.min`, `te.max`, each with its name (reducers.cpp).
 [[nodiscard]] auto named_reducers() -> std::vector<std::pair<const char*, Value>>;
-/// The program with every index in 64 bits, as `index_dtype_override="int64"` asks for (widen.cpp).
+/// The program with every index in 64 bits, for `index_dtype_override="int64"` (widen.cpp).
 [[nodiscard]] auto with_wide_indices(const PrimFunc& func) -> PrimFunc;
 
 }  // namespace loopsmith::frontend::te

@@ -1,4 +1,4 @@
-// The indices of a program in 64 bits, as `te.create_prim_func(..., index_dtype_override="int64")` asks for.
+// Widens the indices of a program to 64 bits, for `te.create_prim_func(..., index_dtype_override="int64")`.
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"

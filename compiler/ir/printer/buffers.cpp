@@ -1,5 +1,5 @@
-// The script printer: declarations of buffers and the data of constants. The arguments of a declaration may use variables that nothing has
-// declared: they are declared with it.
+// The script printer: declarations of buffers and the data of constants. The arguments of a declaration may use variables without a
+// declaration: they are declared together with the buffer.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -49,10 +49,10 @@ void ScriptPrinter::constant_data(const AllocateConst& s) {
 
 void ScriptPrinter::decl_buffer(const DeclBuffer& s, VarDefinition definition, bool concise) {
   Mark mark(*this);
-  // Without memory of its own it is a declaration; with it, an allocation, which has a word of its own since 0.24.
+  // Without memory of its own it is a declaration; with it, an allocation, which has a separate word since 0.24.
   const bool allocates = definition == VarDefinition::DataPointer && sblock_;
   out_ += allocates ? (is_tensor() ? "T.alloc_tensor(" : "T.alloc_buffer(") : is_tensor() ? "T.decl_tensor(" : "T.decl_buffer(";
-  // The name is taken only for the body, but `data` may be found through the buffer inside it.
+  // The name is taken only for the body, but `data` may be found through the buffer inside the body.
   buffer_arguments(s.buffer, definition, true);
   out_ += ')';
   scope(&s, mark.release(), s.body, concise, [&] { return define(s.buffer.get(), s.buffer->name.empty() ? Name("buffer") : s.buffer->name).view(); });
@@ -70,8 +70,8 @@ void ScriptPrinter::alloc_buffer(const Buffer& buffer) {
 
 struct ScriptPrinter::FreeVariables {
   const Buffer& buffer;
-  std::unordered_map<const VarNode*, int> uses{};   // in the declaration; counted when first asked for
-  std::string names{}, values{};                    // of those that are defined on a line in front: `n, m = T.int32(), T.int32()`
+  std::unordered_map<const VarNode*, int> uses{};   // in the declaration; counted on first use
+  std::string names{}, values{};                    // of the variables that are defined on a line in front: `n, m = T.int32(), T.int32()`
 
   auto occurs_once(const VarNode* v) -> bool {
     if (uses.empty()) {
@@ -107,7 +107,7 @@ void ScriptPrinter::define_in_front(const Expr& e, FreeVariables& free) {
 auto ScriptPrinter::define_as_part(const Expr& e, Part part, int index, FreeVariables& free) -> bool {
   const auto* v = e.as<VarNode>();
   const Buffer& buffer = free.buffer;
-  // A reader gives strides and offsets that are not written out the type of the shape.
+  // If strides and offsets are not printed, a reader gives them the type of the shape.
   bool is_other_type = part != Part::Data && !(v->dtype == (buffer->shape.empty() ? DataType::int_(32) : buffer->shape[0].dtype()));
   if (!free.occurs_once(v) || is_other_type) {
     define_in_front(e, free);

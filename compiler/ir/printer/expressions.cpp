@@ -15,7 +15,7 @@ namespace {
 
 enum class TypeArgument : uint8_t { None, First, Last };
 
-// Where a call of an intrinsic shows its type.
+// The position of the type in a printed call of an intrinsic.
 auto type_argument(Name op) -> TypeArgument {
   static const std::unordered_map<Name, TypeArgument> table = [] {
     std::unordered_map<Name, TypeArgument> out;
@@ -164,7 +164,7 @@ void ScriptPrinter::on(const Let& e, int, bool) {
 
 void ScriptPrinter::on(const Call& e, int, bool) {
   std::string_view op = printed_op(e.op);
-  // `T.tvm_throw_last_error()` is read with another type than lowering gives it.
+  // A reader gives `T.tvm_throw_last_error()` another type than lowering does.
   static const Name throw_last_error("tvm_throw_last_error");
   if (e.op == throw_last_error && !e.dtype.is_handle()) {
     out_ += "T.Call(";
@@ -172,12 +172,12 @@ void ScriptPrinter::on(const Call& e, int, bool) {
     out_ += ", \"tir.tvm_throw_last_error\", [])";
     return;
   }
-  // A function of numbers has the type of its operand, `T.exp(x)`; a call by name may have another.
+  // A function of numbers has the type of its operand, `T.exp(x)`; a call by name may have another type.
   static const std::unordered_set<std::string_view> keep_type = {"exp", "exp2", "exp10", "erf", "tanh", "sigmoid", "log", "log2", "log10", "log1p", "tan", "cos", "cosh", "acos",
                                                                  "acosh", "sin", "sinh", "asin", "asinh", "atan", "atanh", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round",
                                                                  "nearbyint"};
   bool has_another = e.args.size() == 1 && !(e.dtype == e.args[0].dtype()) && keep_type.count(op) != 0;
-  // A load through a pointer gives elements of what it points to.
+  // A load through a pointer reads elements of the pointer's element type.
   if (DataType accessed = accessed_type(e.op, e.args); !accessed.is_void()) { has_another = !(e.dtype == accessed); }
   if (has_another) {
     out_ += "T.Call(";
@@ -281,7 +281,7 @@ void ScriptPrinter::slice(const Range& range) {
 void ScriptPrinter::attr(const Attr& a) {
   if (std::holds_alternative<std::monostate>(a.value)) { out_ += "None"; }
   else if (const auto* e = std::get_if<Expr>(&a.value)) {
-    // A buffer among attributes is its pointer, and is written as the buffer.
+    // A buffer among attributes is stored as its pointer, and printed as the buffer.
     const auto* v = e->as<VarNode>();
     auto known = v ? objects_.find(v) : objects_.end();
     if (known != objects_.end() && known->second.part == Part::Data) { buffer_name(*known->second.buffer); } else { expr(*e); }
@@ -426,7 +426,7 @@ void ScriptPrinter::indices(const Array<Expr>& items) {
     const auto* stride = ramp ? ramp->stride.as<IntImm>() : nullptr;
     WrapWatch watch;
     Expr end = stride ? add(ramp->base, mul(ramp->lanes, ramp->stride)) : Expr();
-    // The end of a slice may pass the type of its elements.
+    // The end of a slice may overflow the type of its elements.
     if (!stride || watch.found()) {
       expr(e);
       continue;

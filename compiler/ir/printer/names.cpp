@@ -1,4 +1,4 @@
-// The script printer: names of variables and buffers, declarations of those that nothing defines, and the ranges of text that are noted.
+// The script printer: names of variables and buffers, declarations for those without a definition, and the recorded ranges of text.
 #include <algorithm>
 #include <unordered_set>
 
@@ -10,7 +10,7 @@ namespace loopsmith {
 
 namespace {
 
-// Names that mean something else in the printed text.
+// Names that have another meaning in the printed text.
 auto is_reserved(std::string_view name) -> bool { return name == "T" || name == "Ts" || name == "I" || name == "range" || is_python_keyword(name); }
 
 }  // namespace

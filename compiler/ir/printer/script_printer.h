@@ -1,7 +1,7 @@
-// The script printer's class. Private to the printer: others call printer.h.
+// The script printer's class. Private to the printer: other rooms call printer.h.
 //
-// One pass over the tree that appends to one string. The exceptions are declarations of variables and buffers that nothing defines: they
-// are inserted in front of the statement that is being written in the frame they belong to, and every remembered offset behind them moves on.
+// One pass over the tree that appends to one string. The exceptions are declarations of variables and buffers without a definition: they
+// are inserted in front of the current statement of the frame that they belong to, and every recorded offset behind them is shifted.
 #pragma once
 
 #include <memory>
@@ -36,22 +36,22 @@ class ScriptPrinter {
   void module(const IRModule& mod);
   void function_alone(const PrimFunc& fn);
   void func(const PrimFunc& fn, Name name);
-  /// `# from tvm.script import ...`. `has_blocks`: some function has.
+  /// `# from tvm.script import ...`. `has_blocks`: some function has blocks.
   void imports(bool has_blocks);
   /// `@T.prim_func`, `@Ts.function(private=True)`.
   void decorator(const PrimFuncNode& fn);
   /// True for a function with a block other than the root that every function has.
   [[nodiscard]] static auto has_own_blocks(const PrimFuncNode& fn) -> bool;
-  /// `T.` or `Ts.`, in front of the words for blocks.
+  /// `T.` or `Ts.`, the prefix of the words for blocks.
   [[nodiscard]] auto of_blocks() const -> const char* { return dialects::has_ts(dialect_) ? "Ts." : "T."; }
   [[nodiscard]] auto is_tensor() const -> bool { return dialect_ == dialects::tensor; }
-  /// `[n: T.int32, m: T.int64]`: the variables in the shapes of parameters that nothing else declares.
+  /// `[n: T.int32, m: T.int64]`: the variables in the shapes of parameters that have no other declaration.
   void shape_variables(const PrimFuncNode& fn);
-  // The parameters and the type that is returned. Gives the buffers that a parameter declares, `A: T.Buffer(...)`; others are matched in the body.
+  // The parameters and the return type. Returns the buffers that a parameter declares, `A: T.Buffer(...)`; other buffers are matched in the body.
   auto parameters(const PrimFuncNode& fn) -> std::unordered_set<const BufferNode*>;
 
   // -- statements
-  /// A fragment: the statement alone, as a body.
+  /// A fragment: the statement alone, printed as a body.
   void fragment(const Stmt& s);
   void body(const Stmt& s);
   void stmt(const Stmt& s);
@@ -98,7 +98,7 @@ class ScriptPrinter {
   void on(const LE& e, int parent, bool tight) { sugared(e, {" <= ", "T.LE(", compare_level}, parent, tight, less_equal); }
   void on(const GT& e, int parent, bool tight) { sugared(e, {" > ", "T.GT(", compare_level}, parent, tight, greater); }
   void on(const GE& e, int parent, bool tight) { sugared(e, {" >= ", "T.GE(", compare_level}, parent, tight, greater_equal); }
-  // Of vectors, `and` would be read as `T.bitwise_and`.
+  // Python's `and` on vectors would be read as `T.bitwise_and`.
   void on(const And& e, int parent, bool tight);
   void on(const Or& e, int parent, bool tight);
   void on(const Not& e, int parent, bool tight);
@@ -129,27 +129,27 @@ class ScriptPrinter {
   };
   struct Frame {
     const void* node = nullptr;
-    size_t stmt_begin = 0;     // where the statement that is being written in this frame begins
+    size_t stmt_begin = 0;     // where the current statement of this frame begins
     int indent = 0;
-    bool concise = false;      // may the statement go without `with`, because nothing follows it?
+    bool concise = false;      // may the statement be printed without `with`, because no statement follows it?
     std::vector<const void*> defined;
   };
   enum class VarDefinition : uint8_t { None, DataPointer, MatchBuffer };
 
-  /// An offset into the text that stays in place when a declaration is inserted in front of it, until it is released.
+  /// An offset into the text that is shifted when a declaration is inserted in front of it, until it is released.
   class Mark {
    public:
     explicit Mark(ScriptPrinter& printer) : printer_(printer), offset_(printer.out_.size()) { printer_.marks_.push_back(&offset_); }
     ~Mark() { (void)release(); }
     Mark(const Mark&) = delete;
     auto operator=(const Mark&) -> Mark& = delete;
-    /// The offset, which no longer moves.
+    /// Returns the offset, which is no longer shifted.
     auto release() -> size_t {
       if (!released_) { printer_.marks_.pop_back(); }
       released_ = true;
       return offset_;
     }
-    /// Takes the text that was written since the mark out of the output.
+    /// Removes the text that was written since the mark from the output, and returns it.
     auto cut() -> std::string {
       size_t begin = release();
       std::string text = printer_.out_.substr(begin);
@@ -176,7 +176,7 @@ class ScriptPrinter {
   void close(bool paren);
   void call2(const char* head, const Expr& a, const Expr& b);
   static auto may_fold(const Expr& e) -> bool;
-  // True when the operator's function makes this node of its operands again. Constants that it folds would be read back as another node.
+  // True when the operator's function makes this node again from its operands. If it folds constants, reading would give another node.
   template <class Node>
   auto comes_back(const Node& e, Expr (*make_again)(Expr, Expr, Origin)) -> bool {
     if (!may_fold(e.a) && !may_fold(e.b) && e.a.dtype() == e.b.dtype()) { return true; }
@@ -184,12 +184,12 @@ class ScriptPrinter {
     const Node* node = made.template as<Node>();
     return node && node->a.same_as(e.a) && node->b.same_as(e.b);
   }
-  // The operator's sign where a reader makes this node of it again, otherwise the function's name.
+  // The operator's sign if a reader makes this node from it again, otherwise the function's name.
   template <class Node>
   void sugared(const Node& e, BinaryText text, int parent, bool tight, Expr (*make_again)(Expr, Expr, Origin)) {
     if (!comes_back(e, make_again)) { return call2(text.function, e.a, e.b); }
     bool paren = open(text.level, parent, tight);
-    // Python chains comparisons, so both sides of one need their own parentheses.
+    // Python chains comparisons, so both sides of a comparison need parentheses.
     expr(e.a, text.level, text.level == compare_level);
     out_ += text.sign;
     expr(e.b, text.level, true);
@@ -210,8 +210,8 @@ class ScriptPrinter {
   void begin_line();
   void indented(const Stmt& s);
   void nested(const void* node, const Stmt& s);
-  // Makes a statement of the text since `mark`, its right side: `NAME = RHS` with the body behind it, or `with RHS as NAME:` with the body
-  // inside. `define_left` gives the name, in the new frame.
+  // Makes a statement from the text since `mark`, which is its right side: `NAME = RHS` with the body behind it, or `with RHS as NAME:` with the body
+  // inside. `define_left` prints the name, in the new frame.
   template <class DefineLeft>
   void scope(const void* node, size_t mark, const Stmt& rest, bool concise, DefineLeft define_left) {
     push_frame(node);
@@ -235,16 +235,16 @@ class ScriptPrinter {
   static auto is_allocated_declaration(const Allocate& s, const DeclBuffer& decl) -> bool;
   void decl_buffer(const DeclBuffer& s, VarDefinition definition, bool concise);
   void alloc_buffer(const Buffer& buffer);
-  // The arguments of T.match_buffer and its like. Variables that they use and nothing defines are defined with the buffer: one that occurs
-  // once is a part of it, `A.strides[0]`; others get a line in front.
+  // The arguments of T.match_buffer and similar calls. Variables in them without a definition are defined together with the buffer: one that occurs
+  // once is printed as a part of the buffer, `A.strides[0]`; others get a line in front.
   void buffer_arguments(const Buffer& buffer, VarDefinition definition, bool first);
   struct FreeVariables;
   void buffer_strides(const Buffer& buffer, FreeVariables& free);
-  // True when the offset is a variable of the buffer, whose factor is then printed too.
+  // True when the offset is a variable of the buffer: its factor is then printed too.
   auto buffer_offset(const Buffer& buffer, FreeVariables& free) -> bool;
   auto is_new(const Expr& e) const -> bool;
   void define_in_front(const Expr& e, FreeVariables& free);
-  // False: it is defined in front of the declaration, because it occurs twice or has another type than the reader would give it.
+  // False: it is defined in front of the declaration, because it occurs twice or has another type than a reader would give it.
   auto define_as_part(const Expr& e, Part part, int index, FreeVariables& free) -> bool;
   void block_axes(const Block& b, const BlockRealize* realize);
   // True when axis `i` is bound to a loop around the block with the same domain: `T.axis.remap` prints it.
@@ -252,7 +252,7 @@ class ScriptPrinter {
   void remapped_axes(const Block& b, const BlockRealize& realize, const std::vector<size_t>& axes);
   void one_axis(const IterVar& iter, const Expr& binding);
   auto is_simple(const Buffer& buffer) const -> bool;
-  // Parameters that occur elsewhere than as the key of their buffer.
+  // Parameters that occur in other places than as the key of their buffer.
   static void find_used_params(const PrimFuncNode& fn, std::unordered_set<const VarNode*>& used);
   static auto contains_block(const Stmt& s) -> bool;
   static auto implicit_root(const PrimFunc& fn) -> const Block*;
@@ -274,11 +274,11 @@ class ScriptPrinter {
   void buffer_name(const BufferNode& buffer);
   auto declares_free() const -> bool { return root_func_ || options_.declare_free; }
   auto scopes() -> const UseScopes&;
-  // The innermost frame that holds all uses.
+  // The innermost frame that contains all uses.
   auto frame_of(const void* object) -> Frame&;
   void declare_free(const VarNode* v);
   void declare_env_thread(const IterVar& iter);
-  // A line of its own in front of the statement that is being written in `frame`.
+  // Inserts a line in front of the current statement of `frame`.
   void insert_before(const Frame& target, const std::string& line);
   void var_type(const VarNode& v);
   // `T.int32()`, `T.handle("float32", "global")`.
@@ -298,10 +298,10 @@ class ScriptPrinter {
   std::string out_;
   int indent_ = 0;
   std::vector<Frame> frames_;
-  std::vector<size_t*> marks_;               // offsets that insertions move
-  std::vector<size_t> open_ranges_;          // of grids and blocks that are being written
+  std::vector<size_t*> marks_;               // offsets that insertions shift
+  std::vector<size_t> open_ranges_;          // of grids and blocks that are being printed
   std::unordered_map<const void*, Entry> objects_;   // names of variables and buffers that are defined
-  std::unordered_set<Name> names_;           // that are taken
+  std::unordered_set<Name> names_;           // names that are taken
   PrimFunc root_func_;
   Stmt fragment_root_;
   std::unique_ptr<UseScopes> scopes_;

@@ -71,7 +71,7 @@ void ScriptPrinter::on(const LetStmt& s, size_t) {
     return;
   }
   if (concise) {
-    // The value is written before the name is taken: `x: T.int32 = x_1` never refers to itself.
+    // The value is printed before the name is taken: `x: T.int32 = x_1` never refers to itself.
     Mark mark(*this);
     expr(s.value);
     std::string value = mark.cut();
@@ -231,7 +231,7 @@ void ScriptPrinter::on(const AllocateConst& s, size_t) {
 }
 
 void ScriptPrinter::on(const SeqStmt& s, size_t) {
-  // A sequence where one statement is expected (not made by our passes): as a body of its own.
+  // Prints a sequence in the place of a single statement (no pass of ours makes one) as a separate body.
   body(Stmt(Ref<StmtNode>(&s)));
 }
 
@@ -265,7 +265,7 @@ void ScriptPrinter::on(const IfThenElse& s, size_t) {
 
 namespace {
 
-// Directly nested serial loops from 0 that do not depend on each other, which are printed as one `T.grid`.
+// Directly nested serial loops that start at 0 and do not depend on each other, which are printed as one `T.grid`.
 auto grid_of(const For& outermost) -> std::vector<const For*> {
   std::vector<const For*> grid;
   for (const For* loop = &outermost; loop; loop = loop->body.as<For>()) {

@@ -1,5 +1,5 @@
-// For every variable and buffer of a program: the chain of statements, from the function down, that holds all its uses. The printer
-// declares a variable that nothing defines in the innermost of them.
+// For every variable and buffer of a program: the chain of statements, from the function inwards, that contain all its uses. The printer
+// declares a variable without a definition in the innermost of them.
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // primitive-comments OUT FILE...: collects the comments over primitives (summary, Needs, Keeps) and the diagnostics that each
-// may report, for the reference page and for help. So neither is written twice.
+// may report, for the reference page and for help, so that neither text is written twice.
 //
 // The diagnostics are those named in the struct of a primitive, in the functions that it calls, and in their callees; functions
 // are distinguished by name and file. Fails where a primitive has no comment.
@@ -36,7 +36,7 @@ auto without_comments(const std::string& text) -> std::string {
   return out;
 }
 
-// From an opening bracket to behind the closing one.
+// The text from an opening bracket to just after the closing one.
 auto bracketed(const std::string& text, size_t open) -> size_t {
   int depth = 0;
   for (size_t i = open; i < text.size(); ++i) {
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
             todo.emplace_back(file, &here->second);
             continue;
           }
-          // In another file: only functions with an underscore in their names are distinct enough.
+          // A function of another file: only a name with an underscore is unambiguous enough.
           if (called.find('_') == std::string::npos) { continue; }
           for (const auto& [other, s] : sources) {
             auto there = s.functions.find(called);

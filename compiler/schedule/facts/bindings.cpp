@@ -1,5 +1,5 @@
-// Affine bindings of blocks, and the block instances that loops run: see bindings.h. The definitions follow TensorIR and TVM 0.19, whose
-// answers decide which schedules are accepted.
+// Affine bindings of blocks, and the block instances that loops run: see bindings.h. The definitions follow TensorIR and TVM 0.19: affine
+// bindings decide which schedules are accepted.
 #include "schedule/facts/bindings.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ auto extent_of(const std::vector<std::pair<Var, Range>>& domains, const VarNode*
   return 0;
 }
 
-// Adds the digits of a sum; false: the expression is no sum of digits. `allows_offset`: terms without loops are ignored.
+// Adds the digits of a sum; false: the expression is no sum of digits. `allows_offset`: ignores terms without loop variables.
 auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset, std::vector<Digit>& out) -> bool {
   if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, allows_offset, out) && add_digits(n->b, scale, domains, allows_offset, out); }
   auto is_loop = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); };
@@ -106,7 +106,7 @@ auto written_with_digits(std::span<const Expr> values, const std::vector<std::pa
 
 auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
   if (domains.empty()) { return true; }
-  // The common case, without proofs: each iter value is a loop variable of its own, and no predicate.
+  // The common case needs no proof: each iter value is a loop variable of its own, and there is no predicate.
   if (is_one(realize.predicate)) {
     bool is_plain = true;
     for (size_t i = 0; i < realize.iter_values.size() && is_plain; ++i) {
@@ -129,7 +129,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
     return true;
   };
   if (is_affine(realize.iter_values.to_vector(), domains, realize.predicate)) { return true; }
-  // Predicates may still use loops of one iteration that iter values no longer use.
+  // A predicate may still use loops of one iteration that no iter value uses.
   VarMap units;
   std::vector<std::pair<Var, Range>> others;
   for (const auto& [var, domain] : domains) {
@@ -142,7 +142,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
   return is_affine(values, others, analyzer.simplify(substitute(realize.predicate, units)));
 }
 
-// A surjective map may take a value several times, as `i + j` does: the scale of the digit `i` is below the range of `j`.
+// A surjective map may take a value several times, as `i + j` does. True where the scale of a digit (`i`) is smaller than the range of the digits below (`j`).
 static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < sum.args.size(); ++i) {
     const arith::IterSplit& digit = sum.args[i];
@@ -156,9 +156,9 @@ static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -
   return false;
 }
 
-// A surjective map may leave out digits of iterators, as `i // 4` does. True where all digits of the iterators that use `of` occur.
+// A surjective map may leave out digits of iterators, as `i // 4` does. True where all digits of the iterators that contain `of` occur in the indices.
 static auto uses_all_digits(const std::vector<arith::IterSum>& indices, const VarNode* of, arith::Analyzer& analyzer) -> bool {
-  std::vector<const arith::IterMarkNode*> marks;              // that use the variable
+  std::vector<const arith::IterMarkNode*> marks;              // the iterators that contain the variable
   std::vector<Expr> used;                                     // for each mark the product of the digits' extents
   std::function<bool(const arith::IterMarkNode&)> follows;
   std::function<bool(const arith::IterSumNode&)> visit = [&](const arith::IterSumNode& sum) {
@@ -204,7 +204,7 @@ auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<s
   std::vector<Expr> plain;
   for (const Expr& e : values) { plain.push_back(substitute(e, units)); }
   if (used.empty()) { return true; }
-  // Tiles and fused loops have this form, which needs no proof.
+  // Tiles and fused loops can be written with digits, which needs no proof.
   if (are_all_followed && written_with_digits(plain, used, /*allows_offset=*/true)) { return true; }
   auto is_apart = [&](const Expr& condition) {
     arith::Analyzer analyzer;
@@ -221,7 +221,7 @@ auto compute_affine_binding(const FuncTree& func, const Place& block) -> bool {
   return is_affine_binding(*block.realize, loop_domains(func, block));
 }
 
-// True where two iterations of the loop run the same instance, found by counting with all other loops at 0. For quotients and remainders.
+// True where two iterations of the loop run the same instance, found by counting with all other loops at 0. For iter values with quotients and remainders.
 static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
   constexpr int64_t most = 1024;
   auto extent = as_int(loop.extent), first = as_int(loop.min);
@@ -254,7 +254,7 @@ static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
 
 auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   if (is_one(loop.extent)) { return false; }
-  // The divisors of remainders: iterations that far apart may run the same instances.
+  // The divisors of remainders: iterations of this distance may run the same instances.
   std::vector<int64_t> periods;
   bool is_used = false, is_divided = false;
   auto is_var = [&](const VarNode& v) { return &v == loop.var.get(); };
@@ -275,7 +275,7 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   };
   for (const Expr& value : realize.iter_values) { look(look, value); }
   if (!is_used) { return true; }
-  // In a quotient neighbours share a value: the first two iterations, if all other iter values agree on both.
+  // A quotient has the same value for neighbours. Compares the first two iterations, which are the same if all other iter values agree as well.
   if (is_divided) {
     arith::Analyzer analyzer;
     VarMap first{{loop.var.get(), loop.min}}, second{{loop.var.get(), loop.min + one(loop.min.dtype())}};

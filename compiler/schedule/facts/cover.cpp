@@ -1,4 +1,4 @@
-// Reads that earlier writes of the same scope cover: see cover.h. The definition follows TensorIR and TVM 0.19.
+// Reads of elements that earlier writes of the same scope cover: see cover.h. The definition follows TensorIR and TVM 0.19.
 #include "schedule/facts/cover.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace loopsmith::schedule {
 
-// The part of a region that is certainly accessed. Of a loop that chooses no element one iteration may stand for all of them: an instance of that
-// iteration runs wherever the predicate holds there. `Every`: all iterations are looked at together.
+// The part of a region that is certainly accessed. If a loop does not choose the element, one of its iterations may stand for all: that iteration
+// runs the instance if the predicate holds there. `Every` uses all iterations together; `First` and `Last` fix such loops at their first or last iteration.
 enum class Iterations : uint8_t { Every, First, Last };
 static auto certain_part(const Array<Range>& region, const Domains& domains, const Expr& predicate, Iterations which, arith::Analyzer& analyzer)
     -> std::optional<std::vector<arith::IntSet>> {
@@ -51,7 +51,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     }
     return regions;
   };
-  // Binds the loops around all of them, once a proof is needed.
+  // Binds the loops around all blocks, only once a proof is needed.
   std::optional<arith::Analyzer> made;
   auto analyzer = [&]() -> arith::Analyzer& {
     if (made) { return *made; }
@@ -61,7 +61,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     return *made;
   };
   std::vector<BufferRegion> reads = bound_regions(consumer, false);
-  // For each loop around the consumer, the producers whose lowest common loop with it this is.
+  // For each loop around the consumer: the producers that have this loop as their lowest common loop with the consumer.
   for (const Place* lca = func.parent(consumer); lca; lca = func.parent(*lca)) {
     std::vector<const Place*> here;
     for (const Place* producer : producers) {
@@ -71,7 +71,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     }
     if (!here.empty()) {
       if (here.size() == 1 && is_one(here[0]->realize->predicate)) {
-        // The usual case: one block produces just the region that is read, index by index.
+        // The usual case: one block produces exactly the region that is read, index by index.
         bool is_plain = true;
         std::vector<BufferRegion> writes = bound_regions(*here[0], true);
         for (const BufferRegion& read : reads) {
@@ -114,7 +114,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
   return true;
 }
 
-// An uncovered block that did not change is still uncovered, if it is still in the scope.
+// A block that is not covered and did not change is still not covered, if it is still in the scope.
 auto compute_cover(const FuncTree& func, const Place& scope, const Scope& dependences, const std::vector<NodeId>& changed, const Cover& before) -> Cover {
   Cover out;
   for (NodeId id : before.uncovered) {

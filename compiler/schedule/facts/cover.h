@@ -1,4 +1,4 @@
-// Region cover: the blocks of a scope whose reads earlier writes of the scope cover.
+// Region cover: a block is covered if earlier writes of its scope produce every element that it reads.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct Cover {
 
 /// FuncState keeps the answer. `dependences`: of that scope.
 [[nodiscard]] auto compute_cover(const FuncTree& func, const Place& scope, const Scope& dependences) -> Cover;
-/// The same, where the answer `before` still holds for all blocks but the `changed` ones (in the order of the text).
+/// The same, from the answer `before`, which still holds for all blocks except the `changed` ones (in the order of the text).
 [[nodiscard]] auto compute_cover(const FuncTree& func, const Place& scope, const Scope& dependences, const std::vector<NodeId>& changed, const Cover& before) -> Cover;
 
 }  // namespace loopsmith::schedule

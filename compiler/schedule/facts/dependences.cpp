@@ -1,4 +1,4 @@
-// Dependences between the blocks of a scope, carried on from state to state: see dependences.h.
+// Dependences between the blocks of a scope, updated from state to state: see dependences.h.
 #include "schedule/facts/dependences.h"
 
 #include <algorithm>
@@ -94,13 +94,13 @@ auto first_on(const Sequence<Toucher>& all, const BufferNode* buffer, Use use = 
 
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 
-// A tree with its strands only.
+// A tree that has only its strands yet.
 auto begin_tree(const FuncTree& func, const Place& scope, const ScopeTree* before) -> ScopeTree {
   ScopeTree out{.scope = scope.id, .is_plain = true, .strands = {}, .blocks = {}};
   const Stmt& body = scope.block()->body;
   const auto* list = body.as<SeqStmt>();
   out.strands = list ? list->seq : Sequence<Stmt>{body};
-  // Of a body that was plain before, only new statements need be checked.
+  // If the body was plain before, only new statements need a check.
   for (size_t i = 0, k = 0; out.is_plain && i < out.strands.size();) {
     size_t run = before && before->is_plain ? out.strands.same_run(i, before->strands, k) : 0;
     i += run;
@@ -123,7 +123,7 @@ auto begin_tree(const FuncTree& func, const Place& scope, const ScopeTree* befor
   return out;
 }
 
-// The blocks of two trees that differ: blocks in one tree only, with other touches, or moved past others.
+// The difference of two trees: blocks that are in one tree only, that touch other buffers, or that moved past other blocks.
 struct Changes {
   std::vector<NodeId> gone;
   std::vector<std::pair<const Block*, Array<Touch>>> fresh;
@@ -158,7 +158,7 @@ auto changes_between(KnownHiddenReads& hidden, const ScopeTree& before, const Sc
   return out;
 }
 
-// Made from the strands alone.
+// Builds the blocks from the strands alone.
 auto make_blocks(KnownHiddenReads& hidden, const Sequence<Stmt>& strands) -> std::shared_ptr<const ScopeBlocks> {
   std::vector<const Block*> blocks;
   for (const Stmt& strand : strands) { add_blocks(strand, blocks); }
@@ -193,12 +193,12 @@ auto make_blocks(KnownHiddenReads& hidden, const Sequence<Stmt>& strands) -> std
   return std::make_shared<const ScopeBlocks>(std::move(out));
 }
 
-// Made from the blocks before and the changes. Null: too many changes.
+// Builds the blocks from those of the state before and the changes. Null: too many changes.
 auto make_blocks(const FuncTree& func, const ScopeBlocks& before, const Changes& changes) -> std::shared_ptr<const ScopeBlocks> {
   auto is_much = [&](size_t count) { return count * 4 > before.blocks.size(); };
   if (is_much(changes.gone.size() + changes.fresh.size())) { return nullptr; }
   ScopeBlocks now = before;
-  std::vector<const BufferNode*> touched;    // whose touchers changed
+  std::vector<const BufferNode*> touched;    // buffers whose touchers changed
   for (NodeId id : changes.gone) {
     size_t at = place_of(now.blocks, id);
     const Known known = now.blocks[at];
@@ -324,7 +324,7 @@ auto Scope::of_src(NodeId id) const -> std::vector<Dependence> {
   std::vector<Dependence> out;
   const Known* known = blocks_->find(id);
   if (!known) { return out; }
-  // They touch a buffer that it touches.
+  // Collects the other blocks that touch a buffer that this block touches.
   std::vector<NodeId> others;
   const auto& touchers = blocks_->touchers;
   for (const auto& [buffer, use] : known->touches) {

@@ -32,7 +32,7 @@ class HiddenReads : public Visitor {
   void on(const Block& n) override {
     for (const Buffer& buffer : n.alloc_buffers) { known_.push_back(buffer.get()); }
     for (const MatchBufferRegion& match : n.match_buffers) { views_.emplace(match.buffer.get(), match.source.buffer); }
-    // A reduction loads elements that its init wrote.
+    // The update of a reduction loads elements that its init wrote.
     if (n.init) {
       for (const BufferRegion& region : n.writes) { known_.push_back(region.buffer.get()); }
     }

@@ -1,5 +1,5 @@
-// Hidden reads: buffers that a block loads, in its body or in its regions, though its `T.reads` do not list them. cache_index and
-// unsafe_hide_buffer_access leave such reads behind. They order blocks as declared reads do, with the whole buffer for a region.
+// Hidden reads: buffers that a block loads, in its body or in its regions, without listing them in `T.reads`. cache_index and
+// unsafe_hide_buffer_access create hidden reads. They order blocks as declared reads do, with the whole buffer as the region.
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,7 @@ namespace loopsmith::schedule {
 
 [[nodiscard]] auto compute_hidden_reads(const Block& block) -> std::vector<Buffer>;
 
-/// The hidden reads of blocks, each computed once. The states of a schedule share one object; an entry keeps its block alive, so that an equal
+/// The hidden reads of blocks, each computed once. The states of a schedule share one object. An entry keeps its block alive, so that an equal
 /// pointer means the same block.
 class KnownHiddenReads {
  public:

@@ -1,4 +1,4 @@
-// Runs the loops and blocks around a place with numbers for variables, block instance by block instance. For the files that count instances.
+// Runs the loops and blocks around a place, block instance by block instance, with numbers as the values of variables. Used by the files that count instances.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@
 
 namespace loopsmith::schedule {
 
-constexpr int64_t most_steps = 8192;          // instances that are looked at
-constexpr int64_t most_iterations = 64 * most_steps;   // iterations of loops around them, of which many may run no instance
-constexpr int64_t most_elements = 1 << 20;    // of a buffer or of domains together, where a bit stands for each
+constexpr int64_t most_steps = 8192;          // the most instances that a walk visits
+constexpr int64_t most_iterations = 64 * most_steps;   // iterations of the loops around; many of them may run no instance
+constexpr int64_t most_elements = 1 << 20;    // elements of a buffer, or of domains together; each needs one bit
 
-/// Runs the loops and blocks around a place, the outermost first: all values of loops (of those in `first` the first only); a block runs where
+/// Runs the loops and blocks around a place, the outermost first. Loops take all values; loops in `first` take only their first value. A block runs where
 /// its predicate holds.
 class Around {
  public:
   Around(const FuncTree& func, const Place& from, const Place* stop, VarMap first = {});
-  /// Where set: called with each statement beside the path, before and behind it, in the order they run. Returns false to stop.
+  /// If set: called with each statement beside the path, before and behind it, in the order they run. Returns false to stop.
   std::function<bool(const Stmt&, Valuation&)> beside;
 
-  /// Calls `f` for each instance; `f` returns false to stop. False: stopped, or not all could be run.
+  /// Calls `f` for each instance; `f` returns false to stop. Returns false if stopped, or if some instance cannot be evaluated or exceeds the limits.
   auto run(Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool {
     int64_t iterations = 0;
     return run(0, values, steps, iterations, f);
@@ -40,10 +40,10 @@ class Around {
   VarMap first_;
 };
 
-/// True where the loops around a block run more instances than are looked at, so that no walk begins which could not end.
+/// True where the loops around a block run more instances than a walk visits. Callers then begin no walk.
 [[nodiscard]] auto is_too_much(const FuncTree& func, const Place& block) -> bool;
 
-/// An element, or an instance of a block, by what it is of; looked up without a copy of its numbers.
+/// An element of a buffer, or an instance of a block, as a key: the buffer or block, with the numbers. Look-ups need no copy of the numbers.
 template <class Of>
 struct Numbered {
   Of of{};
@@ -78,8 +78,8 @@ auto entry_of(NumberedMap<Of, T>& map, Of of, const Follower::Element& at, const
 /// The innermost block that runs, and the number of its instance.
 struct Running {
   NodeId block = 0;
-  int64_t instance = 0;                        // a number for the block and the values of its iter vars
-  bool is_same_again = false;                  // it would write the same if it ran again
+  int64_t instance = 0;                        // the number of the instance, from the block and the values of its iter vars
+  bool is_same_again = false;                  // the block would write the same values if it ran again
 
   void enter(const Block& next, const Valuation& values, int64_t now) {
     block = next.id;

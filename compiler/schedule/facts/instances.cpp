@@ -31,11 +31,11 @@ class Stores : public Follower {
     is_known_ = true;
     written_.assign(static_cast<size_t>(size), false);
   }
-  /// False: some store cannot be followed.
+  /// False if some store cannot be followed.
   [[nodiscard]] auto is_known() const -> bool { return is_known_; }
   void clear() { written_.assign(written_.size(), false); }
 
-  /// True where all elements of a region within the buffer are written. None: its bounds are not known, or it has too many elements.
+  /// True where all elements of a region within the buffer are written. None: the bounds of the region are unknown, or it has too many elements.
   [[nodiscard]] auto holds_all(const BufferRegion& region, const Valuation& at_values, int64_t& steps) const -> std::optional<bool> {
     std::vector<std::pair<int64_t, int64_t>> box;
     for (size_t i = 0; i < shape_.size(); ++i) {
@@ -67,7 +67,7 @@ class Stores : public Follower {
     if (!(buffer == buffer_) || !certain || at.size() != shape_.size()) { return; }
     if (auto offset = offset_of(at)) { written_[*offset] = true; }
   }
-  // Vectors and matrix units store somewhere in the buffer, perhaps to all elements.
+  // Vectors and matrix units store to unknown elements of the buffer, perhaps to all.
   void store_somewhere(const Buffer& buffer) override { is_known_ = is_known_ && !(buffer == buffer_); }
   void hand_out(const VarNode* data) override { is_known_ = is_known_ && data != buffer_->data.get(); }
 
@@ -86,12 +86,12 @@ class Stores : public Follower {
   bool is_known_ = false;
 };
 
-// Threads run a block together, so one thread's stores are not all.
+// Threads run a block together, so the stores of one thread are only a part.
 auto is_under_threads(const FuncTree& func, const Place& block) -> bool {
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread && !is_one(at->loop->extent)) { return true; } }
   return false;
 }
-// True where no condition stands between the two.
+// True where no condition stands between the block and `above`.
 auto runs_plainly(const FuncTree& func, const Place& block, const Place* above) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
   return true;
@@ -209,7 +209,7 @@ auto counted_instances(const FuncTree& func, const Place& block, const std::vect
 namespace {
 
 /// Runs loops, the outermost first, and calls `f` with the values of loops and iter vars wherever the predicate holds; `f` returns false to
-/// stop. False: stopped, or not all could be run.
+/// stop. Returns false if stopped, or if some instance cannot be evaluated or exceeds the limits.
 auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate,
                    const std::function<bool(const Valuation& loops, Follower::Element instance)>& f) -> bool {
   int64_t count = 1;
@@ -252,7 +252,7 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
 
 auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
   bool found = false;
-  // By the iterations of the loops outside of `of`.
+  // The iteration of `of` that gave a value first, by the iterations of the loops outside of `of`.
   std::map<std::pair<Follower::Element, Follower::Element>, int64_t> iteration_of;
   bool all = each_instance(loops, iter_values, predicate, [&](const Valuation& values, Follower::Element instance) {
     Follower::Element outside;
@@ -285,7 +285,7 @@ auto counted_late_update(const Block& block, const std::vector<std::pair<Var, Ra
 }
 
 auto counted_same_order(const Block& block, const BlockLoops& before, const BlockLoops& now) -> std::optional<bool> {
-  // By spatial values: those of the others, in the order that they run.
+  // For each tuple of spatial values: the values of the other iter vars, in the order they run.
   using Order = std::map<Follower::Element, Follower::Element>;
   auto order_of = [&](const BlockLoops& all) -> std::optional<Order> {
     Order out;

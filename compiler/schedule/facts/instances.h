@@ -1,7 +1,7 @@
-// Block instances, run one by one where they are few. Symbolic bounds are boxes around the elements that are touched; predicates, conditions
-// in bodies, remainders and triangles leave holes in them that only the instances show. Answers are exact or none: none where a block has more
-// instances than are looked at, or where a value is not known (a parameter, the contents of a buffer). Declared writes do not count: bodies are
-// followed.
+// Answers questions about block instances by running them one by one, where they are few. Symbolic bounds are boxes around the accessed elements;
+// predicates, conditions in bodies, remainders and triangles leave holes in these boxes that only the instances show. Answers are exact. There is none if
+// a block has more instances than the limit, or if a value is unknown (a parameter, the contents of a buffer). Declared writes are ignored: bodies
+// are executed.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@
 
 namespace loopsmith::schedule {
 
-/// Do the instances of a block write every element of a region (in terms of the loops outside of `above`, clipped to the buffer), while the
-/// loops below `above` run (null: those of its scope), whatever the values of the loops further out (those in `once` stay at their first)?
+/// Do the instances of a block write every element of a region, while the loops below `above` run (null: the loops of the block's scope)? The answer holds for
+/// all values of the loops further out, except that loops in `once` stay at their first. The region uses loops outside of `above`, and is clipped to the buffer.
 [[nodiscard]] auto counted_writes(const FuncTree& func, const Place& block, const BufferRegion& region, const Place* above, const VarMap& once = {}) -> std::optional<bool>;
 
-/// Do the loops of its scope run the block with every combination of values of the given iter vars, whatever the loops further out?
+/// Do the loops of the block's scope run the block with every combination of values of the given iter vars, for all values of the loops further out?
 [[nodiscard]] auto counted_instances(const FuncTree& func, const Place& block, const std::vector<const VarNode*>& of) -> std::optional<bool>;
 
-/// Each time that the loops of its scope run the block, do its reductions begin with their init: does every instance come after the one with
-/// the same spatial iter vars whose others are at their first values?
+/// Each time that the loops of its scope run the block, does its reduction begin with the init? That is: does every instance come after the instance
+/// with the same spatial values and the first values of the other iter vars?
 [[nodiscard]] auto counted_beginnings(const FuncTree& func, const Place& block) -> std::optional<bool>;
 
-/// Does an iteration of the loops from `above` outwards run an instance of the block more than once?
+/// In one iteration of the loops from `above` outwards, does an instance of the block run more than once?
 [[nodiscard]] auto counted_repeats(const FuncTree& func, const Place& block, const Place* above) -> std::optional<bool>;
 
-/// Do two iterations of the loop `of` give the same values (those of a block's iter vars, where its predicate holds), while the loops
-/// outside of it stay at the same iterations?
+/// Do two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration? `values` are the iter values of a block, which
+/// runs where its predicate holds.
 [[nodiscard]] auto counted_sharing(const Domains& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> std::optional<bool>;
 
 /// Would an update of a reduction run before its init, with these loops (the outermost first), iter values and predicate?
@@ -36,7 +36,7 @@ namespace loopsmith::schedule {
 
 /// Loops around a block (the outermost first), with its iter values and predicate.
 struct BlockLoops { Domains loops; std::vector<Expr> iter_values; Expr predicate; };
-/// Do the instances of each element, those with the same spatial iter vars, run in the same order and as often under both?
+/// Do the instances that have the same spatial values, and so update one element, run in the same order and equally often under both?
 [[nodiscard]] auto counted_same_order(const Block& block, const BlockLoops& before, const BlockLoops& now) -> std::optional<bool>;
 
 /// Does the predicate of a block hold wherever its iter values are within their domains?

@@ -1,4 +1,4 @@
-// The memory that strands of a scope mention, carried on from state to state: see mentions.h.
+// The memory that strands of a scope mention, updated from state to state: see mentions.h.
 #include "schedule/facts/mentions.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The memory that the loops and blocks of a scope mention: by a buffer on it, or by the pointer to its elements, in any way.
+// The memory that the loops and blocks of a scope mention in any way: through a buffer, or through the pointer to its elements.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct ScopeMentions {
   std::shared_ptr<const ScopeTree> tree;   // keeps the nodes alive
   Sequence<Mention> all;                   // sorted
 };
-/// `before`: of the scope in the state before; null where none is known.
+/// `before`: the answer for the scope in the state before; null where there is none.
 [[nodiscard]] auto make_scope_mentions(std::shared_ptr<const ScopeTree> tree, const ScopeMentions* before) -> ScopeMentions;
 
 }  // namespace loopsmith::schedule

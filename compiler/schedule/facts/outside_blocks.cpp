@@ -41,7 +41,7 @@ class Find {
     std::vector<NodeId> loops_with_statements, loops_with_loads;
   };
 
-  // `is_last`: nothing of the function runs after the statement.
+  // `is_last`: no statement of the function runs after this one.
   void statement(const Stmt& s, bool is_last) {
     switch (s.kind()) {
       case NodeKind::BlockRealize: return block(*s.as<BlockRealize>());
@@ -82,7 +82,7 @@ class Find {
     statement(n.block->body, scopes_.size() == 1);
     Scope done = std::move(scopes_.back());
     scopes_.pop_back();
-    // The statements of a block without blocks inside are its body.
+    // A block without blocks inside has no statements between blocks.
     if (!done.has_blocks) { return; }
     out.loops_with_statements.insert(done.loops_with_statements.begin(), done.loops_with_statements.end());
     out.loops_with_loads.insert(done.loops_with_loads.begin(), done.loops_with_loads.end());
@@ -97,7 +97,7 @@ class Find {
     statement(n.body, false);
     Around done = std::move(around_.back());
     around_.pop_back();
-    // A plain loop of a block's body is no concern of others.
+    // A jump in a loop without blocks affects nothing outside of its block.
     if (!done.jump || !holds_block(n.body)) { return; }
     std::string word(jump_word(*done.jump));
     skip(done, done.block.empty() ? fmt::format("`{}` skips statements of loop `{}`", word, n.var->name.view())
@@ -112,7 +112,7 @@ class Find {
     around_.pop_back();
     if (holds_block(n.body)) { skip(done, "a `while` loop around it repeats it", n.origin); }
   }
-  // Everything inside of a loop that a jump leaves or a `while` repeats, and the loops around it in its scope.
+  // Marks everything inside of a loop that a jump leaves or a `while` repeats, and the loops around it in its scope.
   void skip(const Around& inner, const std::string& why, Origin at) {
     auto add = [&](NodeId id) {
       out.skipped.emplace(id, why);
@@ -127,7 +127,7 @@ class Find {
     post_order(body, [&](const Stmt& s) { found = found || s.as<BlockRealize>(); }, [](const Expr&) {});
     return found;
   }
-  // Adds the loops of the scope around the current statement.
+  // Adds the loops of the scope that are around the current statement.
   void add_loops(std::vector<NodeId>& to) const {
     for (const Around& at : around_) { if (at.loop && at.scope == scopes_.size()) { to.push_back(at.loop->id); } }
   }
@@ -143,7 +143,7 @@ class Find {
         touched.reads.insert(load->buffer->data.get());
         loads = true;
       }
-      // A pointer that is passed on may be read and written.
+      // Code that receives a pointer may read and write its elements.
       if (const auto* v = x.as<VarNode>(); v && v->dtype.is_handle()) {
         touched.reads.insert(v);
         touched.writes.insert(v);

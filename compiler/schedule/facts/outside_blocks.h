@@ -1,7 +1,7 @@
-// What stands between blocks and acts on them: jumps (`break`, `continue`, returns), `while` loops, and plain statements (stores, calls, conditions).
-// Blocks declare their accesses, and dependences between blocks follow from them. These statements declare nothing.
+// Statements between blocks that affect them: jumps (`break`, `continue`, returns), `while` loops, and plain statements (stores, calls, conditions).
+// Blocks declare their accesses, and dependences between blocks follow from the declarations. These statements declare nothing.
 //
-// FuncState keeps the answer; `require_nothing_between` (requirements.h) checks every argument of every primitive by it.
+// FuncState keeps the answer; `require_nothing_between` (requirements.h) uses it to check every argument of every primitive.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace loopsmith::schedule {
 
 struct OutsideBlocks {
-  /// Loops and blocks that a jump or a `while` loop may skip or repeat, and loops around them in the same scope; with the reason, in words.
+  /// Loops and blocks that a jump or a `while` loop may skip or repeat, and loops around them in the same scope; each with the reason, in words.
   std::unordered_map<NodeId, std::string> skipped;
   std::unordered_map<NodeId, Origin> jump_at;
-  /// Loops with a plain statement that has an effect below, outside of blocks.
+  /// Loops that contain a plain statement with an effect, outside of blocks.
   std::unordered_set<NodeId> loops_with_statements;
-  /// Loops with a load below, outside of blocks: in a plain statement, a condition, or the bounds of a loop.
+  /// Loops that contain a load outside of blocks: in a plain statement, a condition, or the bounds of a loop.
   std::unordered_set<NodeId> loops_with_loads;
-  /// The buffers that plain statements of a scope touch, by the block that is the scope.
+  /// The buffers that the plain statements of a scope touch. The key is the block that is the scope.
   struct Touched { std::unordered_set<const VarNode*> reads, writes; };
   std::unordered_map<NodeId, Touched> touched;
 

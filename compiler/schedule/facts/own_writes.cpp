@@ -16,14 +16,14 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Elements of a buffer: an interval in each dimension, both ends inclusive. A box may have no element: then one interval ends just before it
-// begins, never earlier.
+// Elements of a buffer: an interval in each dimension, both ends inclusive. A box may be empty: then the high end of one interval is one below the low
+// end, never less.
 struct Interval { Expr low, high; };
 using Box = std::vector<Interval>;
 
 constexpr size_t most_boxes = 16;
 
-// True where a statement leaves its place: a loop, the program.
+// True where a statement contains a jump: `break`, `continue` or a return.
 auto jumps(const Stmt& stmt) -> bool {
   static const Name ret("ret");
   bool found = false;
@@ -32,15 +32,15 @@ auto jumps(const Stmt& stmt) -> bool {
   return found;
 }
 
-// Walks the body of a block with the boxes that it has certainly stored so far.
+// Walks the body of a block and keeps the boxes of elements that it has certainly stored so far.
 class Walk {
  public:
-  /// `only_stores`: loads do not matter.
+  /// `only_stores`: ignores loads.
   Walk(const Buffer& buffer, bool only_stores) : buffer_(buffer), only_stores_(only_stores) {}
   arith::Analyzer analyzer;
   std::vector<Box> stored;
-  bool are_loads_covered = true;            // the loads seen so far
-  bool is_opaque = false;                   // the buffer is used in a way that is not followed
+  bool are_loads_covered = true;            // for the loads seen so far
+  bool is_opaque = false;                   // the buffer is used in a way that the walk cannot follow
 
   void bind(const Var& var, const Range& range) {
     analyzer.bind(var, range);
@@ -69,7 +69,7 @@ class Walk {
       case NodeKind::DeclBuffer: return follow(stmt.as<DeclBuffer>()->body);
       case NodeKind::Allocate: return follow(stmt.as<Allocate>()->body);
       default: {
-        // Blocks inside are not followed.
+        // The walk does not enter blocks inside.
         std::vector<Box> before = stored;
         visit_children(stmt, [&](const Expr& e) { look(e); }, [&](const Stmt& s) { follow(s); });
         if (stmt.as<BlockRealize>() && mentions(stmt)) { is_opaque = true; }
@@ -98,7 +98,7 @@ class Walk {
     look(call->args[2]);
   }
 
-  // A condition on the contents of buffers may cease to hold.
+  // A condition on the contents of buffers may become false later, so it is not assumed.
   auto enter(const Expr& condition) -> arith::Analyzer::Scope {
     return looks_up(condition) ? arith::Analyzer::Scope() : analyzer.enter(condition);
   }
@@ -113,7 +113,7 @@ class Walk {
     bool is_plain = n.var->dtype.is_int() && !looks_up(n.value);
     if (is_plain) { analyzer.bind(n.var, n.value); }
     follow(n.body);
-    // Behind the statement its variable has no value.
+    // After the statement its variable is undefined: replaces the variable by its value.
     VarMap value{{n.var.get(), n.value}};
     if (!is_plain) { std::erase_if(stored, [&](const Box& box) { return uses(box, *n.var); }); }
     for (Box& box : stored) {
@@ -146,19 +146,19 @@ class Walk {
       auto known = enter(logical_not(n.condition));
       follow(n.else_case);
     }
-    // Both branches stored it, whichever ran.
+    // Keeps the boxes that both branches stored.
     std::vector<Box> second = std::exchange(stored, std::move(before));
     for (Box& box : first) {
       if (std::any_of(second.begin(), second.end(), [&](const Box& other) { return is_same(box, other); })) { add(std::move(box)); }
     }
   }
 
-  // A loop whose iteration `i` finds what was stored before the loop, in the iterations before `i`, and earlier in this iteration.
+  // A load in iteration `i` of a loop finds the stores before the loop, the stores of the iterations before `i`, and earlier stores of this iteration.
   void on_loop(const For& loop) {
     look(loop.min);
     look(loop.extent);
     bind(loop.var, Range{loop.min, loop.extent});
-    // All that an iteration stores by itself.
+    // The stores of one iteration alone.
     Walk alone(buffer_, true);
     for (const auto& [var, range] : ranges_) { alone.bind(var, range); }
     alone.follow(loop.body);
@@ -189,7 +189,7 @@ class Walk {
     return std::any_of(box.begin(), box.end(), [&](const Interval& i) { return uses_var(i.low, is_var) || uses_var(i.high, is_var); });
   }
 
-  // The box over all values of a variable from `first` to `last`, which may be one less than `first`: a box of no element then. None: the boxes
+  // The box over all values of a variable from `first` to `last`; empty where `last` is one less than `first`. None: the boxes
   // leave gaps, or move in several dimensions.
   auto over(const Box& box, const Var& var, const Expr& first, const Expr& last) -> std::optional<Box> {
     VarMap next{{var.get(), add(Expr(var), one(var->dtype))}}, at_first{{var.get(), first}}, at_last{{var.get(), last}};
@@ -201,7 +201,7 @@ class Walk {
       if (!step || step != same || (*step != 0 && moves)) { return {}; }
       moves = moves || *step != 0;
       if (*step == 0) { out.push_back({analyzer.simplify(substitute(i.low, at_first)), analyzer.simplify(substitute(i.high, at_first))}); continue; }
-      // Without gaps where an interval is at least as long as the step.
+      // There are no gaps if the interval is at least as long as the step.
       Expr length = add(sub(i.high, i.low), one(i.low.dtype()));
       if (!analyzer.can_prove(greater_equal(length, int_imm(std::abs(*step), length.dtype())))) { return {}; }
       bool grows = *step > 0;
@@ -221,7 +221,7 @@ class Walk {
     return analyzer.can_prove(less_equal(outer.low, inner.low)) && analyzer.can_prove(less_equal(inner.high, outer.high));
   }
 
-  // Two boxes that touch in one dimension, where one contains the other in the others: the box that reaches over both.
+  // Joins two boxes that touch in one dimension, if one contains the other in all other dimensions.
   auto joined(const Box& a, const Box& b) -> std::optional<Box> {
     std::optional<size_t> along;
     Box out(a.size());
@@ -281,7 +281,7 @@ auto begin_walk(Walk& walk, const Block& block) -> bool {
   return true;
 }
 
-// The stores of one instance, and whether a load finds something else.
+// The stores of one instance, run with numbers. Finds loads of elements that the instance did not store before.
 class Instance : public Follower {
  public:
   explicit Instance(const Buffer& buffer) : buffer_(buffer) {}

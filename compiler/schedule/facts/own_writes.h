@@ -1,5 +1,5 @@
-// An instance of a block that reads what it stores: the elements of a buffer that the statements of its body certainly store, in their order, and
-// whether each load finds an element that the same instance stored before.
+// Blocks that read elements which they store themselves. Follows the stores that a block's body certainly makes, in their order, and
+// finds out if each load reads an element that the same instance stored before.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace loopsmith::schedule {
 
-/// Boxes of elements that each instance of the block certainly stores, in terms of its iter vars. Blocks inside of it are not entered.
+/// Boxes of elements that each instance of the block certainly stores, in terms of its iter vars. Does not enter blocks inside.
 [[nodiscard]] auto certain_stores(const Block& block, const Buffer& buffer) -> std::vector<BufferRegion>;
 
-/// True where every load of the buffer in an instance of the block finds an element that the same instance has certainly stored before it, so
-/// that no value from before the instance is read. By proof, else by running all instances where they are few.
+/// True where every load of the buffer in an instance of the block reads an element that the same instance has certainly stored before, so
+/// that no instance reads a value from before it ran. By proof; else by running all instances where they are few.
 [[nodiscard]] auto reads_own_writes_only(const FuncTree& func, const Place& block, const Buffer& buffer) -> bool;
 
 }  // namespace loopsmith::schedule

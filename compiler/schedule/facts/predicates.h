@@ -1,4 +1,4 @@
-// Predicates of blocks: bounds that keep iter vars in their domains, apart from conditions that leave out instances.
+// Predicates of blocks. Distinguishes bounds that keep iter vars in their domains from conditions that leave out instances.
 #pragma once
 
 #include "ir/ir.h"
@@ -10,7 +10,7 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto keeps_domain(const BlockRealize& realize, const Expr& condition) -> bool;
 /// The same for every condition of the predicate, by their form alone.
 [[nodiscard]] auto is_bound_of_domains(const BlockRealize& realize) -> bool;
-/// True where the predicate of a block only keeps its iter vars in their domains; false where it leaves out instances, or that is not known.
+/// True where the predicate of a block only keeps its iter vars in their domains. False where it leaves out instances, or where neither is proved.
 [[nodiscard]] auto keeps_domains(const FuncTree& func, const Place& block) -> bool;
 
 }  // namespace loopsmith::schedule

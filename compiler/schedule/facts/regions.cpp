@@ -1,4 +1,4 @@
-// Regions of buffers compared with each other: see regions.h.
+// Compares regions of buffers: see regions.h.
 #include "schedule/facts/regions.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferR
 
 namespace {
 
-// Proves a condition, if need be by trying all values of its variables where they are few.
+// Proves a condition. If the proof fails and the variables have few values, tries all of them.
 auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
   if (analyzer.can_prove(condition)) { return true; }
   std::vector<std::pair<const VarNode*, int64_t>> values;
@@ -66,7 +66,7 @@ auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith
   for (size_t i = 0; i < shape.size(); ++i) {
     arith::IntSet whole = arith::IntSet::from_min_extent(zero(shape[i].dtype()), shape[i]);
     if (produced_region[i].is_nothing()) { return false; }
-    // Where the unclipped sets are ordered, so are their parts within the buffer.
+    // If one set contains the other before clipping, so do their parts within the buffer.
     const arith::IntSet& made = produced_region[i];
     const arith::IntSet& used = consumed_region[i];
     bool low_is_covered = !made.has_lower_bound() || (used.has_lower_bound() && analyzer.can_prove(less_equal(made.min(), used.min())));
@@ -114,10 +114,10 @@ struct Stretch {
   int64_t reach = 0;
 };
 
-// Larger numbers do not occur in usual indices; sums and products of numbers below the limit do not overflow.
+// Usual indices contain no larger numbers, and sums and products of numbers below this limit do not overflow.
 constexpr int64_t plain_limit = int64_t{1} << 30;
 
-// Each index must use loops of its own. None: not the simple case.
+// Each index must use loops that no other index uses. None: not the simple case.
 auto stretches_of(const Array<Range>& region, const Domains& domains) -> std::optional<std::vector<Stretch>> {
   struct Term { const Range* domain; int64_t coefficient; };
   std::vector<const Range*> taken;

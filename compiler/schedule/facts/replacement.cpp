@@ -27,7 +27,7 @@ class Changes : public Follower {
     NodeId block = 0;
     int64_t instance = 0;                      // numbered by `Running`
   };
-  std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element, of all that were written
+  std::map<std::pair<const BufferNode*, Element>, Write> last;     // the last write of each element that was written
   bool is_known = true;
 
  protected:
@@ -56,7 +56,7 @@ class Changes : public Follower {
   int64_t newest_ = 0;                         // the last change of an element that the innermost block has loaded
 };
 
-// True where a block under a loop reads a buffer that a block beside the loop, under one further out, writes.
+// True where a block under the loop reads a buffer that some block beside the loop writes; both are under the same outermost loop.
 auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
   const Place* outermost = &loop;
   for (const Place* at = func.parent(loop); at && at->is_loop(); at = func.parent(*at)) { outermost = at; }
@@ -75,7 +75,7 @@ auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
   return false;
 }
 
-// Calls `f` for every element of a region; false: its bounds are not known.
+// Calls `f` for every element of a region; false: its bounds are unknown, or it has too many elements.
 auto each_element(const BufferRegion& region, const Valuation& values, int64_t& steps, const std::function<void(const Follower::Element&)>& f) -> bool {
   std::vector<std::pair<int64_t, int64_t>> box;
   Follower::Element at;
@@ -123,7 +123,7 @@ auto counted_replacement(const FuncTree& func, const Place& loop, const Block& b
   Valuation values;
   int64_t steps = 0, iterations = 0;
   Around around(func, loop, nullptr);
-  // Blocks under the loop may read elements made beside it, and compute other values when these change.
+  // Blocks under the loop may read elements that blocks beside it make. They compute other values when these elements change.
   if (reads_from_beside(func, loop)) {
     around.beside = [&](const Stmt& stmt, Valuation& outer) {
       ++changes.now;

@@ -13,7 +13,7 @@ void insert_sorted(Sequence<T>& all, const T& item) {
   all = all.spliced(at, at, std::span(&item, 1));
 }
 
-/// Nothing happens where the item is not there.
+/// Does nothing if the item is not in the sequence.
 template <class T>
 void erase_sorted(Sequence<T>& all, const T& item) {
   size_t at = all.lower_bound([&](const T& other) { return other < item; });

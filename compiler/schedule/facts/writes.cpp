@@ -20,21 +20,21 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// True where a store to the buffer stands under a condition, or under loops whose bounds vary: it may write less than the block declares.
+// True where a store to the buffer stands under a condition, or under loops whose bounds vary: the block may then write less than it declares.
 auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_conditional) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return is_conditional && n->buffer == buffer; }
   if (const auto* n = stmt.as<For>()) { return stores_under_conditions(n->body, buffer, is_conditional || !as_int(n->min) || !as_int(n->extent)); }
   if (const auto* n = stmt.as<IfThenElse>()) {
     return stores_under_conditions(n->then_case, buffer, true) || (n->else_case && stores_under_conditions(n->else_case, buffer, true));
   }
-  // A predicate that holds for the whole domain leaves nothing out.
+  // A predicate that holds for the whole domain leaves no instance out.
   if (const auto* n = stmt.as<BlockRealize>(); n && !is_conditional && !is_one(n->predicate)) { is_conditional = !is_bound_of_domains(*n); }
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
   return found;
 }
 
-// True where a condition in the statement may leave a store to the buffer out: the other branch does not store the same element.
+// True where a condition in the statement may skip a store to the buffer, because the other branch does not store the same element.
 auto stores_in_one_branch(const Stmt& stmt, const Buffer& buffer) -> bool {
   auto stores_in = [&](const Stmt& branch) {
     std::vector<const BufferStore*> out;
@@ -54,14 +54,14 @@ auto stores_in_one_branch(const Stmt& stmt, const Buffer& buffer) -> bool {
   return found;
 }
 
-// True where a jump or a `while` loop may leave stores out.
+// True where a jump or a `while` loop may skip stores.
 auto has_jumps(const Stmt& body) -> bool {
   bool found = false;
   post_order(body, [&](const Stmt& s) { found = found || s.as<While>() || s.as<Break>() || s.as<Continue>() || is_return(s); }, [](const Expr&) {});
   return found;
 }
 
-// The largest number of elements of a buffer that a statement stores, by the loops in it; none where other code may store some, or without end.
+// The most elements of a buffer that a statement may store, computed from the loops in it; none where other code may store elements, or without limit.
 auto most_stored(const Stmt& stmt, const Buffer& buffer) -> std::optional<int64_t> {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer ? n->value.dtype().lanes : 0; }
   if (const auto* n = stmt.as<Block>(); n && !n->match_buffers.empty()) { return {}; }
@@ -132,11 +132,11 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
       if (auto found = of_store(s)) { return *found; }
     }
   }
-  // Fewer stores than elements leave gaps.
+  // With fewer stores than elements there are gaps.
   auto size = size_of(declared);
   auto stored = size && block.match_buffers.empty() ? most_stored(block.body, declared.buffer) : std::nullopt;
   if (stored && *stored < *size) { return nothing_of(declared); }
-  // With one inner block that stores to the buffer: the region that the loops around it write together.
+  // If a single statement stores to the buffer, and it is a block: the region that the loops around this block write together.
   Domains loops;
   Stmt body = block.body;
   auto stores = [&](const Stmt& stmt) {
@@ -194,14 +194,14 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   const bool is_leaf = block.end == block.index + 1;
   if (is_leaf ? stores_in_one_branch(block.block()->body, write.buffer) : stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
   BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));
-  // The same region in each instance: no estimate is needed.
+  // If each instance writes the region itself, no estimate is needed.
   bool is_fixed = is_one(block.realize->predicate);
   for (size_t i = 0; is_fixed && i < here.region.size(); ++i) {
     is_fixed = arith::deep_equal(here.region[i].min, region.region[i].min) && arith::deep_equal(here.region[i].extent, region.region[i].extent);
   }
   if (is_fixed) { return true; }
   auto domains = domains_sharing_memory(func, block, above, write.buffer->scope());
-  // One thread runs virtual threads in turn: each of them has its own copy of allocations below it, in any memory.
+  // One thread runs virtual threads in turn. Each virtual thread has its own copy of allocations below it, in any memory.
   for (const Place* at = above; at; at = func.parent(*at)) {
     if (!at->is_loop() || !at->loop->thread || !is_virtual_axis(at->loop->thread->thread_tag.view())) { continue; }
     std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; });
@@ -210,9 +210,9 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
     if (at->is_loop()) { std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; }); }
   }
   if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
-  // A condition on fixed values decides about all instances at once.
+  // A condition on values that are fixed here decides about all instances at once.
   const Expr predicate = analyzer.simplify(block.realize->predicate);
-  bool is_cut = false;                        // by the domains of iter vars
+  bool is_cut = false;                        // the domains of iter vars limit the written elements
   for (const Expr& condition : arith::split_conjunction(predicate)) {
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
       return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
@@ -223,9 +223,9 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
     if (is_about_instances && is_rough && !keeps_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
     is_cut = is_cut || (is_about_instances && is_rough);
-    // The estimate assumes that some instance runs.
+    // The estimate assumes that at least one instance runs.
     if (analyzer.can_prove(logical_not(condition))) { return false; }
-    // If the condition does not involve the written elements, some instance must be proved to run: the first or the last.
+    // If the condition does not depend on the written elements, it must be proved that an instance runs: the first or the last.
     auto is_in_condition = [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& used) { return &used == &v; }); };
     bool tells_elements = std::any_of(here.region.begin(), here.region.end(), [&](const Range& range) { return uses_var(range.min, is_in_condition); });
     if (!is_about_instances || tells_elements) { continue; }
@@ -240,7 +240,7 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   auto bound = arith::estimate_region_lower_bound(here.region, domains, predicate, analyzer);
   if (!bound) { return false; }
   if (is_cut) {
-    // The estimate does not know such a condition: no element is written beyond the domains.
+    // The estimate ignores such a condition. Limits the estimate to the elements within the domains of iter vars.
     arith::DomMap iters;
     for (const IterVar& iter : block.block()->iter_vars) {
       for (const auto& [var, range] : domains) {

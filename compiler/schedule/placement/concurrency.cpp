@@ -1,4 +1,4 @@
-// Loops around a moved block whose iterations run at the same time: see concurrency.h.
+// Checks loops around a moved block whose iterations run at the same time: see concurrency.h.
 #include "schedule/placement/concurrency.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
-// True where threads along a loop would each run the same instances of a reduction whose sum lies in a memory that they share.
+// True where several threads along a loop would run the same instances of a reduction, and the result is in a memory that these threads share.
 auto repeats_in_threads(const Place& block, const For& loop, const std::vector<Expr>& iter_values) -> bool {
   auto thread = loop.thread ? thread_axis(loop.thread->thread_tag.view()) : std::nullopt;
   if (!thread || is_one(loop.extent) || !block.block()->init) { return false; }
@@ -35,8 +35,8 @@ auto repeats_in_threads(const Place& block, const For& loop, const std::vector<E
   });
 }
 
-// True where an iteration of a loop and a later one certainly run common instances, by the boxes of iter values under the loops below: for all
-// iterations, or for the first. The later one is the next, or as far away as the period of a remainder in the iter values.
+// True where an iteration of a loop and a later one certainly run common instances: either every iteration, or the first one. Compares boxes of iter
+// values under the loops below. The later iteration is the next one, or follows at a distance equal to the period of a remainder in the iter values.
 auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
   arith::DomMap domains;
   for (const auto& [var, domain] : below) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
@@ -56,7 +56,7 @@ auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Do
   auto meets = [&](arith::Analyzer& analyzer, const Expr& at, const Expr& distance) {
     const VarMap here{{loop.var.get(), at}}, later{{loop.var.get(), at + distance}};
     return std::all_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
-      // A value that does not use the loop is the same in both.
+      // A value that does not use the loop is the same in both iterations.
       if (!follows(set.min()) && !follows(set.max())) { return true; }
       return analyzer.can_prove(less_equal(substitute(set.min(), here), substitute(set.max(), later))) &&
              analyzer.can_prove(less_equal(substitute(set.min(), later), substitute(set.max(), here)));
@@ -75,7 +75,7 @@ auto refuse(Code code, const Relocation& move, const Place& loop) -> Diagnostic 
   return note_block(note_loop(move.cx.error(code).arg("block", move.block->name().view()).arg("loop", loop.name().view()), loop), *move.block);
 }
 
-// Iterations of the loop run different parts of no reduction.
+// Iterations of the loop must not run different parts of one reduction.
 auto require_reduction_not_spread(const Relocation& move, const Nest& nest, const Place& at) -> Status {
   auto is_this = [&](const VarNode& v) { return &v == at.loop->var.get(); };
   for (size_t i = 0; i < nest.iter_values.size(); ++i) {
@@ -86,8 +86,8 @@ auto require_reduction_not_spread(const Relocation& move, const Nest& nest, cons
   return ok();
 }
 
-// Each iteration has its own elements of the producers' buffers, so they must be made whenever they are read: no condition from outside of the
-// loop keeps a producer alone from running.
+// Each iteration has its own elements of the producers' buffers, so the producers must run whenever the block reads these elements: no condition
+// from outside of the loop may skip a producer but not the block.
 auto require_producers_run(const Relocation& move, const Nest& nest, const Place& at, arith::Analyzer& analyzer) -> Status {
   // The predicate of the block holds whenever the block runs.
   auto own_conditions = analyzer.enter(nest.predicate);
@@ -109,7 +109,7 @@ auto require_producers_run(const Relocation& move, const Nest& nest, const Place
   return ok();
 }
 
-// Iterations do not write the same elements of buffers that outlive the scope, whatever instances they run.
+// Iterations must not write the same elements of buffers that outlive the scope, even if they run different instances.
 auto require_own_outputs(const Relocation& move, const Nest& nest, const Place& at) -> Status {
   const Block& moved = move.moved();
   auto is_this = [&](const VarNode& v) { return &v == at.loop->var.get(); };
@@ -127,7 +127,7 @@ auto require_own_outputs(const Relocation& move, const Nest& nest, const Place& 
   return ok();
 }
 
-// The block, from outside, reads no sums that iterations have each made for their own.
+// The block must not read, from outside of a loop, a sum of which each iteration of that loop makes its own.
 auto require_whole_sums(const Relocation& move, const std::vector<NodeId>& makers) -> Status {
   for (NodeId id : makers) { LOOPSMITH_CHECK(require_one_sum(move.cx, move.func, *move.func.find(id), move.loop.place)); }
   return ok();
@@ -135,7 +135,7 @@ auto require_whole_sums(const Relocation& move, const std::vector<NodeId>& maker
 
 auto is_parallel(const For& loop) -> bool { return loop.for_kind == ForKind::Parallel || loop.for_kind == ForKind::Vectorized; }
 
-// Each iteration would run the whole block and read elements that the others write.
+// The error if each iteration would run the whole block, and read elements that other iterations write.
 auto whole_block_in_each(const Relocation& move, const Place& at) -> Diagnostic {
   return refuse(is_complete(move.func, *move.block) ? Code::IterationsShare : Code::ReductionShared, move, at);
 }
@@ -153,7 +153,7 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
     bool is_spread = nest.uses(at->loop->var);
     if (!is_spread && move.consumers.empty()) { return whole_block_in_each(move, *at); }
     if (!is_spread || !has_makers) { continue; }
-    // Elements that other iterations make as well are computed from those that this one has made.
+    // If other iterations make the same elements, each iteration computes them from the operands that it made itself.
     Domains all = nest.all_loops(move);
     auto shared = counted_sharing(all, at->loop->var, nest.iter_values, nest.predicate);
     bool is_apart = shared ? !*shared : tells_iterations_apart(nest.iter_values, all, nest.predicate, at->loop->var.get());
@@ -170,7 +170,7 @@ auto require_apart_from_others(const Relocation& move, const Nest& nest, arith::
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
     if (!nest.uses(at->loop->var)) { return whole_block_in_each(move, *at); }
     LOOPSMITH_CHECK(require_producers_run(move, nest, *at, analyzer));
-    // Iterations that share instances would read elements that others make. An element that a producer's predicate leaves out counts as made.
+    // Iterations that share instances would read elements that others make. An element excluded by a producer's predicate counts as made.
     Domains all = nest.all_loops(move);
     auto shared = counted_sharing(all, at->loop->var, nest.iter_values, nest.predicate);
     bool is_guessed = std::any_of(move.producers.begin(), move.producers.end(), [&](NodeId id) { return !is_one(move.func.find(id)->realize->predicate); });

@@ -1,4 +1,4 @@
-// Instances of a moved block and their order: see moved_instances.h.
+// Checks the instances of a moved block and their order: see moved_instances.h.
 #include "schedule/placement/moved_instances.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
-// `max` or `min` where a block keeps the largest or smallest of the values that it loads; none for other updates.
+// `max` or `min` if a block keeps the largest or smallest of the values that it loads; none for other updates.
 auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   const auto* store = block.body.as<BufferStore>();
   if (!store || !block.init) { return {}; }
@@ -41,7 +41,7 @@ auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   return kind;
 }
 
-// True where an element of a reduction begins anew, since instances that differ in a spatial iter var make the same element.
+// True where an element of a reduction is initialised again, because instances that differ in a spatial iter var make the same element.
 auto begins_again(const Block& block) -> bool {
   const auto* store = block.body.as<BufferStore>();
   return !store || std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
@@ -50,7 +50,7 @@ auto begins_again(const Block& block) -> bool {
   });
 }
 
-// True where the init writes every buffer that the block both loads and writes, so that nothing is left from an earlier run.
+// True where the init writes every buffer that the block both loads and writes, so that no value of an earlier run remains.
 auto begins_all_anew(const Block& block) -> bool {
   auto is_begun = [&](const Buffer& buffer) {
     bool found = false;
@@ -69,7 +69,7 @@ auto begins_all_anew(const Block& block) -> bool {
   return is_anew;
 }
 
-// True where a block computes its elements again in iterations of a loop, or of one around it, while its producers still run there.
+// True where iterations of a loop, or of one around it, compute a block's elements again, while its producers still run in the same loop.
 auto is_still_made(const FuncState& func, const Place& block, const Place& loop) -> bool {
   const std::vector<NodeId> makers = producers_of(func, block);
   for (const Place* at = &loop; at && at->is_loop(); at = func.parent(*at)) {
@@ -79,9 +79,9 @@ auto is_still_made(const FuncState& func, const Place& block, const Place& loop)
   return false;
 }
 
-// True where instances of a reduction may run more than once, and read unfinished elements of its producers: it keeps the largest
-// (smallest) value, and so do its producers, so that an early value is no larger than the final one. After the last init of an element
-// all its instances run again, since loops that repeat them are no part of the iter values.
+// True where instances of a reduction may run more than once and read unfinished elements of its producers, because reduction and producers all keep
+// the largest (smallest) value: then an early value is no larger than the final one. After the last init of an element all its instances run
+// again, since the loops that repeat them are not used in the iter values.
 auto may_run_again(const FuncState& func, const Block& block, const Place& loop, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
                    const Expr& predicate) -> bool {
   auto kind = extremum_of(block);
@@ -90,15 +90,15 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
     const Place& producer = *func.find(id);
     if (!is_complete(func, producer) && (extremum_of(*producer.block()) != kind || begins_again(*producer.block()))) { return false; }
     if (is_complete(func, producer) && is_still_made(func, producer, loop)) { return false; }
-    // An element that a predicate leaves out is not made at all yet.
+    // An element that a predicate excludes does not exist yet.
     if (!keeps_domains(func, producer)) { return false; }
   }
   arith::Analyzer analyzer;
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
 }
 
-// True where loops (the outermost first) run the instances of a reduction in the order of its iter vars: each value is a sum of loops that count
-// its digits from the highest to the lowest.
+// True where loops (the outermost first) run the instances of a reduction in the order of its iter vars: each iter value is a sum of loops that count
+// its digits, from the highest digit to the lowest.
 auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values, const Domains& loops) -> bool {
   size_t next = 0;                           // the first loop that may count the next digit
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
@@ -121,7 +121,7 @@ auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values,
     };
     if (!add_digits(iter_values[i], 1)) { return false; }
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.unit < b.unit; });
-    // From the lowest digit up, each unit is larger than all that the digits below it reach.
+    // From the lowest digit up: the unit of each digit is larger than the largest sum of the digits below.
     int64_t reach = 0;
     for (size_t k = 0; k < digits.size(); ++k) {
       if (digits[k].unit <= reach) { return false; }
@@ -138,8 +138,8 @@ auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values,
   return true;
 }
 
-// True where an update of a reduction may run before its init. If the iterations are too many to be counted: where a remainder of a remainder
-// decides spatial and reduction iter vars at once, so that the elements of a row need not come in their order.
+// True where an update of a reduction may run before its init. If there are too many iterations to count, true where the remainder of a remainder
+// feeds spatial and reduction iter vars at once, so that the updates of an element may come in any order.
 auto may_update_early(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> bool {
   if (auto counted = counted_late_update(block, loops, iter_values, predicate)) { return *counted; }
   std::unordered_set<const VarNode*> spatial;
@@ -164,8 +164,8 @@ auto may_update_early(const Block& block, const Domains& loops, const std::vecto
   return found;
 }
 
-// An iter var whose domain the loops around certainly do not run as a whole, while the new loops may run more values of it; null: none is
-// known.
+// An iter var of which the loops around certainly run only a part of the domain, while the new loops may run values outside of that part. Null: none
+// was found.
 auto iter_in_part(const FuncState& func, const Place& block, const std::vector<Expr>& new_values, const Domains& new_loops) -> const IterVar* {
   arith::Analyzer analyzer;
   auto sets = [](const Domains& loops) {
@@ -179,7 +179,7 @@ auto iter_in_part(const FuncState& func, const Place& block, const std::vector<E
     const arith::IntSet ran = arith::eval_set(block.realize->iter_values[i], old_domains);
     bool begins_late = ran.has_lower_bound() && analyzer.can_prove(greater(ran.min(), iter.dom.min));
     bool ends_early = ran.has_upper_bound() && analyzer.can_prove(less(ran.max() + one(ran.max().dtype()), iter.dom.min + iter.dom.extent));
-    // The loops may run every second value, say.
+    // The loops may run only every second value, for example.
     const arith::ModularSet stride = analyzer.modular_set(block.realize->iter_values[i]);
     if (stride.coeff > 1) {
       const arith::ModularSet there = analyzer.modular_set(new_values[i]);
@@ -206,7 +206,7 @@ auto require_all_output_runs(const Relocation& move, const Nest& nest, arith::An
     auto loses_values = [&](const arith::IntSet& run) {
       return (run.has_lower_bound() && analyzer.can_prove(less(iter.dom.min, run.min()))) || (run.has_upper_bound() && analyzer.can_prove(less(run.max(), last)));
     };
-    // Values outside of the bounds, from a producer's predicate, do not run either.
+    // Values outside of the bounds are excluded by the predicate of a producer: they do not run either.
     const arith::IntSet& bound = nest.bounds[i];
     if (!loses_values(arith::eval_set(nest.ranges[i], around, analyzer)) && (bound.is_nothing() || !loses_values(bound))) { continue; }
     return note_block(move.error(Code::InstancesLost), *move.block);
@@ -262,7 +262,7 @@ auto require_init_first(const Relocation& move, const Nest& nest) -> Status {
 
 auto require_good_iterations(const Relocation& move, const Nest& nest) -> Status {
   const Block& moved = move.moved();
-  // Each update of a reduction counts, except where it keeps the largest of values that others go on to make larger.
+  // Each update of a reduction counts, unless the reduction keeps the largest value and its producers only make values larger.
   auto goes_on = [&](NodeId id) { return extremum_of(*move.func.find(id)->block()) == extremum_of(moved) && !begins_again(*move.func.find(id)->block()); };
   bool each_time = moved.init && !(extremum_of(moved) && std::all_of(move.producers.begin(), move.producers.end(), goes_on));
   auto counted = counted_replacement(move.func, *move.loop, moved, nest.loops, nest.iter_values, nest.predicate, each_time);

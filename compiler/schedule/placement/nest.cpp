@@ -48,7 +48,7 @@ auto make_nest(const Relocation& move, NeededMap needed, bool preserve_unit_loop
       out.iter_values.push_back(range.min + var);
       analyzer.bind(var, Range{zero(dtype), cast(dtype, range.extent)});
     } else {
-      // A number has the iter var's type, as in text.
+      // A constant gets the iter var's type, as when the program is parsed.
       out.iter_values.push_back(as_int(range.min) ? cast(iter.var->dtype, range.min) : range.min);
     }
     out.ranges.push_back(range);

@@ -1,4 +1,4 @@
-// The loops of a moved block, made anew over the instances that an iteration of the loop around needs.
+// The new loops around a moved block: they run the instances that one iteration of the target loop needs.
 #pragma once
 
 #include <vector>
@@ -12,22 +12,22 @@
 namespace loopsmith::schedule::placement {
 
 struct Nest {
-  Domains loops;                             // new, the outermost first
-  std::vector<Expr> iter_values;             // an entry per iter var, as in the next two
+  Domains loops;                             // the new loops, the outermost first
+  std::vector<Expr> iter_values;             // one entry for each iter var, as in the next two members
   std::vector<Range> ranges;                 // the values that the loops run
-  std::vector<arith::IntSet> bounds;         // those of them that the predicate lets run; nothing: all
+  std::vector<arith::IntSet> bounds;         // the values of `ranges` that the predicate lets run; nothing: all
   Expr predicate;
-  bool covers_reduction = true;              // each iteration of the loop runs all of each reduction iter var
+  bool covers_reduction = true;              // each iteration of the target loop runs all values of each reduction iter var
 
-  /// The loops around the new place and these.
+  /// The loops around the new place, and the new loops.
   [[nodiscard]] auto all_loops(const Relocation& move) const -> Domains;
   [[nodiscard]] auto uses(const Var& loop) const -> bool;
 };
 
-/// Loops of one iteration are left out, but with `preserve_unit_loops`. Binds the new loops.
+/// Leaves out loops of one iteration, unless `preserve_unit_loops`. Binds the new loops in the analyzer.
 [[nodiscard]] auto make_nest(const Relocation& move, NeededMap needed, bool preserve_unit_loops, arith::Analyzer& analyzer) -> Result<Nest>;
 
-/// The statement: the new loops around the block.
+/// The new loops as a statement, with the block inside.
 [[nodiscard]] auto nest_stmt(const Context& cx, const BlockArg& block, const LoopArg& loop, const Nest& nest) -> Stmt;
 
 }  // namespace loopsmith::schedule::placement

@@ -1,4 +1,4 @@
-// Elements that a moved block reads at its new place: see reads.h.
+// Checks the elements that a moved block reads at its new place: see reads.h.
 #include "schedule/placement/reads.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   return false;
 }
 
-// True where a value loaded from a buffer of the producers decides an index, a divisor, a condition or the bounds of a loop. Read before it is
-// written, such a value does harm even where a later instance overwrites the result.
+// True where a value loaded from a buffer of the producers decides an index, a divisor, a condition or the bounds of a loop. If such a value is read
+// before it is written, the error remains even where a later instance overwrites the result.
 auto decides_by_loads(const FuncState& func, const Block& block, const std::vector<NodeId>& producers) -> bool {
   static const Name if_then_else_name("if_then_else");
   bool found = false;
@@ -63,7 +63,7 @@ auto decides_by_loads(const FuncState& func, const Block& block, const std::vect
   return found;
 }
 
-// True where `made` holds every element of `needed` that lies within the buffer.
+// True where `made` contains every element of `needed` that lies within the buffer.
 auto is_within(const Box& made, const Box& needed, const BufferNode& buffer, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < made.size(); ++i) {
     Expr last = buffer.shape[i] - one(buffer.shape[i].dtype());
@@ -94,7 +94,7 @@ auto producer_note(Diagnostic diagnostic, const Place& producer) -> Diagnostic {
   return std::move(diagnostic).note(producer.block()->origin, fmt::format("`{}` is here", producer.name().view()), producer.id);
 }
 
-// Of a block that moves under a loop of its producers: with the new loops it reads only elements that an iteration of the loop writes.
+// For a block that moves under a loop of its producers: with the new loops it reads only elements that an iteration of the loop writes.
 auto require_written(const Relocation& move, const Nest& nest, arith::Analyzer& analyzer) -> Status {
   for (const BufferRegion& read : move.moved().reads) {
     std::vector<Box> written;
@@ -115,8 +115,8 @@ auto require_written(const Relocation& move, const Nest& nest, arith::Analyzer& 
   return ok();
 }
 
-// The sums that producers make over the loop, or over one around it, are complete when an instance of the block reads them. An instance that
-// every iteration runs, the last one included, ends up with the right values, except where earlier ones decide by incomplete values.
+// Sums that producers accumulate over the loop, or over a loop around it, must be complete when the block reads them. An instance that runs in
+// every iteration also runs in the last one, and so gets the right values in the end, unless incomplete values select the elements that it accesses.
 auto require_complete_sums(const Relocation& move, const Nest& nest, bool decides_by_them) -> Status {
   for (NodeId id : move.producers) {
     const Place& producer = *move.func.find(id);
@@ -169,7 +169,7 @@ auto require_reads_made(const Relocation& move, const Nest& nest, arith::Analyze
   const BufferNode* unmade = nullptr;
   for (const BufferRegion& read : move.moved().reads) {
     std::vector<Box> boxes;
-    // For each producer, the innermost loop that the block will share with it; the outermost of these.
+    // For each producer the innermost loop that the block will share with it; of these loops, the outermost.
     const Place* outermost = nullptr;
     const Place* producer = nullptr;
     for (NodeId id : producers_of(func, *move.block)) {
@@ -196,7 +196,7 @@ auto require_reads_made(const Relocation& move, const Nest& nest, arith::Analyze
     unmade = read.buffer.get();
   }
   if (!late) { return ok(); }
-  // If the iterations make all of the buffer, running them decides.
+  // If the iterations make the whole buffer, running them decides.
   if (func.is_below(*late, *move.loop)) {
     auto counted = counted_replacement(func, *move.loop, move.moved(), nest.loops, nest.iter_values, nest.predicate, true);
     if (counted && !counted->reads_unmade) { return ok(); }

@@ -1,4 +1,4 @@
-// Solves for the values of iter vars that make the needed regions: see region_solving.h. The three ways follow TVM 0.19.
+// Finds the values of iter vars that make the needed regions: see region_solving.h. The three ways follow TVM 0.19.
 #include "schedule/placement/region_solving.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto simplified(arith::Analyzer& analyzer, const IntSet& set) -> IntSet {
   return IntSet::interval(set.has_lower_bound() ? analyzer.simplify(set.min()) : Expr(), set.has_upper_bound() ? analyzer.simplify(set.max()) : Expr());
 }
 
-// The common case, without a proof: a set lies within constant bounds.
+// The common case needs no proof: a set lies within constant bounds.
 auto is_within_constants(arith::Analyzer& analyzer, const IntSet& set, const IntSet& bound) -> bool {
   if (!set.has_lower_bound() || !set.has_upper_bound() || !bound.has_lower_bound() || !bound.has_upper_bound()) { return false; }
   auto low = as_int(bound.min());
@@ -37,7 +37,7 @@ auto is_within_constants(arith::Analyzer& analyzer, const IntSet& set, const Int
   return low && high && analyzer.const_int_bound(set.min()).min >= *low && analyzer.const_int_bound(set.max()).max <= *high;
 }
 
-// As arith::intersect, without proofs where all ends are constants.
+// The same result as arith::intersect, without proofs if all ends are constants.
 auto intersected(const IntSet& a, const IntSet& b) -> IntSet {
   if (!a.is_nothing() && a.has_lower_bound() && a.has_upper_bound() && b.has_lower_bound() && b.has_upper_bound()) {
     auto a_low = as_int(a.min()), a_high = as_int(a.max()), b_low = as_int(b.min()), b_high = as_int(b.max());
@@ -48,7 +48,7 @@ auto intersected(const IntSet& a, const IntSet& b) -> IntSet {
   return arith::intersect({a, b});
 }
 
-// The values of one iter var for which `provided`, an expression of it, covers `required`. None: the form is not known.
+// The values of one iter var for which `provided`, an expression of it, covers `required`. None: the expression has an unsupported form.
 struct Solved { const VarNode* var = nullptr; Needed needed; };
 
 auto solve(const IntSet& provided, const IntSet& required, const Expr& dim_max, arith::Analyzer& analyzer, int depth) -> std::optional<Solved> {
@@ -86,7 +86,7 @@ auto solve(const IntSet& provided, const IntSet& required, const Expr& dim_max, 
     return solve(IntSet::single_point(quotient->a), IntSet::interval(map_end(low, first), map_end(high, last)), dim_max, analyzer, depth + 1);
   }
   if (const FloorMod* rest = provided_min.as<FloorMod>()) {
-    // Values of x % c do not bound x.
+    // A range of x % c does not bound x.
     if (const VarNode* var = rest->a.as<VarNode>()) { return Solved{var, {}}; }
     if (analyzer.can_prove_greater_equal(rest->a, 1) && analyzer.can_prove_greater_equal(rest->b, 1) && low && analyzer.can_prove_greater_equal(low, 0)) {
       return solve(IntSet::single_point(rest->a), IntSet::interval(low, Expr()), dim_max, analyzer, depth + 1);
@@ -102,7 +102,7 @@ auto find_needed(NeededMap& map, const VarNode* var) -> Needed* {
   return nullptr;
 }
 
-// Solves dimension by dimension. False: a dimension's form is not known.
+// Solves dimension by dimension. False: a dimension has an unsupported form.
 auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Box& required, arith::Analyzer& analyzer, NeededMap& map) -> bool {
   for (size_t i = 0; i < buffer.shape.size(); ++i) {
     Expr dim_max = max(buffer.shape[i] - one(buffer.shape[i].dtype()), zero(buffer.shape[i].dtype()));
@@ -121,8 +121,8 @@ auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Bo
   return true;
 }
 
-// An index with several digits, as `v0 * 4 + v1` with v1 in [0, 4): an interval of it is an interval of each digit only if the
-// digits above some position are the same at both ends, and the digits below it take all of their values.
+// The digits of an index such as `v0 * 4 + v1` with v1 in [0, 4). An interval of the index is an interval of each digit only if the
+// digits above some position are the same at both ends, and the digits below that position take all of their values.
 auto digits_of(const arith::IterSum& index, arith::Analyzer& analyzer) -> arith::IterSumNode {
   arith::IterSumNode sum = *index;
   while (sum.args.size() == 1) {
@@ -155,7 +155,7 @@ void variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarN
   if (mark.sum) { for (const arith::IterSplit& split : mark.sum->args) { variables_of(*split.source, out); } }
 }
 
-// The variables of all digits but the first.
+// The variables of all digits except the first.
 void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarNode*>& out) {
   if (mark.split) { lower_variables_of(*mark.split->source, out); }
   if (!mark.sum) { return; }
@@ -164,8 +164,8 @@ void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<cons
   }
 }
 
-// Indices that are parts of one iter var, as `v // 4` and `v % 4`: a box of them is an interval of the iter var only if the upper parts
-// are single points, or the lower ones take all of their values.
+// Several indices are digits of one iter var, as `v // 4` and `v % 4`. A box of them is an interval of the iter var only if the upper digits
+// are single points, or the lower digits take all of their values.
 auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer) -> bool {
   struct Part { const arith::IterMarkNode* of; int64_t unit; size_t index; };
   std::vector<Part> parts;
@@ -187,7 +187,7 @@ auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& b
   return true;
 }
 
-// The usual case: each iter var, with a domain that begins at 0, is an index. False: another case.
+// The usual case: each iter var is an index by itself, and its domain begins at 0. False: another case.
 auto update_by_indices(const BufferNode& buffer, const Array<IterVar>& iter_vars, const std::vector<Expr>& indices, const Box& required, arith::Analyzer& analyzer,
                        NeededMap& map) -> bool {
   if (indices.size() != iter_vars.size()) { return false; }
@@ -211,8 +211,8 @@ auto update_by_indices(const BufferNode& buffer, const Array<IterVar>& iter_vars
   return true;
 }
 
-// The interval of a sum of iterators of which several indices are parts, as `(v0 * 8 + v1) // 24` and `% 24`: each part stands for an interval of
-// the sum only if the parts above it are single points and those below it take all of their values. None: it is no interval.
+// The interval of a sum of iterators when several indices are digits of it, as `(v0 * 8 + v1) // 24` and `% 24`. Each digit gives an interval of
+// the sum only if the digits above are single points and those below take all of their values. None: the values form no interval.
 auto interval_of_parts(const arith::IterMark& sum, const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer)
     -> std::optional<IntSet> {
   struct Part { int64_t unit; size_t index; };
@@ -258,7 +258,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   for (const IterVar& iter : iter_vars) { domains.emplace_back(iter.var, iter.dom); }
   auto found = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
   if (found.indices.empty()) { return Inverse::None; }
-  // A multiple of an iter var takes only some values: bounds alone cannot be inverted.
+  // A multiple of an iter var takes only some of the values between its bounds, so bounds alone cannot be inverted.
   if (!is_invertible(found.indices)) { return Inverse::Unsafe; }
   Box whole;
   for (const Expr& extent : buffer.shape) {
@@ -266,14 +266,14 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   }
   std::vector<arith::IterSumNode> digits;
   for (const arith::IterSum& index : found.indices) { digits.push_back(digits_of(index, analyzer)); }
-  // Indices that no iter value reaches are neither required nor bounds.
+  // Indices that no iter value reaches need not be made, and are no bounds.
   auto clip = [&](IntSet& set, const IntSet& within) {
     if (analyzer.can_prove(greater(set.max(), within.max()))) { set = IntSet::interval(set.min(), within.max()); }
     if (analyzer.can_prove(less(set.min(), within.min()))) { set = IntSet::interval(within.min(), set.max()); }
   };
   for (size_t i = 0; i < required.size(); ++i) {
     const arith::IterSumNode& sum = digits[i];
-    // An index with all of an iter var is bounded by the iter var's domain.
+    // An index that contains the whole iter var is bounded by the iter var's domain.
     if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
     const IntSet reached = IntSet::interval(sum.base, sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype()));
     clip(required[i], reached);
@@ -289,7 +289,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
       is_exact = false;
       for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
     }
-    // The same for an iterator made of several, as `(v0 * 2 + v1) // 5` and `% 5`, of which a part is required.
+    // The same for an iterator that consists of several iter vars, as `(v0 * 2 + v1) // 5` and `% 5`, when only a part of it is required.
     for (const arith::IterSumNode& sum : digits) {
       for (const arith::IterSplit& part : sum.args) {
         if (!part.source->sum) { continue; }
@@ -305,8 +305,8 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
         lower_variables_of(*part.source, open);
       }
     }
-    // An index that falls while its digit grows, as `1 - v % 2`, is largest where the digit is smallest. Of a sum of rising and falling digits the
-    // ends do not tell those of the digits.
+    // An index that falls while its digit grows, as `1 - v % 2`, is largest where the digit is smallest. In a sum of rising and falling digits, the
+    // ends of the sum do not give the ends of the digits.
     std::vector<Expr> low, high;
     for (size_t i = 0; i < box.size(); ++i) {
       const std::vector<arith::IterSplit>& parts = digits[i].args;
@@ -337,7 +337,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   return Inverse::Found;
 }
 
-// Splits needed values into the loop's domain and the bounds that a predicate must check: see TVM's BlockVarDomainInfo.
+// Splits the needed values into the loop's domain and the bounds that a predicate must check: see TVM's BlockVarDomainInfo.
 void simplify(arith::Analyzer& analyzer, Needed& needed) {
   if (needed.dom.is_nothing()) {
     if (needed.bound.has_lower_bound() && needed.bound.has_upper_bound()) {
@@ -414,7 +414,7 @@ auto relaxed(const FuncState& func, const Place& block, const Place& under, cons
       }
     }
   }
-  // Ends of regions are compared with each other: each iter var stays a number of its own type.
+  // Keeps constant iter values in the type of the iter var, since ends of regions are compared with each other.
   VarMap map = bindings_of(*block.realize);
   for (const IterVar& iter : block.block()->iter_vars) { map[iter.var.get()] = cast(iter.var->dtype, map[iter.var.get()]); }
   std::vector<Range> ranges;

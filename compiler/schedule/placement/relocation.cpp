@@ -1,4 +1,4 @@
-// Conditions on the places of a block and its neighbours: see relocation.h.
+// Checks the places of a moved block and its neighbours: see relocation.h.
 #include "schedule/placement/relocation.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void bind_surroundings(const Relocation& move, arith::Analyzer& analyzer) {
       if (extent.as<VarNode>()) { analyzer.mark_non_negative(extent.ref<VarNode>()); }
     }
   }
-  // The innermost first, as proofs were tried in TVM.
+  // Binds the innermost loop first: TVM tried its proofs in this order.
   for (auto loop = move.outer.rbegin(); loop != move.outer.rend(); ++loop) { analyzer.bind(loop->first, loop->second); }
 }
 
@@ -125,11 +125,11 @@ auto blocks_in(const Stmt& stmt) -> std::vector<NodeId> {
 
 auto holds(const std::vector<NodeId>& ids, NodeId id) -> bool { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
 
-// The statements of the loop's body, and where the neighbours of the block stand among them.
+// The statements of the loop's body, and the positions of the block's neighbours among them.
 struct Neighbours {
   int count = 0;
   int last_producer = -1;
-  int first_consumer = 0;                    // `count`: no consumer is under the loop
+  int first_consumer = 0;                    // `count` if no consumer is under the loop
   std::vector<NodeId> seen;                  // all blocks under the loop
 };
 
@@ -186,7 +186,7 @@ auto position_behind_producers(const Relocation& move, int64_t index) -> Result<
     Diagnostic out = with_other(move.error(Code::NotUnderLoop).arg("other", other.name().view()).arg("relation", "producer"), move, other);
     return std::move(out).remedy(fmt::format("choose a loop around all producers of `{}`", move.block->name().view()));
   }
-  // Without producers under the loop a block may move up, but not past its consumers.
+  // Without producers under the loop, a block may move up, but not past its consumers.
   for (NodeId id : move.consumers) {
     const Place& other = *move.func.find(id);
     if (holds(neighbours.seen, id) || other.index > move.loop->index) { continue; }

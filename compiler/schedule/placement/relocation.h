@@ -1,5 +1,5 @@
-// A block on its way to another loop, as compute_at and reverse_compute_at share it: the neighbours that matter, and the conditions that follow
-// from places alone, before any region is solved for.
+// A block on its way to another loop, for compute_at and reverse_compute_at: its neighbours, and the checks that need
+// only the places of loops and blocks. They run before any region is solved.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,44 @@
 
 namespace loopsmith::schedule::placement {
 
-/// Alive as long as the arguments of the call.
+/// Refers to the arguments of the call, and lives no longer than they do.
 struct Relocation {
   const Context& cx;
   const BlockArg& block;
   const LoopArg& loop;
   const FuncState& func;
   const Place& scope;
-  std::vector<NodeId> producers;             // of declared reads: hidden reads are not made anew under the loop
+  std::vector<NodeId> producers;             // from declared reads only: elements of hidden reads are not made anew under the loop
   std::vector<NodeId> consumers;
   Domains outer;                             // the loop and the loops around it, the outermost first
 
   [[nodiscard]] auto moved() const -> const Block& { return block.block(); }
   /// A diagnostic about the block and the loop.
   [[nodiscard]] auto error(Code code) const -> Diagnostic;
-  /// The block reads `buffer` from `producer` before it is written; the block and the producer are at fault.
+  /// The error that the block would read `buffer` before `producer` writes it; it points at both blocks.
   [[nodiscard]] auto reads_too_early(const BufferNode& buffer, NodeId producer) const -> Diagnostic;
-  /// No domains of iter vars are found that make the needed part of the buffer (or iter var).
+  /// The error that no domains of iter vars are found that make the needed part of the buffer (or iter var).
   [[nodiscard]] auto region_not_solved(std::string_view buffer) const -> Diagnostic;
-  /// The same for the first buffer that the block writes; `otherwise`: where it writes none.
+  /// The same for the first buffer that the block writes; names `otherwise` if the block writes none.
   [[nodiscard]] auto output_not_solved(std::string_view otherwise) const -> Diagnostic;
 };
 
-/// The block may move within its scope, and the loop is in that scope, not around the block.
+/// Checks that the block may move within its scope, and that the loop is in that scope and not around the block.
 [[nodiscard]] auto begin_relocation(const Context& cx, const BlockArg& block, const LoopArg& loop) -> Result<Relocation>;
 
 /// Binds the loops at the new place and the sizes of parameters.
 void bind_surroundings(const Relocation& move, arith::Analyzer& analyzer);
 
-/// Nobody outside of the scope reads what the block writes.
+/// No code outside of the scope reads the block's output.
 [[nodiscard]] auto require_no_output(const Relocation& move) -> Status;
-/// Domains of iter vars mean the same at the new place: none depends on a loop that stays behind.
+/// The domains of iter vars keep their meaning at the new place: none depends on a loop that is no longer around the block.
 [[nodiscard]] auto require_domains_at_loop(const Relocation& move) -> Status;
-/// The block stands behind the producers of its declared reads; the producers of its hidden reads end before the loops begin that are not around
-/// it yet.
+/// The block stands behind the producers of its declared reads. The producers of its hidden reads end before those loops begin that are around the new
+/// place only.
 [[nodiscard]] auto require_behind_producers(const Relocation& move) -> Status;
 
-/// The number of the statement under the loop in front of which the block will stand: behind all producers, in front of all consumers.
-/// `index`: -1 the last such place, -2 the first, else the place itself. compute_at needs all consumers under the loop.
+/// The position of the statement under the loop in front of which the block goes: behind all producers, in front of all consumers.
+/// `index`: -1 for the last such position, -2 for the first, else the position itself. compute_at needs all consumers under the loop.
 [[nodiscard]] auto position_before_consumers(const Relocation& move, int64_t index) -> Result<int>;
 /// The same for reverse_compute_at, which needs all producers under the loop, and no consumer before it.
 [[nodiscard]] auto position_behind_producers(const Relocation& move, int64_t index) -> Result<int>;

@@ -40,7 +40,7 @@ auto plain_accesses(const Block& block, const Buffer& buffer, bool is_write) -> 
   return out;
 }
 
-// An instance whose access lies outside of ranges, among a few that are tried.
+// Tries a few instances; finds one whose access lies outside of the ranges.
 auto outside_instance(const Block& block, const Array<Expr>& indices, const std::vector<Range>& ranges) -> std::optional<std::string> {
   arith::Analyzer analyzer;
   uint64_t state = 1;
@@ -66,13 +66,13 @@ auto outside_instance(const Block& block, const Array<Expr>& indices, const std:
   return {};
 }
 
-/// Says which elements of a buffer a block accesses, where that cannot be seen from its text.
+/// Declares the elements of a buffer that a block accesses, if its text does not show them.
 ///
 ///     T.reads(A[0:64])             ==>       T.reads(A[vi:vi + 3])
 ///                                            T.block_attr({"explicit_read_region": [0]})
 ///
-/// Needs  a begin and an end for each dimension, in terms of the block's iter vars; they hold what the block is seen to access.
-/// Keeps  everything; what is decided by regions may be decided otherwise from then on.
+/// Needs  a begin and an end for each dimension, in terms of the block's iter vars; they include every access that the text shows.
+/// Keeps  everything; later steps that use the declared regions may decide differently.
 struct AnnotateBufferAccess {
   struct Args { BlockArg block; int64_t buffer_index = 0; AccessArg buf_type; IndexMap gen_new_ranges; };
   struct Plan { BufferRegion region; };
@@ -134,7 +134,7 @@ struct AnnotateBufferAccess {
 ///
 ///     T.reads(A[vi], B[vi])        ==>       T.reads(B[vi])
 ///
-/// Needs  numbers of buffers that the block reads (writes).
+/// Needs  indices of buffers that the block reads (or writes).
 struct UnsafeHideBufferAccess {
   struct Args { BlockArg block; std::string buf_type; std::vector<int64_t> buf_index_array; };
   struct Plan { bool is_write; };
@@ -163,7 +163,7 @@ struct UnsafeHideBufferAccess {
   }
 };
 
-// Each buffer of the side that the argument before names.
+// Each buffer on the side (read or write) that the argument before names.
 auto hidden_indices(const Choice& c) -> std::vector<Value> {
   std::vector<Value> out;
   const Place& at = c.subject();

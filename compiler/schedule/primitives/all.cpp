@@ -1,5 +1,5 @@
 // The rows of all primitives, in the order of the reference page. Written out, not gathered by static constructors: a
-// list is also a table of contents, and linkers drop what registers itself.
+// list is also a table of contents, and linkers drop objects that only register themselves.
 #include "schedule/primitives.h"
 
 namespace loopsmith::schedule {

@@ -11,7 +11,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Numbers become immediates, as TVM's conversion from Python makes them.
+// Converts numbers to immediates, as TVM's conversion from Python does.
 auto attr_of(const Value& value) -> Attr {
   if (const bool* b = value.as<bool>()) { return Attr(bool_imm(*b)); }
   if (const int64_t* i = value.integer()) { return Attr(int_imm(*i)); }
@@ -48,7 +48,7 @@ auto with_annotations(const Context& cx, const PlaceArg& at, AttrMap annotations
 
 auto annotations_of(const PlaceArg& at) -> const AttrMap& { return at->is_loop() ? at->loop->annotations : at->block()->annotations; }
 
-/// Attaches a value to a block or loop. What is there already stays.
+/// Attaches a value to a block or loop. An existing annotation with the same key stays unchanged.
 ///
 ///     for i in range(8):         ==>         for i in T.serial(8, annotations={"pragma_x": 1}):
 ///
@@ -59,7 +59,7 @@ struct Annotate {
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     if (args.ann_key.empty()) { return cx.error(Code::ParameterKind).arg("parameter", "ann_key").arg("expected", "a key").arg("found", "an empty string"); }
-    // Each state of a schedule has the list of its own.
+    // Copies the list, since each state of a schedule has its own.
     const AttrMap& old = annotations_of(args.block_or_loop);
     if (old.size() >= most_annotations && !find_attr(old, Name(args.ann_key))) {
       return cx.error(Code::TooMuchWork).arg("what", fmt::format("more than {} annotations of `{}`", most_annotations, args.block_or_loop->name().view()));
@@ -73,9 +73,9 @@ struct Annotate {
   }
 };
 
-/// Takes an annotation off a block or loop.
+/// Removes an annotation from a block or loop.
 ///
-/// Needs  the annotation is there.
+/// Needs  an existing annotation.
 struct Unannotate {
   struct Args { PlaceArg block_or_loop; std::string ann_key; };
   struct Plan {};

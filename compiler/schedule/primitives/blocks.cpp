@@ -1,4 +1,4 @@
-// Primitives that make blocks of loop nests and of neighbouring blocks: blockize. Code inside of the new block uses the loops outside only
+// Primitives that make blocks of loop nests and of neighbouring blocks: blockize. Code inside of the new block uses the outer loops only
 // through the iter vars of the block, so a tensor unit can replace the whole nest. Affine reasoning is in arith/iter_map.h.
 #include <algorithm>
 #include <unordered_map>
@@ -26,7 +26,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Substitutes variables and brings each expression that changed to its simplest form.
+// Substitutes variables, and simplifies each expression that changed.
 class SimplifyingSubstitution : public Mutator {
  public:
   SimplifyingSubstitution(const VarMap& map, arith::Analyzer& analyzer) : map_(map), analyzer_(analyzer) {}
@@ -45,7 +45,7 @@ class SimplifyingSubstitution : public Mutator {
 #include "ir/nodes.def"
 
  protected:
-  // Allocations of inner blocks may have sizes that use the variables.
+  // The sizes of buffers that inner blocks allocate may use the variables.
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
@@ -58,7 +58,7 @@ class SimplifyingSubstitution : public Mutator {
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
-// A binding that needs no affine form: it uses only loops outside, or only loops inside.
+// Divides a binding that needs no affine form, because it uses only outer loops or only inner loops.
 auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, const std::vector<Var>& inner) -> std::optional<arith::SubspaceDivision> {
   if (!is_one(realize.predicate)) { return {}; }
   auto uses_any = [](const Expr& e, const std::vector<Var>& vars) {
@@ -82,7 +82,7 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
   return out;
 }
 
-/// Makes a block of a loop and all below it, or of neighbouring blocks with the loops that only they are in.
+/// Makes one block of a loop and everything below it, or of neighbouring blocks and the loops around each of them alone.
 ///
 ///     for i0, i1 in T.grid(4, 8):            for i0 in range(4):
 ///         with T.block("B"):       ==>           with T.block("B_o"):
@@ -91,7 +91,7 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
 ///                                                            B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i]
 ///
 /// Needs  of a loop: one block below it, in directly nested loops; iter values that divide into a part of the loops outside
-///        and one of those inside; no loop that runs a reduction with its init anew. Of several blocks: they stand next to
+///        and one of those inside; no loop that repeats a reduction together with its init. Of several blocks: they stand next to
 ///        each other, in the order given, each alone in its loops; they use the loops around all of them in the same way, and for spatial iter vars only.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Blockize {
@@ -101,12 +101,12 @@ struct Blockize {
     const Place* block = nullptr;
     std::vector<const Place*> loops;
     arith::SubspaceDivision division;
-    std::vector<int64_t> outer_min;   // of the outer part of each iter value, where loops around do not begin at 0
-    std::vector<int64_t> inner_min;   // of the inner part
+    std::vector<int64_t> outer_min;   // the first value of the outer part of each iter value, if the loops do not begin at 0
+    std::vector<int64_t> inner_min;   // the same for the inner part
   };
   struct Plan {
     const FuncState* func = nullptr;
-    NodeId at = 0;                           // the loop or block that is replaced; of several blocks: the loop or block around
+    NodeId at = 0;                           // the loop or block to be replaced; for several blocks: the loop or block around
     bool is_loop = true;
     std::vector<Part> parts;
   };
@@ -114,7 +114,7 @@ struct Blockize {
   static auto uses_loop(const Expr& e, const Place& loop) -> bool {
     return uses_var(e, [&](const VarNode& v) { return &v == loop.loop->var.get(); });
   }
-  // True where the init needs the loop: the loop feeds a spatial iter var that the init uses.
+  // True where the init needs the loop, because the loop feeds a spatial iter var that the init uses.
   static auto feeds_init(const Part& part, const Place& loop) -> bool {
     const Block& block = *part.block->block();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
@@ -127,7 +127,7 @@ struct Blockize {
     return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first == v; });
   }
 
-  // Divides the iter values of a block by the loops up to, and not including, `outside`.
+  // Divides the iter values of a block between the loops below `outside` and the others.
   static auto divide(const Context& cx, const FuncState& func, const Place& block, const Place* outside, bool preserve_unit_iters, const Place& blame) -> Result<Part> {
     Part part{&block, {}, {}, {}, {}};
     std::vector<Var> outer, inner;
@@ -139,7 +139,7 @@ struct Blockize {
       if (is_inside) { part.loops.push_back(at); }
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
     }
-    // A block without iter vars of its own, as partitions have, may use the loops around it.
+    // A block without iter vars, as a part of a partitioned loop has, may use the loops around it directly.
     for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
       bool is_known = !at->is_loop() || domains_have(domains, at->loop->var);
       const auto& values = block.realize->iter_values;
@@ -154,7 +154,7 @@ struct Blockize {
         return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", static_cast<int64_t>(func.child_blocks(*loop).size())), *loop);
       }
       expected = loop->loop;
-      // Loops inside of the new block must not depend on loops outside, nor on loops around blocks without iter vars.
+      // Inner loops must not depend on outer loops, nor on loops around blocks without iter vars.
       for (const Place* at = outside; at; at = func.parent(*at)) {
         if (at->is_loop() && (uses_loop(loop->loop->extent, *at) || uses_loop(loop->loop->min, *at))) {
           return note_loop(cx.error(Code::LoopDependent).arg("loop", loop->name().view()).arg("on", at->name().view()), *loop);
@@ -165,7 +165,7 @@ struct Blockize {
     auto division = arith::subspace_divide(block.realize->iter_values.to_vector(), domains, inner, block.realize->predicate,
                                            arith::IterMapLevel::Surjective, analyzer, !preserve_unit_iters);
     if (!division) { division = divide_plainly(*block.realize, outer, inner); }
-    // Of several blocks: the outermost of the loops that go into the new one.
+    // If there are several blocks, reports the outermost loop that goes into the new block.
     const Place& at_fault = blame.is_loop() || part.loops.empty() ? blame : *part.loops.back();
     auto not_divisible = [&]() {
       Diagnostic out = cx.error(Code::NotDivisible).arg("loop", at_fault.name().view()).arg("block", block.name().view());
@@ -175,20 +175,20 @@ struct Blockize {
     part.division = std::move(*division);
     arith::Analyzer around;
     for (const auto& [v, range] : domains) { around.bind(v, range); }
-    // Loops that do not begin at 0: the offset that the division lost is added to the outer part if it has one iteration, and the two
-    // parts must give the iter value at the first iteration.
+    // If loops do not begin at 0, the division lost the offset: it is added to the outer part if that has one iteration. The two
+    // parts must together give the iter value at the first iteration.
     VarMap start;
     for (const auto& [v, range] : domains) { start[v.get()] = range.min; }
     auto at_start = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, start), start))); };
     auto least = [&](const Expr& e) -> int64_t {
-      // For unknown extents only the bounds of their type are known.
+      // For unknown extents only the bounds of their type are available.
       auto first = at_start(e);
       bool is_bounded = std::all_of(domains.begin(), domains.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
       if (!is_bounded) { return first.value_or(0); }
       int64_t bound = around.const_int_bound(e).min;
       return bound == arith::ConstIntBound::neg_inf ? 0 : bound;
     };
-    // If the predicate leaves out the first iteration, values begin at the first one that it allows.
+    // If the predicate excludes the first iteration, values begin at the first allowed iteration.
     bool runs_first = at_start(block.realize->predicate) != 0;
     std::optional<arith::Analyzer::Scope> within;
     if (!runs_first) { within.emplace(around.enter(block.realize->predicate)); }
@@ -200,7 +200,7 @@ struct Blockize {
       arith::DividedIter& one = part.division.bindings[i];
       auto whole = at_start(block.realize->iter_values[i]), outer_start = at_start(one.outer), inner_start = at_start(one.inner), extent = as_int(one.inner_extent);
       bool is_known = whole && outer_start && inner_start && extent;
-      // An inner part of one iteration is left out.
+      // Omits an inner part of one iteration.
       if (!runs_first) {
         if (is_beyond(one.outer, one.outer_extent) || is_beyond(one.inner, one.inner_extent)) { return not_divisible(); }
         if (int64_t first = least(one.inner); extent == 1 && first != 0) {
@@ -216,20 +216,20 @@ struct Blockize {
         auto at_first = [&](const Expr& e) { return substitute(substitute(e, start), start); };
         Expr first = is_one(one.inner_extent) ? at_first(one.outer) : add(mul(at_first(one.outer), one.inner_extent), at_first(one.inner));
         if (!around.can_prove_equal(first, at_first(block.realize->iter_values[i]))) { return not_divisible(); }
-        // If such iter vars move values below 0, the first value that the predicate allows is not known.
+        // If such iter vars make values negative, the first value that the predicate allows is unknown.
         if (least(one.outer) < 0 || least(one.inner) < 0) { return not_divisible(); }
       }
       part.outer_min.push_back(least(one.outer));
       part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));
     }
-    // The init moves in front of all loops: a loop that repeats the reduction would then add to its earlier result, and a part of a
-    // partition may lack the instance that runs the init.
+    // The init moves in front of all loops. If a loop repeats the reduction, it would add to its earlier result; and a part of a
+    // partitioned loop may lack the instance that runs the init.
     if (block.block()->init) {
       auto refuse = [&](const Place* loop) {
         Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
         return note_loop(note_block(std::move(out), block), *loop);
       };
-      // Spatial and reduction iter vars show the loops of the reduction; rolling_buffer makes other kinds.
+      // The kinds of iter vars show the loops of the reduction, if all are spatial or reduction; rolling_buffer makes other kinds.
       bool is_plain = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
       if (!is_plain && !part.loops.empty()) { return refuse(part.loops.back()); }
       for (const Place* loop : part.loops) {
@@ -238,7 +238,7 @@ struct Blockize {
       if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
       if (skips_init(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     }
-    // The init runs once for the whole reduction, so it must do without the part of the predicate on the reduction's loops.
+    // The init runs once for the whole reduction, so it must not depend on the part of the predicate that uses the reduction's loops.
     if (block.block()->init) {
       for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
         bool has_init = false, has_other = false;
@@ -276,7 +276,7 @@ struct Blockize {
       if (block.func != &func || block->parent < 0) { return cx.error(Code::RootBlock).at_node(block->id); }
       while (around && !func.is_below(*block, *around)) { around = func.parent(*around); }
     }
-    // The loops that only one of them is in go into the new block; a block alone keeps its own.
+    // Loops around only one of the blocks go into the new block; a block without neighbours keeps its own loops.
     Plan plan{&func, around->id, around->is_loop(), {}};
     const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
     std::vector<Stmt> items = body.as<SeqStmt>() ? body.as<SeqStmt>()->seq.to_vector() : std::vector<Stmt>{body};
@@ -316,7 +316,7 @@ struct Blockize {
     std::vector<Stmt> nests;
     for (const Part& part : plan.parts) { nests.push_back(make_inner(cx, part, args.preserve_unit_iters, is_one_loop, outer)); }
     if (!is_one_loop) {
-      // The order in which TVM lists the regions of several blocks.
+      // Reverses the regions of several blocks: TVM lists them in this order.
       std::reverse(outer.reads.begin(), outer.reads.end());
       std::reverse(outer.writes.begin(), outer.writes.end());
     }
@@ -353,7 +353,7 @@ struct Blockize {
     std::string names;
   };
 
-  // A part inside of the new block, with its loops. The first one makes the new block's iter vars.
+  // A part inside of the new block, with its loops. The first part makes the iter vars of the new block.
   static auto make_inner(const Context& cx, const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all) -> Stmt {
     const Block& block = *plan.block->block();
     Origin origin = cx.made_from(block.origin);
@@ -377,7 +377,7 @@ struct Blockize {
       };
       bool is_outer_zero = is_one(part.outer_extent) && outer_min == 0;
       if (is_first || i >= all.iters.size()) {
-        // If the outer part is the whole iter var, it has its domain: the predicate that bounds it may stay outside.
+        // If the outer part is the whole iter var, it has the same domain: the predicate that bounds it may stay outside.
         bool is_all = is_one(part.inner_extent) && outer_min == 0 && is_zero(iter.dom.min);
         auto wide = as_int(part.outer_extent), own = as_int(iter.dom.extent);
         all.iters.push_back(make_iter("_o", is_all && wide && own && *own < *wide ? iter.dom.extent : part.outer_extent, outer_min));
@@ -444,7 +444,7 @@ struct Blockize {
     return nest;
   }
 
-  // The old init, in a block of its own under copies of the loops that it needs.
+  // The old init as a separate block, under copies of the loops that it needs.
   static auto make_init(const Part& plan, const Stmt& init, const std::vector<IterVar>& inner_iters, const std::vector<Expr>& inner_values,
                         const Array<BufferRegion>& writes, Name name, Origin origin) -> Stmt {
     VarMap map;

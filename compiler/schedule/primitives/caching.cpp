@@ -1,4 +1,4 @@
-// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A copying block is put between
+// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. They put a copying block between
 // the buffer and its users.
 #include <algorithm>
 #include <functional>
@@ -55,7 +55,7 @@ auto within_buffer(const BufferRegion& region) -> BufferRegion {
   return {region.buffer, Array<Range>(std::move(out)), region.origin};
 }
 
-// Proves that each load of a buffer in a block without inner blocks stays within a region, under the conditions that guard it.
+// Proves that each load of a buffer in a block without inner blocks stays within a region, given the conditions around the load.
 class LoadsWithin : public Visitor {
  public:
   LoadsWithin(const FuncState& func, const Place& block, const BufferRegion& held) : held_(held), bindings_(bindings_of(*block.realize)) {
@@ -113,8 +113,8 @@ class LoadsWithin : public Visitor {
   bool is_within_ = true;
 };
 
-// If one inner block, and nothing else in a block, uses a buffer: the part of its predicate on the iter vars of the outer block. None: no such
-// part. Versions that spell blocks `T.sblock` copy only that part; earlier ones copied the whole region that the outer block declares.
+// If only one block inside the outer block uses a buffer: the part of that block's predicate that limits the iter vars of the outer block. None: there is no such
+// part. Dialects with `T.sblock` copy only that part; earlier versions copied the whole region that the outer block declares.
 auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
   if (!dialects::is_recent(cx.state.module()->dialect)) { return {}; }
   const auto& views = block.block()->match_buffers;
@@ -152,7 +152,7 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
   return is_looked_up ? Expr() : out;
 }
 
-// True where an instance of a block reads values of a buffer from before it ran; not where inner blocks read elements that other inner
+// True where an instance of a block reads values of a buffer from before it ran. False where inner blocks read elements that other inner
 // blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
@@ -181,7 +181,7 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
   return found;
 }
 
-// The region of a copy, made so that bounds of its loops never divide by 0: where a bound divides by an unknown size, the whole dimension is
+// Changes the region of a copy so that bounds of its loops never divide by 0: where a bound divides by an unknown size, the whole dimension is
 // copied. (The loops of the block itself do not run if that size is 0.)
 auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   arith::Analyzer analyzer;
@@ -202,8 +202,8 @@ auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   return region;
 }
 
-// The loops of a copy run in front of the block whatever its predicate. If their bounds are loaded from a buffer, they are loaded also
-// where the predicate keeps the block from running, perhaps from outside of that buffer.
+// The loops of a copy run even where the predicate of the block is false. Bounds that are loaded from a buffer are then loaded
+// as well, perhaps from outside of that buffer.
 auto require_known_region(const Context& cx, const Place& block, const Stage& stage) -> Status {
   if (is_one(block.realize->predicate)) { return ok(); }
   const BufferNode* looked_up = nullptr;
@@ -224,9 +224,9 @@ auto require_known_region(const Context& cx, const Place& block, const Stage& st
 ///                                            for i in range(8):
 ///                                                B[i] = A_shared[i] * 2.0
 ///
-/// Needs  a buffer that at most one block of the scope writes, all of whose reads are covered by what it writes; consumers that are named
-///        all run behind that block, or all before it; where iterations run at the same time, each copies what it has made or what is its own;
-///        what is copied is looked up in no buffer where the block that writes has a predicate.
+/// Needs  a buffer that at most one block of the scope writes, and that covers all reads by its writes; named consumers that
+///        all run behind that block, or all before it; if iterations run at the same time, each copies only elements that it made or that are its own;
+///        if the writing block has a predicate, indices of the copied region that are not loaded from a buffer.
 /// Keeps  results bit for bit.
 struct CacheRead {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -253,7 +253,7 @@ struct CacheRead {
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
-      // The copy is made behind the writer: blocks that read before it, or in place, cannot read the copy, and count as consumers
+      // The copy is made behind the writer. Blocks that read before it, or in place, cannot read the copy, and count as consumers
       // only if named. If all named consumers run before the writer, the copy is made before both, at the scope's start.
       plan.last_before = writer->index;
       const Place* before = nullptr;
@@ -262,7 +262,7 @@ struct CacheRead {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
         if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
-        // An in-place block is both.
+        // A block that works in place reads and writes.
         if (block->index <= writer->index) { before = block; }
         if (block->index >= writer->index) { behind = block; }
       }
@@ -318,8 +318,8 @@ struct CacheRead {
     return plan;
   }
 
-  // Iterations that run at the same time as the scope write no element of the copied region: the region that the scope declares to read, which
-  // may be larger than needed, or the whole buffer where it declares none.
+  // Iterations that run at the same time as the scope must not write elements of the copied region. The copied region is the one that the scope declares
+  // to read, which may be larger than needed, or the whole buffer if it declares none.
   static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const BufferRegion* declared, const Buffer& buffer, const BlockArg& block) -> Status {
     for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
       if (at->is_block()) {
@@ -330,7 +330,7 @@ struct CacheRead {
       for (int i = at->index + 1; i < at->end; ++i) {
         const Place& writer = func.places()[static_cast<size_t>(i)];
         if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
-        // If instances can be counted, the races of the result are counted instead.
+        // If instances can be counted, the races of the result are checked after the step instead.
         if (declared && (stays_apart(func, scope, *at, *declared) || counted_races(func, *at).is_known)) { break; }
         return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", at->name().view()).arg("producer", writer.name().view())
                                         .arg("consumer", block->name().view()), *at), writer);
@@ -339,7 +339,7 @@ struct CacheRead {
     return ok();
   }
 
-  // For a copy at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads only copied
+  // For a copy at the start of the scope: no instance of the writer runs before one of the consumer, and the consumer reads only copied
   // elements.
   static auto require_read_first(const Context& cx, const FuncState& func, const Place& writer, const Place& consumer, const Stage& stage) -> Status {
     const Buffer& buffer = stage.region.buffer;
@@ -384,9 +384,9 @@ struct CacheRead {
 ///                                            for ax0 in range(8):
 ///                                                B[ax0] = B_local[ax0]
 ///
-/// Needs  the block is the only one of its scope that writes the buffer, and reads nothing of it that was there before; of what the scope
-///        does not allocate it writes all that would be copied; consumers that are named read no more than it writes;
-///        where it has a predicate, what it writes is looked up in no buffer.
+/// Needs  the only block of its scope that writes the buffer, and that reads no earlier elements of it; if the scope does not
+///        allocate the buffer, writes to every element that is copied; named consumers that read only elements which the block writes;
+///        if it has a predicate, indices of the written region that are not loaded from a buffer.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -405,7 +405,7 @@ struct CacheWrite {
       if (func.is_below(*consumer.place, *scope)) { continue; }
       return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("why", "it stands in another block"), *writer);
     }
-    // In place: the elements that it reads were in the buffer before, and would not be in the cache.
+    // A block that works in place reads elements that were in the buffer before, and that the cache would lack.
     if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::CopyReadsOwn).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
@@ -426,8 +426,8 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
-    // The copy writes all of the region. Elements that the block does not write would lose their values: those of the caller, or of an
-    // earlier run of the scope. A buffer of the scope's own holds no values before.
+    // The copy writes the whole region. Elements of it that the block does not write would lose their values: those of the caller, or of an
+    // earlier run of the scope. A buffer that the scope allocates has no earlier values.
     bool is_own = func.allocates(*scope, buffer);
     if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region, {}, plan.stage.scope)) {
       return note_block(cx.error(Code::CopyIncomplete).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
@@ -438,7 +438,7 @@ struct CacheWrite {
     return plan;
   }
 
-  // A block that shall read the cache runs after the writer, and reads elements that it wrote. A buffer of the scope's own holds no others.
+  // A block that is to read the cache runs after the writer, and reads only elements that it wrote. A buffer that the scope allocates has no others.
   static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
     auto refuse = [&](std::string_view why) {
       return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("why", why), consumer);
@@ -451,7 +451,7 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    // The consumer may declare a region that is larger than the buffer, or larger than the part that a guard in its body lets it load.
+    // The consumer may declare a region that is larger than the buffer, or larger than the part that a condition in its body lets it load.
     bool is_held = holds_region(func, *above, held, wanted) || holds_region(func, *above, held, wanted = within_buffer(wanted));
     if (!is_held && !is_hidden && LoadsWithin(func, consumer, held).holds()) {
       wanted = held;
@@ -490,8 +490,8 @@ struct CacheWrite {
 ///         A[vi] = A[vi] + 1.0                A_local[vi] = A_local[vi] + 1.0
 ///                                            A[...] = A_local[...]
 ///
-/// Needs  a block that reads all that it may write of the buffer; reads covered by earlier writes; where iterations run at the same time and a
-///        copy holds more than the element that an instance works on, copies of elements that are each iteration's own.
+/// Needs  a block that reads every element of the buffer that it may write; reads covered by earlier writes; if iterations run at the same time and a
+///        copy has more than the element that an instance works on, copies of elements that no other iteration uses.
 /// Keeps  results bit for bit.
 struct CacheInplace {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; };
@@ -536,7 +536,7 @@ struct CacheInplace {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds only the elements that it reads", buffer->name.view()));
       }
     }
-    // An outer block that begins with its init reads nothing from outside: a copy of more than the init writes would hold undefined elements.
+    // An outer block that begins with its init reads nothing from outside: a copy of more elements than the init writes would copy undefined elements.
     for (const Place* around = scope; around && !is_point; around = func.scope(*around)) {
       const Block& outer = *around->block();
       if (!outer.init || !region_of(outer.writes, buffer) || region_of(outer.reads, buffer)) { continue; }

@@ -1,5 +1,5 @@
-// The primitive that merges the block behind a reduction into it: fuse_reduction_epilogue. The reduction begins with the value that this
-// block joins to the result, so that nothing is left to do at its end. This file decides for which forms the result stays the same.
+// The primitive that merges the block behind a reduction into it: fuse_reduction_epilogue. The reduction begins with the value that the
+// epilogue joins to the result, so that no work is left at its end. This file decides for which forms the result stays the same.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ auto loads_of(const Expr& e, const Buffer& buffer) -> std::vector<const BufferLo
   return out;
 }
 
-// The operand of an operation, a commutative one or a difference, that loads a buffer, and the other one.
+// The operands of an operation (commutative, or a difference): the operand that loads the buffer, and the other one.
 struct Operands { Expr with, other; };
 auto operands_of(const Expr& e, const Buffer& buffer) -> std::optional<Operands> {
   const BinaryNode* n = nullptr;
@@ -53,12 +53,12 @@ auto operands_of(const Expr& e, const Buffer& buffer) -> std::optional<Operands>
     default: return {};
   }
   if (!loads_of(n->a, buffer).empty()) { return Operands{n->a, n->b}; }
-  // As the right operand of a difference the load changes its sign.
+  // The load as the right operand of a difference changes its sign: not supported.
   if (e.kind() == NodeKind::Sub) { return {}; }
   return Operands{n->b, n->a};
 }
 
-// The operation, used one or more times, that joins the only load of a buffer to the rest of a value. Subtracting from the load is adding.
+// The operation, used one or more times, that joins the only load of a buffer to the rest of a value. Subtracting from the load counts as adding.
 struct Joined {
   std::optional<NodeKind> by;                // none: the value is the load
   const BufferLoad* load = nullptr;
@@ -107,7 +107,7 @@ auto spelling_of(const Expr& e) -> std::string {
   }
 }
 
-// True for an identity: joining a value to it gives that value. The largest real is none, since there are infinities.
+// True for an identity: joining a value to it gives that value. The largest finite real is none, since there are infinities.
 auto is_identity(const Expr& value, NodeKind combiner) -> bool {
   DataType type = value.dtype();
   switch (combiner) {
@@ -119,7 +119,7 @@ auto is_identity(const Expr& value, NodeKind combiner) -> bool {
   }
 }
 
-// The value with `beginning` for the load of the buffer, and the rest in terms of other iter vars.
+// Replaces the load of the buffer by `beginning`, and the iter vars in the rest of the value by `map`.
 auto begin_with(const Expr& value, const Buffer& buffer, const Expr& beginning, const VarMap& map) -> Expr {
   const auto* load = value.as<BufferLoad>();
   if (load && load->buffer == buffer) { return beginning; }
@@ -134,7 +134,7 @@ auto begin_with(const Expr& value, const Buffer& buffer, const Expr& beginning, 
     case NodeKind::Add: return make<Add>(a, b, value.origin());
     case NodeKind::Sub: return make<Sub>(a, b, value.origin());
     case NodeKind::Mul: return make<Mul>(a, b, value.origin());
-    // Of two constants the result is known.
+    // The result of two constants is computed at once.
     case NodeKind::Min: return loopsmith::min(a, b, value.origin());
     default: return loopsmith::max(a, b, value.origin());
   }
@@ -148,7 +148,7 @@ class Uses : public Visitor {
   explicit Uses(const VarNode* data) : data_(data) {}
   using Visitor::visit;
   int loads = 0, stores = 0;
-  bool is_opaque = false;                    // as a pointer, or matched to another buffer
+  bool is_opaque = false;                    // used as a pointer, or matched to another buffer
   bool is_loaded_between = false, is_stored_between = false;
 
  protected:
@@ -214,7 +214,7 @@ auto find_iter(const std::vector<IterVar>& iters, const VarNode* var) -> const I
   auto found = std::find_if(iters.begin(), iters.end(), [&](const IterVar& iter) { return iter.var.get() == var; });
   return found == iters.end() ? nullptr : &*found;
 }
-// Iter vars of one value, by that.
+// Maps each iter var with a single value to this value.
 auto units_of(const Block& block) -> VarMap {
   VarMap out;
   for (const IterVar& iter : block.iter_vars) { if (is_one(iter.dom.extent)) { out[iter.var.get()] = cast(iter.var->dtype, iter.dom.min); } }
@@ -231,7 +231,7 @@ auto domains_of(const std::vector<IterVar>& iters) -> Domains {
   return out;
 }
 
-// Pairs the iter vars of the first expression with those at the same places of the second one.
+// Pairs the iter vars of the first expression with those at the same positions of the second.
 void pair_up(const Expr& read, const Expr& made, const std::vector<IterVar>& readers, const std::vector<IterVar>& makers, VarMap& map) {
   const auto* var = read.as<VarNode>();
   if (const IterVar* reader = var ? find_iter(readers, var) : nullptr) {
@@ -246,7 +246,7 @@ void pair_up(const Expr& read, const Expr& made, const std::vector<IterVar>& rea
   for (size_t i = 0; i < parts.size() && parts.size() == others.size(); ++i) { pair_up(parts[i], others[i], readers, makers, map); }
 }
 
-// True where instances that differ in these iter vars are known to access different elements.
+// True where instances that differ in these iter vars are proved to access different elements.
 auto is_injective(const Block& block, const Array<Expr>& indices, const std::vector<IterVar>& iters) -> bool {
   std::vector<const VarNode*> seen;
   bool is_plain = true;
@@ -259,8 +259,8 @@ auto is_injective(const Block& block, const Array<Expr>& indices, const std::vec
   return is_plain || iters.empty() || is_one_to_one(block, indices.to_vector(), vars_of(iters));
 }
 
-// The block's iter vars in terms of the reduction's, if each of its instances reads the result of one element of the reduction, and each element is
-// read by one instance. None: that is not known.
+// The block's iter vars in terms of the reduction's. Requires that each instance of the block reads the result of one element, and that one instance
+// reads each element. None: this is not proved.
 auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Block& reduction, const Array<Expr>& made_at) -> std::optional<VarMap> {
   const std::vector<IterVar> readers = iters_of(epilogue, IterKind::Spatial), makers = iters_of(reduction, IterKind::Spatial);
   if (read_at.size() != made_at.size() || !is_injective(reduction, made_at, makers)) { return {}; }
@@ -300,7 +300,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
     taken.push_back(var);
   }
   if (taken.size() == readers.size() && taken.size() == makers.size() && reads_what_is_made(map)) { return with_units(std::move(map)); }
-  // Or in the way they count.
+  // Otherwise they may differ in how they enumerate elements.
   arith::Analyzer plain;
   auto affine = arith::detect_iter_map(read, domains_of(readers), bool_imm(true), arith::IterMapLevel::Bijective, plain, false);
   if (affine.indices.empty() || !is_invertible(affine.indices)) { return {}; }
@@ -326,7 +326,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
   return with_units(std::move(back));
 }
 
-// True where a buffer exists in all of the block: a parameter, or an allocation or view of the block or of one around it.
+// True where a buffer lives outside of the block: a parameter, or an allocation or view of a block around it.
 auto is_made_outside(const FuncState& func, const Place& scope, const Buffer& buffer) -> bool {
   for (const auto& [param, known] : func.func()->buffer_map) { if (known == buffer) { return true; } }
   for (const Place* at = &scope; at; at = func.scope(*at)) {
@@ -347,7 +347,7 @@ auto is_made_outside(const FuncState& func, const Place& scope, const Buffer& bu
   }
 }
 
-/// Lets a reduction begin with what a block behind it joins to its result, and takes that block away.
+/// Lets a reduction begin with the value that the block behind it joins to the result, and removes that block.
 ///
 ///     for i, j, k in T.grid(32, 32, 32):         for i, j, k in T.grid(32, 32, 32):
 ///         with T.block("C"):                         with T.block("C"):
@@ -359,10 +359,10 @@ auto is_made_outside(const FuncState& func, const Place& scope, const Buffer& bu
 ///             E[vi, vj] = C[vi, vj] + D[vj]
 ///
 /// Needs  a stage pipeline; a reduction of one store, a sum, product, minimum or maximum, into a buffer that its scope allocates and
-///        that nobody but the two uses; a complete block of one store that reads each element made, once, where it is complete, and
-///        joins to it by the same operation (or copies it) what is there before the reduction, in the same type; no use of what it
-///        writes before it.
-/// Keeps  what is accumulated; in another order: what was joined last comes first. The buffer between the two stays allocated, as in TVM.
+///        that only these two blocks use; a complete block of one store that reads each element once, when it is complete, and
+///        joins a value to it by the same operation in the same type (or copies it); a value that exists before the reduction; no earlier
+///        use of the output of that block.
+/// Keeps  the accumulated values, in another order: the value that was joined last comes first. The buffer between the two stays allocated, as in TVM.
 struct FuseReductionEpilogue {
   struct Args { BlockArg reduction_block, epilogue_block; };
   struct Plan {
@@ -408,7 +408,7 @@ struct FuseReductionEpilogue {
     return plan;
   }
 
-  // Both blocks are single stores; each buffer is declared.
+  // Both blocks are single stores; their accesses are declared.
   static auto check_stores(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const Place& reduction = *args.reduction_block;
     const Place& epilogue = *args.epilogue_block;
@@ -441,7 +441,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // The epilogue's operation on the result may be applied to the initial value instead.
+  // The epilogue's operation on the result can be applied to the initial value instead.
   static auto check_combination(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const Place& reduction = *args.reduction_block;
     const Buffer& buffer = plan.update->buffer;
@@ -465,7 +465,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // Each element of the result is read once, and goes to an element of its own.
+  // Each element of the result is read once, and each read stores to a separate element.
   static auto check_instances(const Context& cx, const Args& args, Plan& plan) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Place& reduction = *args.reduction_block;
@@ -536,7 +536,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // No other block uses the buffer that goes away, and moved reads and writes pass no conflicting access.
+  // No other block uses the buffer that is removed, and no conflicting access lies between the old and new positions of reads and writes.
   static auto check_others(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Place& reduction = *args.reduction_block;
@@ -555,7 +555,7 @@ struct FuseReductionEpilogue {
       return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` uses `{}` before it", block->name().view(), result->name.view())), *block);
     }
     LOOPSMITH_CHECK(check_memory(cx, args, plan));
-    // The values that it joins to the result must exist before the reduction, and must not change.
+    // The values that the epilogue joins to the result must exist before the reduction, and must not change.
     std::vector<Buffer> read;
     const VarNode* pointer = nullptr;
     const Call* call = nullptr;
@@ -574,7 +574,7 @@ struct FuseReductionEpilogue {
       Uses uses = uses_of(func, *plan.scope, bias);
       if (uses.is_stored_between) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is written outside of blocks", bias->name.view())); }
       for (const Place* block : func.blocks_mentioning(*plan.scope, bias)) {
-        // A write behind the epilogue would be no pipeline.
+        // A write behind the epilogue would break the stage pipeline.
         if (block->index >= epilogue.index || !touches(block->block()->writes, bias) || FAULT(epilogue_bias_late)) { continue; }
         const Place* common = func.parent(*block);
         while (common && !func.is_below(reduction, *common)) { common = func.parent(*common); }
@@ -609,7 +609,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // The update, of another buffer by other indices.
+  // Rewrites the update for the epilogue's buffer and indices.
   class OfResult : public Mutator {
    public:
     OfResult(const Plan& plan, Array<Expr> indices) : plan_(plan), indices_(std::move(indices)) {}
@@ -640,7 +640,7 @@ struct FuseReductionEpilogue {
     fields.body = make<BufferStore>(plan.store->buffer, OfResult(plan, indices).mutate(plan.update->value), indices, cx.made_from(plan.update->origin));
     fields.writes = std::vector<BufferRegion>{here(epilogue.writes[0])};
     std::vector<BufferRegion> reads;
-    std::vector<size_t> both;                // read by the reduction too
+    std::vector<size_t> both;                // buffers that the reduction reads too
     for (const BufferRegion& read : epilogue.reads) {
       if (read.buffer == buffer) { continue; }
       if (region_of(reduction.reads, read.buffer)) { both.push_back(reads.size()); }

@@ -1,4 +1,4 @@
-// cache_index: computations of indices that a block repeats are made once, into buffers of their own.
+// cache_index: computes repeated index expressions of a block once, into separate buffers.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -42,13 +42,13 @@ auto is_same_computation(const Expr& a, const Expr& b) -> bool {
 
 struct Counted { Expr expr; int64_t count; };
 
-// The computations in it that are in no other.
+// The largest computations in an expression: those contained in no other.
 void outermost(const Expr& e, std::vector<Expr>& out) {
   if (is_computation(e)) { out.push_back(e); return; }
   visit_children(e, [&](const Expr& child) { outermost(child, out); });
 }
 
-// From large to small, in a stable order.
+// From large to small; stable for equal sizes.
 void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
   for (Counted& known : table) {
     if (is_same_computation(known.expr, e)) { known.count += count; return; }
@@ -58,20 +58,20 @@ void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
   table.insert(at, {e, count});
 }
 
-/// Computes indices into buffers, ahead of the block that uses them.
+/// Stores computed indices in buffers, in front of the block that uses them.
 ///
 ///     C[vi] = A[vi // 4 * 8 + vi % 4]   ==>      index_var_0[v0] = v0 // 4 * 8 + v0 % 4
 ///                                                C[vi] = A[index_var_0[vi]]
 ///
-/// Needs  a block with a computation of iter vars, in what it stores, that stands there at least `cse_thresh` times; whose iter values
-///        are computed from loops with constant bounds, and never negative.
+/// Needs  a computation of iter vars that occurs at least `cse_thresh` times in a value that the block stores; iter values
+///        of loops with constant bounds, and never negative.
 /// Keeps  results bit for bit.
 struct CacheIndex {
   struct Args { BlockArg block; std::string storage_scope; int64_t cse_thresh = 0; };
   struct Cached {
     Expr expr;
-    std::vector<Var> iters;                   // that it uses, in order
-    std::vector<std::pair<Var, Range>> loops; // that those use, in order
+    std::vector<Var> iters;                   // iter vars that it uses, in order
+    std::vector<std::pair<Var, Range>> loops; // loops that the iter vars use, in order
     std::vector<Expr> shape;
   };
   struct Plan { const Place* scope; int position; std::vector<Cached> all; };
@@ -105,7 +105,7 @@ struct CacheIndex {
         std::vector<Expr> parts;
         visit_children(counted.expr, [&](const Expr& child) { outermost(child, parts); });
         for (const Expr& part : parts) { insert_sorted(table, part, counted.count); }
-        // A statement put in front moves this one on; it is not split twice.
+        // Moves on when an entry is inserted in front; no entry is split twice.
         while (i < table.size() && !(table[i].expr.same_as(counted.expr))) { ++i; }
       }
       post_order(store->value, [&](const Expr& e) {
@@ -116,7 +116,7 @@ struct CacheIndex {
         }
       });
     }
-    // From large to small; those of one size keep their order.
+    // From large to small; entries of one size keep their order.
     std::vector<std::pair<size_t, size_t>> order;
     for (size_t i = 0; i < found.size(); ++i) { order.emplace_back(node_count(found[i]), i); }
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
@@ -124,7 +124,7 @@ struct CacheIndex {
     for (const auto& [size, i] : order) { sorted.push_back(found[i]); }
     found = std::move(sorted);
     if (found.empty()) { return refuse(fmt::format("no computation on its iter vars occurs {} times in the stored value", std::max<int64_t>(args.cse_thresh, 1))); }
-    // If its reads are looked up by index, iterations no longer have buffers of their own for them.
+    // If its reads are looked up by index, iterations no longer have buffers of their own for these reads.
     for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};
     VarMap bindings = bindings_of(*place.realize);
@@ -154,7 +154,7 @@ struct CacheIndex {
       if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
       for (const Var& iter : cached.iters) {
         arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
-        // The copies are made for all values of the loops, whatever the predicate.
+        // The buffers are filled for all values of the loops, even where the predicate is false.
         if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
         if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
         cached.shape.push_back(set.max() + one(set.max().dtype()));
@@ -168,7 +168,7 @@ struct CacheIndex {
     return plan;
   }
 
-  // True when the computation leaves its type for some value of its iter vars. Values beyond the domains of the iter vars are computed too.
+  // True when the computation overflows its type for some value of its iter vars, or for a value beyond their domains, which is computed too.
   static auto passes_its_type(const Cached& cached) -> bool {
     DataType t = cached.expr.dtype();
     if (!t.is_int() || !t.is_scalar() || t.bits >= 64) { return false; }
@@ -234,7 +234,7 @@ struct CacheIndex {
       fields.data = make<VarNode>(name, DataType::handle(), origin, PointerType{dtype, Name(args.storage_scope)});
       fields.dtype = dtype;
       fields.shape = cached.shape;
-      // As in TVM; for several dimensions a single stride has no meaning.
+      // Sets a stride of 1, as TVM does; for several dimensions this stride has no meaning.
       fields.strides = {int_imm(1)};
       fields.elem_offset = int_imm(0);
       fields.data_alignment = 64;

@@ -194,256 +194,31 @@ struct ComputeInline {
     const Place& block = *args.block;
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_no_init(cx, block));
-    if (block.block()->writes.size() != 1) {
-      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "writes")
-                            .arg("count", static_cast<int64_t>(block.block()->writes.size())), block);
-    }
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    if (is_output_block(func, block, *scope)) {
-      return note_block(cx.error(Code::OutputBlock).arg("block", block.name().view()).arg("buffer", block.block()->writes[0].buffer->name.view()), block);
-    }
+    LOOPSMITH_TRY(buffer, only_produced_buffer(cx, block, func.scope_info(*scope)));
     LOOPSMITH_CHECK(require_complete(cx, func, block));
-    const BufferStore* store = block.block()->body.as<BufferStore>();
-    if (!store) { return body_error(cx, block, "its body is not a single store"); }
-    Plan plan{scope, store, {}, store->value, {}};
-    if (auto why = find_value(*block.block(), *store, plan)) { return body_error(cx, block, *why); }
-    const VarNode* other = nullptr;
-    auto is_other = [&](const VarNode& v) {
-      if (v.dtype.is_handle() || is_known_at(func, scope, v) || std::any_of(plan.indices.begin(), plan.indices.end(), [&](const Var& index) { return index.get() == &v; })) { return false; }
-      other = &v;
-      return true;
-    };
-    if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
-    if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
-    if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
-    LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
-    // A read that replaces a hidden read is hidden as well; on a buffer with other declared reads of the reader it would go unnoticed.
-    for (const Place* user : func.mentioning(*scope, store->buffer)) {
-      for (int i = user->index; i < user->end; ++i) {
-        const Place& place = func.places()[static_cast<size_t>(i)];
-        if (!place.is_block() || !reads_hidden(func, place, store->buffer)) { continue; }
-        bool declares_others = false;
-        post_order(plan.value, [&](const Expr& e) {
-          const auto* load = e.as<BufferLoad>();
-          declares_others = declares_others || (load && region_of(place.block()->reads, load->buffer));
-        });
-        if (!declares_others) { continue; }
-        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without declaring it", place.name().view(), store->buffer->name.view())), place);
-      }
+    LOOPSMITH_TRY(producer, only_producer(cx, func, *scope, block));
+    // The buffer between the two goes away, so no other code may use it.
+    if (!func.allocates(*scope, buffer)) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
     }
-    if (auto found = read_beyond(func, block, *scope, plan)) {
-      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and their operands are outside of `{}`", found->reader->name().view(),
-                                                          store->buffer->name.view(), found->buffer->name.view())), *found->reader);
-    }
+    LOOPSMITH_TRY(store, only_store(cx, func, block));
+    LOOPSMITH_TRY(indices, indices_of_reads(cx, block, *store, buffer));
+    Plan plan{scope, producer, store, nullptr, {}, {}, {}, {}, {}};
+    find_producer_store(*producer->block(), plan);
+    arith::Analyzer analyzer;
+    LOOPSMITH_CHECK(solve_indices(cx, block, buffer, indices, plan, analyzer));
+    LOOPSMITH_CHECK(require_made(cx, block, plan, analyzer));
+    LOOPSMITH_CHECK(require_known_variables(cx, func, block, plan));
+    LOOPSMITH_CHECK(plan_predicate(cx, block, indices, plan, analyzer));
+    LOOPSMITH_CHECK(check_uses(cx, func, *scope, buffer, block));
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
   }
 
-  struct Beyond { const Place* reader; Buffer buffer; };
-
-  /// A reader may read elements that the block does not write, and ignore them. Inlined, their values would be computed, from elements that
-  /// may not exist.
-  static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
-    // Elements that its loops leave out are not written either.
-    const bool may_skip = !keeps_domains(func, block);
-    arith::Analyzer any;       // of the buffer's elements
-    std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
-    for (size_t i = 0; i < plan.indices.size(); ++i) {
-      auto size = as_int(plan.store->buffer->shape[i]);
-      std::optional<int64_t> count;
-      for (const IterVar& iter : block.block()->iter_vars) {
-        if (iter.var.get() == plan.indices[i].get() && is_zero(iter.dom.min)) { count = as_int(iter.dom.extent); }
-      }
-      if (!size || (!count && !may_skip)) { return may_skip ? read_beyond_by_proof(func, block, scope, plan) : std::nullopt; }
-      any.bind(plan.indices[i], Range{zero(plan.indices[i]->dtype), plan.store->buffer->shape[i]});
-      if (count && *count < *size) { written.emplace_back(i, *count); }
-    }
-    if (written.empty() && !may_skip) { return {}; }
-    Buffer left;
-    post_order(plan.value, [&](const Expr& e) {
-      const auto* load = e.as<BufferLoad>();
-      if (!load || left) { return; }
-      for (size_t d = 0; d < load->indices.size(); ++d) {
-        auto size = as_int(load->buffer->shape[d]);
-        auto bound = any.const_int_bound(load->indices[d]);
-        if (size && (bound.min < 0 || bound.max >= *size)) { left = load->buffer; }
-      }
-    });
-    if (!left) { return {}; }
-    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
-      for (int i = user->index; i < user->end; ++i) {
-        const Place& place = func.places()[static_cast<size_t>(i)];
-        if (!place.is_block() || &place == &block) { continue; }
-        arith::Analyzer there;
-        for (const IterVar& iter : place.block()->iter_vars) { there.bind(iter.var, iter.dom); }
-        bool reads = false;
-        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
-          const auto* load = e.as<BufferLoad>();
-          if (!load || !(load->buffer == plan.store->buffer)) { return; }
-          reads = reads || may_skip;
-          for (auto [d, count] : written) { reads = reads || there.const_int_bound(load->indices[d]).max >= count; }
-        });
-        if (reads) { return Beyond{&place, left}; }
-      }
-    }
-    return {};
-  }
-
-  // The same for unknown sizes: each element that the value would be computed from is proved to exist, in the loops of the reader.
-  static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
-    std::vector<const BufferLoad*> needed;
-    post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
-    if (needed.empty()) { return {}; }
-    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
-      for (int i = user->index; i < user->end; ++i) {
-        const Place& place = func.places()[static_cast<size_t>(i)];
-        if (!place.is_block() || &place == &block) { continue; }
-        arith::Analyzer there;
-        for (const auto& [var, range] : loop_domains(func, place)) { there.bind(var, range); }
-        const VarMap bindings = bindings_of(*place.realize);
-        auto holds = there.enter(place.realize->predicate);
-        Buffer left;
-        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
-          const auto* read = e.as<BufferLoad>();
-          if (left || !read || !(read->buffer == plan.store->buffer)) { return; }
-          VarMap at;
-          for (size_t d = 0; d < read->indices.size(); ++d) { at[plan.indices[d].get()] = cast(plan.indices[d]->dtype, substitute(read->indices[d], bindings)); }
-          for (const BufferLoad* load : needed) {
-            for (size_t d = 0; d < load->indices.size() && !left; ++d) {
-              Expr index = substitute(load->indices[d], at);
-              bool is_there = there.can_prove(less_equal(zero(index.dtype()), index)) && there.can_prove(less(index, cast(index.dtype(), load->buffer->shape[d])));
-              if (!is_there) { left = load->buffer; }
-            }
-          }
-        });
-        if (left) { return Beyond{&place, left}; }
-      }
-    }
-    return {};
-  }
-
-  // The value of an element in terms of its indices, or the reason why there is none.
-  static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
-    const VarNode* twice = nullptr;
-    bool is_plain = true;
-    for (const Expr& index : store.indices) {
-      Var var = index.ref<VarNode>();
-      is_plain &= var != nullptr;
-      if (!is_plain) { break; }
-      if (std::find(plan.indices.begin(), plan.indices.end(), var) != plan.indices.end()) { twice = var.get(); }
-      plan.indices.push_back(std::move(var));
-    }
-    if (twice) { return fmt::format("`{}` indexes its store twice", twice->name.view()); }
-    if (is_plain) { return {}; }
-    plan.indices.clear();
-    arith::IterDomains domains;
-    for (const IterVar& iter : block.iter_vars) { domains.emplace_back(iter.var, iter.dom); }
-    arith::Analyzer analyzer;
-    auto map = arith::detect_iter_map(store.indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
-    if (!map.errors.empty() || map.indices.size() != store.indices.size() || !is_invertible(map.indices)) {
-      return "the indices of its store are no bijective affine map of its iter vars";
-    }
-    std::vector<Expr> holes;
-    for (const Expr& index : store.indices) {
-      plan.indices.push_back(make<VarNode>(Name(fmt::format("i{}", holes.size())), index.dtype()));
-      holes.emplace_back(plan.indices.back());
-    }
-    VarMap inverse;
-    for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, holes)) { inverse[var] = value; }
-    for (const IterVar& iter : block.iter_vars) {
-      if (as_int(iter.dom.min) && analyzer.can_prove_equal(iter.dom.extent, one(iter.dom.extent.dtype()))) { inverse[iter.var.get()] = iter.dom.min; }
-    }
-    plan.value = substitute(store.value, inverse);
-    return {};
-  }
-
-  class IntoConsumer : public Inliner {
-   public:
-    IntoConsumer(const Plan& plan, std::vector<Buffer> known) : Inliner(plan.store->buffer, std::move(known)), plan_(plan) {}
-    using Inliner::on;
-    auto on(const BufferLoad& n) -> Expr override {
-      Expr load = Mutator::on(n);
-      if (!(n.buffer == buffer_)) { return load; }
-      VarMap map;
-      const auto& indices = load.as<BufferLoad>()->indices;
-      for (size_t i = 0; i < indices.size(); ++i) {
-        const Expr& index = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i];
-        map[plan_.indices[i].get()] = cast(plan_.indices[i]->dtype, index);
-      }
-      return substitute(plan_.value, map);
-    }
-
-   private:
-    const Plan& plan_;
-  };
-
-  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
-    const FuncState& func = *args.block.func;
-    const Buffer& buffer = plan.store->buffer;
-    Outcome out;
-    out.func = func.name();
-    std::vector<Buffer> known;
-    add_signature_buffers(args.block.block(), known);
-    for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
-    for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
-    // Blocks may have hidden reads of it.
-    std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
-    // These blocks touch few of the buffers in the scope.
-    Touching touching;
-    for (const Place* place : mentioning) { touching.visit(place->stmt()); }
-    for (const VarNode* data : touching.data) {
-      for (Buffer& b : func.allocated_on(*plan.scope, data)) { known.push_back(std::move(b)); }
-    }
-    for (const Place* place : mentioning) {
-      if (place == args.block.place) { continue; }
-      std::vector<Buffer> buffers = known;
-      add_signature_buffers(*place->block(), buffers);
-      IntoConsumer inliner(plan, std::move(buffers));
-      Stmt block = inliner.mutate(Stmt(Ref<Block>(place->block())));
-      const BlockRealize& realize = *place->realize;
-      Expr predicate = inliner.mutate(realize.predicate);
-      if (!predicate.same_as(realize.predicate)) {
-        block = make<BlockRealize>(realize.iter_values, std::move(predicate), block.ref<Block>(), realize.origin);
-      }
-      if (block.get() != place->block()) { out.rewrite.changes.push_back({place->id, std::move(block)}); }
-    }
-    out.rewrite.changes.push_back(plan.removal);
-    out.rewrite.allocs.push_back({plan.scope->id, {}, buffer});
-    return out;
-  }
-};
-
-/// Lets the producer of a block store on at once what the block makes of it, and takes the block away.
-///
-///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
-///     C[vj, vi] = B[vi, vj] + 1.0  ==>
-///
-/// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
-///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once a
-///        value that does not read the stored buffer, and has no other consumer.
-/// Keeps  results bit for bit.
-struct ReverseComputeInline {
-  struct Args { BlockArg block; };
-  struct Plan {
-    const Place* scope;
-    const Place* producer;
-    const BufferStore* consumer_store;
-    const BufferStore* producer_store;       // below the loops of its body, if it has any
-    std::vector<const For*> producer_loops;
-    VarMap substitution;                     // the consumer's iter vars in terms of the producer's
-    Expr predicate;                          // the producer's new one
-    Expr condition;                          // of the store, where it uses loops of the producer's body; none: always
-    Rewrite::Change removal;
-  };
-
-  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    const FuncState& func = *args.block.func;
-    const Place& block = *args.block;
-    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
-    LOOPSMITH_CHECK(require_no_init(cx, block));
-    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    const Scope info = func.scope_info(*scope);
+  // The buffer that the block reads and a block of the scope writes.
+  static auto only_produced_buffer(const Context& cx, const Place& block, const Scope& info) -> Result<Buffer> {
     Buffer buffer;
     int produced = 0;
     for (const BufferRegion& read : block.block()->reads) {
@@ -451,28 +226,27 @@ struct ReverseComputeInline {
       ++produced;
       buffer = read.buffer;
     }
-    if (produced != 1) {
-      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "reads").arg("count", produced), block);
-    }
-    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    if (produced == 1) { return buffer; }
+    return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "reads").arg("count", produced), block);
+  }
+
+  static auto only_producer(const Context& cx, const FuncState& func, const Place& scope, const Place& block) -> Result<const Place*> {
+    const Scope info = func.scope_info(scope);
     auto dependences = info.of_dst(block.id);
-    const Place* producer = nullptr;
     if (dependences.size() == 1 && dependences[0].kind == DependenceKind::Raw) {
       const Place* candidate = func.find(dependences[0].src);
-      if (is_complete(func, *candidate) && info.of_src(candidate->id).size() == 1) { producer = candidate; }
+      if (is_complete(func, *candidate) && info.of_src(candidate->id).size() == 1) { return candidate; }
     }
-    if (!producer) {
-      Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
-      for (const Dependence& d : dependences) {
-        const Place* p = func.find(d.src);
-        out.notes.push_back({p->block()->origin, why_not_single(func, *scope, block, d, dependences.size() > 1), d.src});
-      }
-      return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
+    Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
+    for (const Dependence& d : dependences) {
+      const Place* p = func.find(d.src);
+      out.notes.push_back({p->block()->origin, why_not_single(func, scope, block, d, dependences.size() > 1), d.src});
     }
-    // The buffer between the two goes away, so no other code may use it.
-    if (!func.allocates(*scope, buffer)) {
-      return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
-    }
+    return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
+  }
+
+  // The store that is the body of a block, all of whose instances run.
+  static auto only_store(const Context& cx, const FuncState& func, const Place& block) -> Result<const BufferStore*> {
     if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
     LOOPSMITH_CHECK(require_independent_loops(cx, func, block));
     std::vector<const VarNode*> iters;
@@ -480,37 +254,44 @@ struct ReverseComputeInline {
     if (!runs_all_instances(func, block, iters)) { return body_error(cx, block, "its loops leave out some of its instances"); }
     const BufferStore* store = block.block()->body.as<BufferStore>();
     if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
+    return store;
+  }
+
+  // The indices with which the store reads the buffer, the same in all of its loads.
+  static auto indices_of_reads(const Context& cx, const Place& block, const BufferStore& store, const Buffer& buffer) -> Result<std::vector<Expr>> {
     std::vector<const BufferLoad*> loads;
     auto collect = [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
       if (load && load->buffer == buffer) { loads.push_back(load); }
     };
-    for (const Expr& index : store->indices) { post_order(index, collect); }
-    post_order(store->value, collect);
+    for (const Expr& index : store.indices) { post_order(index, collect); }
+    post_order(store.value, collect);
     if (loads.empty()) { return body_error(cx, block, fmt::format("it does not load `{}`", buffer->name.view())); }
-    arith::Analyzer analyzer;
-    Plan plan{scope, producer, store, nullptr, {}, {}, {}, {}, {}};
-    find_producer_store(*producer->block(), plan);
-    Domains domains;
-    for (const IterVar& iter : block.block()->iter_vars) {
-      domains.emplace_back(iter.var, iter.dom);
-      if (is_one(iter.dom.extent) && as_int(iter.dom.min)) { plan.substitution[iter.var.get()] = iter.dom.min; }
-    }
     const auto& indices = loads.front()->indices;
     for (const BufferLoad* load : loads) {
       bool same = load->indices.size() == indices.size();
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
+    return indices.to_vector();
+  }
+
+  // Expresses the block's iter vars by those of its producer.
+  static auto solve_indices(const Context& cx, const Place& block, const Buffer& buffer, const std::vector<Expr>& indices, Plan& plan, arith::Analyzer& analyzer) -> Status {
+    Domains domains;
+    for (const IterVar& iter : block.block()->iter_vars) {
+      domains.emplace_back(iter.var, iter.dom);
+      if (is_one(iter.dom.extent) && as_int(iter.dom.min)) { plan.substitution[iter.var.get()] = iter.dom.min; }
+    }
     // The buffer may be larger than the part that the block reads. It is enough that different instances have different indices.
-    auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+    auto map = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
-    if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
+    if (!is_bijective) { map = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
     bool tells_apart = is_bijective || (!map.indices.empty() && is_invertible(map.indices));
     if (tells_apart && !is_bijective) {
       arith::Analyzer inside;
       VarMap back = plan.substitution;
-      for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, indices.to_vector())) { back[var] = value; }
+      for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, indices)) { back[var] = value; }
       for (const IterVar& iter : block.block()->iter_vars) { inside.bind(iter.var, iter.dom); }
       for (const IterVar& iter : block.block()->iter_vars) {
         auto found = back.find(iter.var.get());
@@ -518,14 +299,18 @@ struct ReverseComputeInline {
       }
     }
     if (!tells_apart) { return body_error(cx, block, fmt::format("the indices of `{}` are no injective affine map of its iter vars", buffer->name.view())); }
-    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
-    for (const auto& [place, written] : {std::pair(producer, plan.producer_store), std::pair(&block, store)}) {
+    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *plan.producer, "its body is not a single store"); }
+    for (const auto& [place, written] : {std::pair(plan.producer, plan.producer_store), std::pair(&block, plan.consumer_store)}) {
       if (reads_stored(*written)) { return body_error(cx, *place, fmt::format("it reads `{}`, which it stores to", written->buffer->name.view())); }
     }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
-    // Every instance of the block has an instance of its producer.
+    return ok();
+  }
+
+  // Every instance of the block has an instance of its producer.
+  static auto require_made(const Context& cx, const Place& block, const Plan& plan, arith::Analyzer& analyzer) -> Status {
     arith::DomMap producer_domains;
-    for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
+    for (const IterVar& iter : plan.producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
     for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
@@ -535,16 +320,23 @@ struct ReverseComputeInline {
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
       if (is_short) { return body_error(cx, block, fmt::format("`{}` runs over more than its producer makes", iter.var->name.view())); }
     }
+    return ok();
+  }
+
+  // All variables of the store have a value in the producer.
+  static auto require_known_variables(const Context& cx, const FuncState& func, const Place& block, const Plan& plan) -> Status {
     const VarNode* other = nullptr;
     auto is_other = [&](const VarNode& v) {
-      return !plan.substitution.count(&v) && !v.dtype.is_handle() && !is_known_at(func, scope, v) && (other = &v, true);
+      return !plan.substitution.count(&v) && !v.dtype.is_handle() && !is_known_at(func, plan.scope, v) && (other = &v, true);
     };
-    bool uses_other = uses_var(store->value, is_other);
-    for (const Expr& index : store->indices) { uses_other = uses_other || uses_var(index, is_other); }
-    if (uses_other) {
-      return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
-    }
-    // The instances of the producer that the block reads.
+    bool uses_other = uses_var(plan.consumer_store->value, is_other);
+    for (const Expr& index : plan.consumer_store->indices) { uses_other = uses_other || uses_var(index, is_other); }
+    return uses_other ? Status(body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()))) : ok();
+  }
+
+  // Limits the producer to the instances that the block reads: by its predicate, or by a condition of its store.
+  static auto plan_predicate(const Context& cx, const Place& block, const std::vector<Expr>& indices, Plan& plan, arith::Analyzer& analyzer) -> Status {
+    const Place* producer = plan.producer;
     Expr in_bound = bool_imm(true);
     for (const IterVar& iter : block.block()->iter_vars) {
       in_bound = logical_and(in_bound, logical_and(greater_equal(iter.var, iter.dom.min), less(iter.var, iter.dom.min + iter.dom.extent)));
@@ -587,10 +379,7 @@ struct ReverseComputeInline {
       is_implied = analyzer.can_prove(producer->realize->predicate);
     }
     if (!is_implied && !FAULT(reverse_inline_predicate_lost)) { plan.predicate = logical_and(producer->realize->predicate, plan.predicate); }
-    LOOPSMITH_CHECK(check_uses(cx, func, *scope, buffer, block));
-    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
-    plan.removal = std::move(removal);
-    return plan;
+    return ok();
   }
 
   // The condition that a block fails which comes before the one to be inlined.

@@ -1,5 +1,5 @@
 // Primitives that change the layout of elements and the order of instances, by an index map: transform_layout,
-// transform_block_layout, set_axis_separator. Maps are worked out in schedule/index_map.h.
+// transform_block_layout, set_axis_separator. Index maps are computed in schedule/index_map.h.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -67,7 +67,7 @@ auto with_shape(const Buffer& buffer, std::vector<Expr> shape) -> Buffer {
   return make_buffer(std::move(fields));
 }
 
-// Uses that name no element, which a new layout cannot follow.
+// Uses that name no element: a new layout cannot be applied to them.
 struct OtherUse { std::string_view what; Name block; };
 class OtherUses : public Visitor {
  public:
@@ -110,16 +110,16 @@ class OtherUses : public Visitor {
 };
 
 // ---- padding -------------------------------------------------------------------------------------------
-// A layout with room that no element fills gets the pad value there. In order of preference:
-//  - the buffer is written nowhere (an input): a block at the start states by `T.assume` that callers put it there;
-//  - a loop nest that only stores each element in row-major order runs over the new layout instead, and stores the pad value in
-//    between;
-//  - a block behind the last writer fills the room.
+// If no element of the old layout maps to a position of the new layout, that position gets the pad value. In order of preference:
+//  - the buffer is written nowhere (an input): a block at the start states with `T.assume` that callers put the pad value there;
+//  - a loop nest that only stores each element in row-major order runs over the new layout instead, and stores the pad value at
+//    the other positions;
+//  - a block behind the last writer fills these positions.
 
 struct Write {
   const BufferStore* store = nullptr;
   const BlockRealize* realize = nullptr;    // the innermost around
-  std::vector<const For*> nest;             // from the first to the last loop that its indices depend on
+  std::vector<const For*> nest;             // from the first to the last loop that the indices depend on
   bool is_row_major = false;
 };
 
@@ -163,7 +163,7 @@ class WriteFinder : public Visitor {
       const For& loop = *write.nest[i];
       Expr index = substitute(n.indices[i], bindings_);
       write.is_row_major = index.get() == loop.var.get() && is_zero(loop.min) && arith::deep_equal(loop.extent, buffer_->shape[i]) && loop.for_kind == ForKind::Serial;
-      // Nothing else may stand between the loops, since they are removed.
+      // No other statement may be between the loops, since the loops are removed.
       if (i + 1 < write.nest.size()) { write.is_row_major = write.is_row_major && loop.body.as<For>() == write.nest[i + 1]; }
     }
     writes.push_back(std::move(write));
@@ -204,12 +204,12 @@ class WriteFinder : public Visitor {
 struct Layout {
   Buffer from, to;
   IndexMap map;
-  IndexMap inverse;                         // (axis0, ...) -> the old indices; none where it is not needed
-  Expr padding;                             // over the inverse's variables
-  IndexMap pad_value;                       // none: no room is filled
+  IndexMap inverse;                         // (axis0, ...) -> the old indices; none if it is not needed
+  Expr padding;                             // the condition for padding, over the inverse's variables
+  IndexMap pad_value;                       // none: no padding is filled
 };
 
-// The body of a row-major nest, run over the new layout.
+// Rewrites the body of a row-major nest to run over the new layout.
 class NestReplacer : public Mutator {
  public:
   NestReplacer(const Write& write, const Layout& layout) : write_(write), layout_(layout), padding_(layout.padding) {
@@ -217,7 +217,7 @@ class NestReplacer : public Mutator {
     for (const Var& axis : layout.inverse->initial) { indices_.emplace_back(axis); }
     find_iters();
   }
-  /// False: something in the nest is not a store that can be guarded.
+  /// False: the nest contains more than stores that can be guarded.
   bool is_complete = true;
 
   using Mutator::on;
@@ -260,7 +260,7 @@ class NestReplacer : public Mutator {
   }
 
  private:
-  // Where the store's indices are iter vars of its block, those are replaced by iter vars over the new layout.
+  // If the store's indices are iter vars of its block, replaces these by iter vars over the new layout.
   void find_iters() {
     if (!write_.realize) { return; }
     const auto& old = write_.realize->block->iter_vars;
@@ -371,7 +371,7 @@ auto plan_padding(const std::vector<Stmt>& statements, const Layout& layout, Ori
     NestReplacer replacer(write, layout);
     Stmt body = replacer.mutate(write.nest.back()->body);
     if (!replacer.is_complete) { continue; }
-    // Each nest has loops of its own.
+    // Each nest has separate loop variables.
     VarMap own;
     Domains loops;
     for (size_t i = 0; i < layout.to->shape.size(); ++i) {
@@ -440,7 +440,7 @@ class LayoutRewriter : public IterContextMutator {
     return regions.map_same(
         [&](const BufferRegion& r) {
           if (!(r.buffer == layout_.from)) { return r; }
-          // Declared, but without a visible access: the access may be anywhere.
+          // The access is declared but not visible in the body: it may be anywhere.
           return found.size() == 1 ? found[0] : full_region(layout_.to);
         },
         [](const auto& a, const auto& b) { return a.same_as(b); });
@@ -464,14 +464,14 @@ void know_shapes(const PrimFunc& func, arith::Analyzer& analyzer) {
   }
 }
 
-/// Lays the elements of a buffer out anew, everywhere it is used. Of a parameter this changes what callers pass.
+/// Changes the layout of a buffer, everywhere it is used. The new layout of a parameter changes the tensor that callers pass.
 ///
 ///     B = T.alloc_buffer((16, 8))            B = T.alloc_buffer((8, 4, 4))
 ///     B[vi, vj] = A[vi, vj]        ==>       B[vj, vi // 4, vi % 4] = A[vi, vj]
 ///
 /// Needs  a buffer that a block allocates, or a parameter; it is accessed element by element only; an injective affine map, and a
-///        pad value where the new layout has room that no element fills (or the promise that the map is injective).
-/// Keeps  results bit for bit, of a parameter up to its layout.
+///        pad value if positions of the new layout get no element (or the promise that the map is injective).
+/// Keeps  results bit for bit, apart from the layout of a parameter.
 struct TransformLayout {
   struct Args {
     BlockArg block;
@@ -491,7 +491,7 @@ struct TransformLayout {
     if (!buffer->strides.empty()) { return about(Code::BufferStrides); }
     OtherUses uses(buffer, definition.site->name());
     for (const Stmt& stmt : statements_with(*args.block.func, *definition.site, buffer)) { uses.visit(stmt); }
-    // If every element stays, all uses remain valid. Separators may come with such a map.
+    // If every element stays in place, all uses remain valid. Separators may come with such a map.
     if (uses.found && is_identity(*args.index_map)) { return Plan{definition, {buffer, buffer, args.index_map, {}, bool_imm(false), {}}}; }
     if (uses.found) { return about(Code::BufferUse).arg("use", uses.found->what).arg("block", uses.found->block.view()); }
     IndexMap map = retyped(args.index_map, buffer->shape);
@@ -528,7 +528,7 @@ struct TransformLayout {
     if (args.pad_value && args.assume_injective_transform) {
       return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");
     }
-    // The block that fills the padding stands outside of all loops, and shares one buffer with the writers of the rest.
+    // The block that fills the padding stands outside of all loops, and uses the same buffer as the other writers.
     if (!is_zero(plan.layout.padding)) {
       for (const Place* writer : args.block.func->blocks_mentioning(*definition.site, buffer)) {
         if (region_of(writer->block()->writes, buffer)) { LOOPSMITH_CHECK(require_one_buffer(cx, *args.block.func, *writer, *definition.site, buffer)); }
@@ -564,7 +564,7 @@ struct TransformLayout {
   }
 };
 
-// The kind of an index over iter vars: their kind, if they have one in common. A constant has one instance, so any kind fits.
+// The kind of an index over iter vars: the kind that they have in common. A constant index has one value, so any kind fits.
 auto kind_of(const Expr& e, const Block& block) -> std::optional<IterKind> {
   if (e.as<IntImm>()) { return IterKind::Spatial; }
   std::optional<IterKind> kind;
@@ -580,14 +580,14 @@ auto kind_of(const Expr& e, const Block& block) -> std::optional<IterKind> {
   return kind;
 }
 
-// The number of an index tuple in row-major order.
+// The position of an index tuple in row-major order.
 auto row_major(const std::vector<Expr>& indices, const std::vector<Expr>& shape) -> Expr {
   Expr out = int_imm(0, indices.empty() ? DataType::int_(32) : indices[0].dtype());
   for (size_t i = 0; i < indices.size(); ++i) { out = out * shape[i] + indices[i]; }
   return out;
 }
 
-/// Counts the instances of a block by other iter vars, in loops of its own over them.
+/// Numbers the instances of a block by other iter vars, in new loops over these.
 ///
 ///     for i, j in T.grid(4, 8):              for ax0 in range(32):
 ///         with T.block("B"):                     with T.block("B"):
@@ -595,8 +595,8 @@ auto row_major(const std::vector<Expr>& indices, const std::vector<Expr>& shape)
 ///             B[vi, vj] = A[vi, vj]                  B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
 ///
 /// Needs  a block alone in its loops, which start at 0, with one loop for each iter var in order; a bijective affine map that
-///        does not mix kinds of iter vars; where the order of instances changes, instances that work on elements of their own, and
-///        updates that commute where it is the order of a reduction.
+///        does not mix kinds of iter vars; if the order of instances changes, instances that work on separate elements; and if the
+///        order of a reduction changes, updates that commute.
 /// Keeps  results; reductions may be reassociated.
 struct TransformBlockLayout {
   struct Args { BlockArg block; IndexMap index_map; };
@@ -645,7 +645,7 @@ struct TransformBlockLayout {
     if (!new_extents) { return not_bijective("its results do not start at 0"); }
     Plan plan{loops.empty() ? place.id : loops.front()->id, {}, {}, *new_extents};
     std::vector<Expr> new_vars;
-    // An index with one value is spatial, whatever its iter vars.
+    // An index with one value is spatial, for all kinds of iter vars.
     arith::Analyzer within;
     for (const IterVar& iter : block.iter_vars) { within.bind(iter.var, iter.dom); }
     for (size_t i = 0; i < images.size(); ++i) {
@@ -665,16 +665,16 @@ struct TransformBlockLayout {
     if (!injective && has_sizes) { injective = is_injective_for_some_sizes(map, extents); }
     if (!injective || !*injective) { return not_bijective("two instances would be one"); }
     plan.old_values = map_indices(inverse.inverse->map, new_vars, analyzer);
-    // Another order of instances.
+    // The order of instances changes.
     arith::Analyzer bound;
     for (const IterVar& iter : block.iter_vars) { bound.bind(iter.var, iter.dom); }
     if (bound.can_prove_equal(row_major(vars, extents), row_major(images, *new_extents))) { return plan; }
     auto is_any_order = require_complete_or_reduction(cx, func, place);
     if (!is_any_order.ok()) {
-      // Each instance works on elements of its own, whatever else the block may be.
+      // Each instance works on separate elements: then any order is allowed for every kind of block.
       if (why_instances_meet(block)) { return std::move(is_any_order).diagnostics(); }
     }
-    // The order in which an element is updated.
+    // Compares the orders in which an element is updated.
     std::vector<Expr> old_order, old_extents, new_order, reduction_extents;
     for (size_t i = 0; i < vars.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
@@ -721,11 +721,11 @@ struct TransformBlockLayout {
   }
 };
 
-/// Says between which dimensions a buffer's memory is split into further axes, for memories that have several.
+/// Splits the dimensions of a buffer among several axes of memory, for memories that have more than one.
 ///
 ///     B = T.alloc_buffer((16, 8))  ==>       B = T.alloc_buffer((16, 8), axis_separators=[1])
 ///
-/// Needs  a buffer that a block allocates, or a parameter; numbers of dimensions in ascending order.
+/// Needs  a buffer that a block allocates, or a parameter; positions of dimensions in ascending order.
 /// Keeps  results bit for bit.
 struct SetAxisSeparator {
   struct Args { BlockArg block; BufferArg buffer; std::vector<int64_t> axis_separators; };
@@ -748,7 +748,7 @@ struct SetAxisSeparator {
 
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
     std::vector<int> separators(args.axis_separators.begin(), args.axis_separators.end());
-    // A view with other dimensions has as many separators, in front of all of its own.
+    // A view with other dimensions gets as many separators, in front of all of its dimensions.
     auto separated = [&](const Buffer& buffer) {
       BufferNode fields = *buffer;
       fields.axis_separators = buffer->shape.size() == plan.buffer->shape.size() ? separators : std::vector<int>(separators.size(), 0);
@@ -756,7 +756,7 @@ struct SetAxisSeparator {
     };
     Buffer changed = separated(plan.buffer);
     BufferMap map{{plan.buffer.get(), changed}};
-    // Views of it are of the same memory.
+    // Views of the buffer use the same memory.
     const FuncState& func = *args.block.func;
     std::vector<Stmt> statements = statements_with(func, *plan.definition.site, plan.buffer);
     auto add_views = [&](const Stmt& stmt) {

@@ -1,4 +1,4 @@
-// Primitives that look up: get_block, get_loops, get_child_blocks, get_producers, get_consumers,
+// Primitives that look up loops and blocks: get_block, get_loops, get_child_blocks, get_producers, get_consumers,
 // get_output_blocks. They bind variables and change nothing.
 #include <algorithm>
 #include <functional>
@@ -24,9 +24,9 @@ auto blocks(const std::vector<NodeId>& ids) -> Outcome {
   return out;
 }
 
-/// The block of a name.
+/// Looks up a block by its name.
 ///
-/// Needs  exactly one block of the name in the function.
+/// Needs  exactly one block with that name in the function.
 struct GetBlock {
   struct Args { std::string name; std::optional<std::string> func_name; };
   struct Plan { NodeId block; };
@@ -72,7 +72,7 @@ struct GetLoops {
   }
 };
 
-/// The blocks below a block or loop, not counting blocks inside those.
+/// The outermost blocks below a block or loop.
 struct GetChildBlocks {
   struct Args { PlaceArg block_or_loop; };
   struct Plan {};
@@ -86,7 +86,7 @@ struct GetChildBlocks {
   }
 };
 
-// True where the body of a block stores to a buffer, apart from blocks inside of it, though the `T.writes` of the block do not list it.
+// True where the body of a block, apart from blocks inside of it, stores to a buffer that is not in the `T.writes` of the block.
 auto hides_write(const Place& block, const Buffer& buffer) -> bool {
   if (region_of(block.block()->writes, buffer)) { return false; }
   bool found = false;
@@ -110,7 +110,7 @@ auto stored_buffers(const Place& block) -> std::vector<Buffer> {
   return out;
 }
 
-// Adds the blocks of the scope that read what another block of it writes without declaring so: TVM keeps such pairs, too, when
+// Adds the pairs of writer and reader in the scope where the writer does not declare the write: TVM keeps such pairs, too, when
 // unsafe_hide_buffer_access removes the declaration.
 auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<NodeId> found, bool producers) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
@@ -134,8 +134,8 @@ auto with_hidden_writes(const FuncState& func, const Place& block, std::vector<N
   return found.size() == declared ? found : in_text_order(func, std::move(found));
 }
 
-// Without blocks that only compute indices for loads of others (cache_index), as in TVM: they read nothing, and no block declares
-// to read them.
+// Removes blocks that only compute indices for loads of other blocks (cache_index), as TVM does: no block declares these
+// dependences.
 auto without_indices(const FuncState& func, const Place& block, std::vector<NodeId> found) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
   if (!scope) { return found; }
@@ -156,9 +156,9 @@ auto neighbours(const FuncState& func, const Place& block, bool producers) -> Ou
   return blocks(with_hidden_writes(func, block, std::move(declared), producers));
 }
 
-/// The blocks of the same scope that write what a block reads or writes.
+/// The blocks of the same scope that write a buffer which the block reads or writes.
 ///
-/// Needs  not the root block.
+/// Needs  a block other than the root block.
 struct GetProducers {
   struct Args { BlockArg block; };
   struct Plan {};
@@ -169,9 +169,9 @@ struct GetProducers {
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return neighbours(*args.block.func, *args.block, true); }
 };
 
-/// The blocks of the same scope that read or overwrite what a block writes.
+/// The blocks of the same scope that read or overwrite a buffer which the block writes.
 ///
-/// Needs  not the root block.
+/// Needs  a block other than the root block.
 struct GetConsumers {
   struct Args { BlockArg block; };
   struct Plan {};
@@ -182,8 +182,8 @@ struct GetConsumers {
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return neighbours(*args.block.func, *args.block, false); }
 };
 
-/// The blocks of a scope that write a buffer which the scope does not allocate. Blocks inside those and inside blocks that declare nothing, as
-/// `loop_partition` makes them, count too.
+/// The blocks of a scope that write a buffer which the scope does not allocate. Includes blocks inside these blocks, and inside blocks that
+/// declare no accesses, as `loop_partition` makes them.
 struct GetOutputBlocks {
   struct Args { BlockArg scope_block; };
   struct Plan {};
@@ -199,7 +199,7 @@ struct GetOutputBlocks {
     return blocks(in_text_order(func, std::move(found)));
   }
 
-  // True where a block writes a buffer that no block around it allocates, up to the scope that is asked about.
+  // True where a block writes a buffer that is allocated neither by the scope in question nor by a block between.
   static auto writes_output(const FuncState& func, const Place& block, const Place& scope) -> bool {
     return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
       for (const Place* at = func.scope(block); at; at = func.scope(*at)) {

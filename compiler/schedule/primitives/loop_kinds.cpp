@@ -1,5 +1,5 @@
 // Primitives that set the kind of a loop: parallel, vectorize, bind, unroll. The loops stay where they are. unroll keeps
-// the order of iterations; the others give it up, so no iteration may need another one.
+// the order of iterations; the others do not, so no iteration may need another one.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -34,7 +34,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// The value of sums, products, quotients and remainders while `var` is a number and all other variables are 0.
+// Evaluates sums, products, quotients and remainders with `var` as a number and all other variables as 0.
 auto sample(const Expr& e, const VarNode* var, int64_t number) -> std::optional<int64_t> {
   if (auto constant = as_int(e)) { return constant; }
   if (const auto* v = e.as<VarNode>()) { return v == var ? number : 0; }
@@ -54,7 +54,7 @@ auto sample(const Expr& e, const VarNode* var, int64_t number) -> std::optional<
 
 constexpr int64_t most_iterations = 4096;
 
-// The same for more iterations (`f % 12`), with all other loops at their first iteration, if all bounds and iter values are numbers there.
+// The same for more iterations (`f % 12`): runs them with all other loops at their first iteration, if all bounds and iter values are numbers there.
 auto repeats_values(const FuncState& func, const Place& place, const LoopArg& loop, int64_t count) -> bool {
   if (func.is_affine_binding(place)) {
     arith::Analyzer analyzer;
@@ -96,7 +96,7 @@ auto repeats_values(const FuncState& func, const Place& place, const LoopArg& lo
 auto shares_instances(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
-  // If a value is a multiple of the loop variable plus terms without it, no two iterations share a value.
+  // If a value is a multiple of the loop variable plus terms without it, no two iterations have the same value.
   std::function<bool(const Expr&)> counts = [&](const Expr& e) {
     if (e.get() == var) { return true; }
     auto follows = [&](const Expr& x) { return uses_var(x, [&](const VarNode& v) { return &v == var; }); };
@@ -109,7 +109,7 @@ auto shares_instances(const FuncState& func, const Place& place, const LoopArg& 
   const int64_t few = extent ? std::min<int64_t>(*extent, 9) : 0;
   const auto& values = place.realize->iter_values;
   auto min = as_int(loop.loop().min);
-  // Different numbers need no proof. The values of each iteration in turn.
+  // Samples that differ need no proof. Compares the values of consecutive iterations.
   std::vector<std::optional<int64_t>> samples;
   for (int64_t i = 0; min && i < few; ++i) {
     for (const Expr& value : values) { samples.push_back(sample(value, var, *min + i)); }
@@ -135,7 +135,7 @@ auto shares_instances(const FuncState& func, const Place& place, const LoopArg& 
   return extent && *extent > few && repeats_values(func, place, loop, std::min(*extent, most_iterations));
 }
 
-// True where another block below the loop writes a buffer that the block writes, as when one fills a buffer and another a part of it.
+// True where another block below the loop writes a buffer that the block writes, as when one fills a buffer and another writes a part of it.
 auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   auto is_leaf = [&](const Place& p) {
     for (int i = p.index + 1; i < p.end; ++i) { if (func.places()[i].is_block()) { return false; } }
@@ -162,21 +162,21 @@ auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& 
   return false;
 }
 
-// A reduction that each iteration runs again would mix with that of another iteration in the same memory: its output must be used below
-// the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. The same holds for
-// elements written from incomplete sums, and for elements that several blocks write one after the other.
+// If each iteration runs a reduction again, it would mix with that of another iteration in the same memory. Either its output must be used
+// below the loop only (then each iteration gets a separate buffer), or each iteration must write separate elements. The same holds for
+// elements that are computed from incomplete sums, and for elements that several blocks write one after the other.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
   if (is_one(loop.loop().extent) || (!place.block()->init && !rewrites(func, place, *loop.place) && !is_written_twice(func, place, loop))) { return ok(); }
-  // Code in blocks without iter vars, as in partitions, uses the loop directly.
+  // Code in blocks without iter vars, as in parts of a partitioned loop, uses the loop directly.
   const Place* scope = func.scope(place);
   while (scope && scope->index > loop->index && scope->block()->iter_vars.empty()) { scope = func.scope(*scope); }
   if (!scope || scope->index != loop->scope) { return ok(); }
   bool is_followed = false;
   for (const Expr& value : place.realize->iter_values) { is_followed |= uses_var(value, [&](const VarNode& v) { return &v == var; }); }
   if (is_followed && !shares_instances(func, place, loop)) { return ok(); }
-  // Its predicate may leave only the first iteration.
+  // The predicate may allow only the first iteration.
   arith::Analyzer analyzer;
   for (const auto& [v, range] : loop_domains(func, place)) {
     if (v.get() == var) { analyzer.bind(v, Range{range.min, range.extent - one(range.extent.dtype())}); } else { analyzer.bind(v, range); }
@@ -197,20 +197,20 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
 }
 
 // Spatial iter vars promise that instances are independent, not that they write different elements: `C[0] = A[vi]` keeps the last value. In
-// parallel the caller would get any of them.
+// parallel the result would be any of the values.
 auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const BlockRealize& realize = *place.realize;
-  // An outer block declares more than an instance touches; the inner blocks are checked instead.
+  // An outer block declares more than an instance touches; its inner blocks are checked instead.
   if (is_one(loop.loop().extent)) { return ok(); }
   for (int i = place.index + 1; i < place.end; ++i) { if (loop.func->places()[i].is_block()) { return ok(); } }
   const VarNode* var = loop.loop().var.get();
-  std::vector<const VarNode*> following;                      // iter vars
+  std::vector<const VarNode*> following;                      // iter vars that use the loop
   for (size_t i = 0; i < realize.iter_values.size(); ++i) {
     if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == var; })) { continue; }
     if (realize.block->iter_vars[i].kind != IterKind::Spatial) { return ok(); }
     following.push_back(realize.block->iter_vars[i].var.get());
   }
-  // An instance that runs again writes the same values, except a copy of elements that other blocks change in between.
+  // An instance that runs again writes the same values, unless it copies elements that other blocks change in between.
   auto is_made_here = [&](const BufferRegion& read) {
     for (int i = loop->index + 1; i < loop->end; ++i) {
       const Place& other = loop.func->places()[i];
@@ -237,8 +237,8 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
   return ok();
 }
 
-// Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
-// of a block, reduction iter vars: a cross-thread reduction). `is_lone`: no work that threads share stands between iterations.
+// Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, if bound to the threads
+// of a block, reduction iter vars: a cross-thread reduction). `is_lone`: no work that threads share lies between iterations.
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
@@ -265,8 +265,8 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
   return ok();
 }
 
-// Each thread of a cross-thread reduction begins with the value of `T.init()`, and then all results are combined: a value that is loaded
-// there, such as a bias, would count once per thread. An extremum may begin with it any number of times.
+// Each thread of a cross-thread reduction begins with the value of `T.init()`, and then all results are combined. A value that is loaded
+// in the init, such as a bias, would count once per thread. For an extremum this does no harm.
 auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
@@ -292,8 +292,8 @@ auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Statu
   return ok();
 }
 
-// A thread has one index per axis: of two loops around a block bound to one axis, iterations with different numbers would never run. For a
-// block that writes by one of them only, as in a copy that threads make together, the other is a repetition.
+// A thread has one index per axis. If two loops around a block are bound to one axis, iterations in which their variables differ would never run. If the
+// block writes by only one of them, as in a copy that threads make together, the other loop is a repetition.
 auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
@@ -304,7 +304,7 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
     if (!place.is_block()) { continue; }
-    // Only its writes count: an iter var that they do not use is a repetition.
+    // Only the writes count: an iter var that they do not use is a repetition.
     auto follows = [&](const VarNode* of) {
       const Block& block = *place.block();
       for (size_t k = 0; k < block.iter_vars.size(); ++k) {
@@ -327,7 +327,7 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
 }
 
 auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
-  // A loop of that kind already stays unchanged.
+  // A loop that already has this kind stays unchanged.
   const For& old = loop.loop();
   if (old.for_kind == kind && (thread ? old.thread && old.thread->thread_tag == thread->thread_tag : !old.thread)) { return {}; }
   Outcome out;
@@ -341,7 +341,7 @@ auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::option
 ///
 ///     for i in range(8):           ==>       for i in T.parallel(8):
 ///
-/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+/// Needs  blocks below that are complete or reductions, and that read from each other only elements of the same iteration; the loop
 ///        feeds spatial iter vars only.
 /// Keeps  results bit for bit: no iteration needs another one.
 struct Parallel {
@@ -358,7 +358,7 @@ struct Parallel {
 ///
 ///     for i in range(8):           ==>       for i in T.vectorized(8):
 ///
-/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+/// Needs  blocks below that are complete or reductions, and that read from each other only elements of the same iteration; the loop
 ///        feeds spatial iter vars only.
 /// Keeps  results bit for bit.
 struct Vectorize {
@@ -375,17 +375,17 @@ struct Vectorize {
 ///
 ///     for i in range(8):           ==>       for i in T.thread_binding(8, thread="threadIdx.x"):
 ///
-/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+/// Needs  blocks below that are complete or reductions, and that read from each other only elements of the same iteration; the loop
 ///        feeds spatial iter vars only; on `threadIdx` it may feed reduction iter vars too (cross-thread
-///        reduction); no block below writes by another loop of that axis as well.
-/// Keeps  results, a cross-thread reduction being accumulated in another order.
+///        reduction); no block below whose writes use another loop bound to that axis as well.
+/// Keeps  results; a cross-thread reduction accumulates in another order.
 struct Bind {
   struct Args { LoopArg loop; std::string thread_axis; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     auto thread = loopsmith::thread_axis(args.thread_axis);
     if (!thread) {
-      // A loop that fits no axis at all is reported first.
+      // Reports a loop that fits no axis at all first.
       LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true));
       return note_loop(cx.error(Code::ThreadAxis).arg("axis", args.thread_axis), *args.loop)
           .remedy("choose `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` or `vthread.x`, `.y`, `.z`");
@@ -403,7 +403,7 @@ struct Bind {
   }
 };
 
-/// Writes the iterations of a loop out one after the other when it is lowered.
+/// Replaces a loop, when it is lowered, by its iterations one after the other.
 ///
 ///     for i in range(8):           ==>       for i in T.unroll(8):
 ///

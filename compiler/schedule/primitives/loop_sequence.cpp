@@ -1,5 +1,5 @@
-// Primitives that turn one loop into several that run one after another, and back: loop_partition, merge. Which block instances
-// run stays the same; merge changes their order, and checks that nothing depends on it.
+// Primitives that turn one loop into several that run one after another, and back: loop_partition, merge. The same block instances
+// run; merge changes their order, and checks that no result depends on it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// For every buffer the variables that index it; null for an index that is no variable, empty where accesses differ.
+// For every buffer the variables that index it; null for an index that is no variable; empty if accesses differ.
 class IndexVariables : public Visitor {
  public:
   using Visitor::on;
@@ -49,12 +49,12 @@ class IndexVariables : public Visitor {
     if (entry == found.end()) {
       found.emplace_back(buffer->name, std::move(vars));
     } else if (entry->second != vars) {
-      entry->second.clear();   // accessed in several ways
+      entry->second.clear();   // several accesses that differ
     }
   }
 };
 
-// The body of the partitioned loop for one part of its range, with loops, blocks and variables of its own.
+// A copy of the partitioned loop's body for one part of its range, with new loops, blocks and variables.
 class PartCopy : public Mutator {
  public:
   PartCopy(const Var& from, const Var& to, Range part) : loop_(to), part_(std::move(part)) { map_[from.get()] = to; }
@@ -111,7 +111,7 @@ class PartCopy : public Mutator {
     f.init = f.init ? mutate(f.init) : Stmt();
     f.body = mutate(f.body);
     if (bound < old.iter_vars.size()) {
-      // An access by iter vars alone is declared for their whole domains, as in TVM.
+      // Declares an access by iter vars alone for their whole domains, as TVM does.
       IndexVariables indices;
       indices.visit(f.body);
       for (auto* regions : {&f.writes, &f.reads}) { *regions = widened(*regions, indices, iters); }
@@ -170,7 +170,7 @@ class PartCopy : public Mutator {
   BufferMap buffers_;
 };
 
-/// Makes a loop several loops, each over a part of its range, one after another.
+/// Splits a loop into several loops that run one after another, each over a part of its range.
 ///
 ///     for i in range(30):              for i0 in range(24):
 ///         B[i] = A[i]          ==>         B[i0] = A[i0]
@@ -178,7 +178,7 @@ class PartCopy : public Mutator {
 ///                                          B[i1] = A[i1]
 ///
 /// Needs  a loop of known extent that starts at 0, is not bound to a thread or annotated, and does not carry a reduction that
-///        has its init in the same block; lengths of all parts but one, positive, together below the extent; no part in which the
+///        has its init in the same block; lengths of all parts except one, positive, with a sum below the extent; no part in which the
 ///        predicate of a block never holds.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct LoopPartition {
@@ -189,7 +189,7 @@ struct LoopPartition {
   };
   struct Plan { std::vector<int64_t> ends; Name block; };
 
-  // For too many instances to be looked at: a buffer that one of the blocks writes, that only code in a loop uses, and that several of its
+  // For too many instances to run: finds a buffer that one of the blocks writes, that only code in a loop uses, and that several of its
   // iterations may touch.
   static auto buffer_of_iterations(const FuncState& func, const Place& loop, const std::vector<const Place*>& blocks) -> std::optional<Buffer> {
     for (const Place* block : blocks) {
@@ -237,14 +237,14 @@ struct LoopPartition {
     auto below = args.loop.func->child_blocks(*args.loop);
     if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
     plan.block = below.front()->name();
-    // Also in blocks that hide their accesses: they use the loop.
+    // Includes blocks that hide their accesses: they use the loop.
     std::vector<const Place*> all;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
       const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
       if (place.is_block()) { all.push_back(&place); }
     }
-    // If iterations run at the same time, each may have a buffer of its own because no other code uses it: parts would share it. Parts of
-    // a loop inside hide their writes, so that the buffer would no longer count as an iteration's own.
+    // If iterations run at the same time, each may get a separate buffer if no code outside of the loop uses the buffer. The parts would then share it. Parts of
+    // an inner loop hide their writes, so that the buffer would no longer count as private to an iteration.
     std::vector<const Place*> concurrent;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) { concurrent.push_back(&args.loop.func->places()[static_cast<size_t>(i)]); }
     for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) { concurrent.push_back(at); }
@@ -318,20 +318,20 @@ struct LoopPartition {
   }
 };
 
-/// Makes loops with equal extents one loop, in the place of the last, whose iterations do in turn what those of each did.
+/// Merges loops with equal extents into one loop, in the place of the last. Each iteration runs the bodies of the old loops in turn.
 ///
 ///     for i in range(8):               for i_m in range(8):
 ///         B[i] = A[i]          ==>         B[i_m] = A[i_m]
 ///     for i in range(8):                   C[i_m] = B[i_m]
 ///         C[i] = B[i]
 ///
-/// Needs  loops side by side, or each the innermost of as many directly nested ones, none in a condition; equal extents; all start
-///        at 0; none is bound to a thread or annotated. No iteration depends on what the loops before have done in later iterations, and nothing
-///        between the loops on what moves past it.
-/// Keeps  for every element, the order of what writes and reads it, so results are equal bit for bit.
+/// Needs  separate loops, or the innermost loops of separate nests of equal depth, none in a condition; equal extents; all start
+///        at 0; none is bound to a thread or annotated. No iteration depends on later iterations of the loops before it, and no statement
+///        between the loops on the work that moves past it.
+/// Keeps  the order of writes and reads of every element, so results are equal bit for bit.
 struct Merge {
   struct Args { std::vector<LoopArg> loops; };
-  struct Plan { const FuncState* func = nullptr; std::vector<std::vector<const Place*>> nests; };   // each from inside to outside
+  struct Plan { const FuncState* func = nullptr; std::vector<std::vector<const Place*>> nests; };   // each nest from inside to outside
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const auto& loops = args.loops;
@@ -385,7 +385,7 @@ struct Merge {
     const Place& target = *plan.nests.back().back();
     for (size_t i = 0; i < plan.nests.size(); ++i) {
       const Place& moved = *plan.nests[i].back();
-      // The statements between, which are passed.
+      // The statements between the loops, which are passed by the move.
       int from = std::min(moved.end, target.end);
       int to = std::max(moved.index, target.index);
       for (int at = from; at < to;) {
@@ -444,15 +444,15 @@ struct Merge {
     return each_conflict(func, a, b, [](const BufferRegion&, const BufferRegion&) { return true; });
   }
 
-  // Block x ran wholly before block y. In the merged loop y's iteration comes first where its loop variables are smaller (in the
-  // order of the nest), and where they are equal unless `x_first`. Those must not touch one element.
+  // Block x ran wholly before block y. In the merged loop, an instance of y runs before an instance of x if its loop variables are smaller (in the
+  // order of the nest), or if they are equal and `x_first` is false. Such a pair must not touch the same element.
   static auto order_lost(const FuncState& func, const Place& x, const std::vector<const Place*>& x_nest, const Place& y, const std::vector<const Place*>& y_nest,
                          bool x_first) -> const BufferNode* {
     return each_conflict(func, x, y, [&](const BufferRegion& a, const BufferRegion& b) {
       if (!(a.buffer == b.buffer)) { return true; }
       size_t depth = x_nest.size();
       for (size_t k = 0; k < depth + (x_first ? 0 : 1); ++k) {
-        // Loops outside of number k (from outside) are equal, that one is larger for x, those inside are free.
+        // The case of loop number k (from outside): the loops outside of it are equal, loop k is larger for x, and the loops inside are arbitrary.
         if (k < depth && is_one(x_nest[depth - 1 - k]->loop->extent)) { continue; }
         arith::Analyzer analyzer;
         VarMap y_map;

@@ -1,5 +1,5 @@
 // Primitives that reshape a loop nest: split, fuse, reorder, add_unit_loop. They change the numbering
-// and order of block instances, never which ones run. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
+// and order of block instances, but run the same instances. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -35,7 +35,7 @@ namespace {
 
 auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<VarNode>(name, dtype, origin); }
 
-// The error of a primitive whose loops would count further than their variables can.
+// The error of a primitive whose new loops would overflow the type of their variables.
 auto beyond_type(const Context& cx, std::string what, __int128 value, DataType dtype) -> Diagnostic {
   Diagnostic out = cx.error(Code::SizeBeyondType).arg("what", what).arg("value", decimal(value)).arg("dtype", dtype.str());
   if (dtype.bits < 64) { out.remedies.emplace_back("give the loops extents of 64 bits in the program: `T.int64(n)`"); }
@@ -43,7 +43,7 @@ auto beyond_type(const Context& cx, std::string what, __int128 value, DataType d
 }
 auto largest(DataType dtype) -> __int128 { return *as_int(max_value(dtype)); }
 
-// Calls of `T.vscale()` become the number.
+// Replaces calls of `T.vscale()` by a number.
 class WithVscale final : public Mutator {
  public:
   explicit WithVscale(int64_t value) : value_(value) {}
@@ -65,15 +65,15 @@ auto counts_vectors(const Expr& e) -> bool {
   return found;
 }
 
-/// Makes a loop a nest of loops.
+/// Replaces a loop by a nest of loops.
 ///
 ///     for i in range(30):                    for i_0, i_1 in T.grid(4, 8):
 ///         B[i] = A[i]               ==>          with T.block("B"):
 ///                                                    T.where(i_0 * 8 + i_1 < 30)
 ///
-/// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
-///        out, their product is at least the extent. With `disable_predication` the product is the extent, or surplus iterations only run
-///        block instances again that run anyway, with the same results; where the extent is not a number, the caller promises this. Factors may
+/// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is
+///        None, their product is at least the extent. With `disable_predication` the product is the extent, or surplus iterations only repeat
+///        block instances, with the same results; if the extent is not a number, the caller guarantees this. Factors may
 ///        be expressions of sampled integers and of `T.vscale()`, whose values follow from a target with scalable vectors.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Split {
@@ -137,7 +137,7 @@ struct Split {
     // True where the last value is below the extent.
     plan.needs_predicate = !args.disable_predication;
     if (extent && is_constant) {
-      // The values of the split loop, those that the predicate cuts off included, lie below the product.
+      // The values of the split loop, including those that the predicate excludes, lie below the product.
       __int128 exact = 1;
       for (const Expr& factor : plan.factors) { exact *= *as_int(factor); }
       if (exact > *extent && exact - 1 > largest(dtype)) {
@@ -150,12 +150,12 @@ struct Split {
       }
       plan.needs_predicate = total > *extent && !args.disable_predication;
     }
-    // A predicate holds back blocks only: conditions around them would load elements behind the last one.
+    // A predicate guards blocks only: conditions around them would load elements behind the last one.
     if (plan.needs_predicate) { LOOPSMITH_CHECK(require_blocks_only(cx, args.loop, true)); }
     return plan;
   }
 
-  // A number or an expression over variables known around the loop, of the loop's type.
+  // A factor as an expression of the loop's type: a number, or an expression over variables that are defined around the loop.
   static auto factor_of(const Context& cx, const Args& args, const Value& value) -> Result<Expr> {
     const For& loop = args.loop.loop();
     DataType dtype = loop.var->dtype;
@@ -184,12 +184,12 @@ struct Split {
       return note_loop(cx.error(Code::SplitFactorVariable).arg("loop", args.loop->name().view()).arg("factor", print_script(*given))
                            .arg("variable", unknown->name.view()), *args.loop);
     }
-    // In the form in which TVM passes a factor on.
+    // Simplifies a factor to the form that TVM passes on.
     arith::Analyzer analyzer;
     return cast(dtype, analyzer.simplify(*given));
   }
 
-  // For a factor with `T.vscale()`: checked for every vector length that the machine may have.
+  // Checks a factor with `T.vscale()` for every vector length that the machine may have.
   static auto is_enough(const Context& cx, const Expr& product, const Expr& extent) -> bool {
     arith::Analyzer analyzer;
     Expr condition = greater_equal(product, extent);
@@ -288,7 +288,7 @@ struct Fuse {
       outer_vars.insert(loop.loop().var.get());
       outer = &loop;
       if (loop.loop().var->dtype.bits > dtype.bits) { dtype = loop.loop().var->dtype; }
-      // More factors could pass even 128 bits; those of an empty loop do not matter.
+      // More factors could overflow even 128 bits; the extents of an empty loop have no effect.
       if (auto number = as_int(loop.loop().extent); number && known <= largest(DataType::int_(64))) { known *= std::max<int64_t>(*number, 0); }
     }
     if (known > largest(dtype)) { return note_loop(beyond_type(cx, "the product of the extents", known, dtype), *args.loops.front()); }
@@ -327,7 +327,7 @@ struct Fuse {
     DataType dtype = DataType::int_(bits);
     Var fused = loop_var(Name(name + "_fused"), dtype, first.var->origin);
     VarMap map;
-    // Versions that spell blocks `T.sblock` multiply sizes in the order of the loops.
+    // Dialects with `T.sblock` multiply sizes in the order of the loops.
     const bool is_recent = dialects::is_recent(cx.state.module()->dialect);
     Expr lower = int_imm(1, dtype);
     for (size_t i = args.loops.size(); i-- > 0;) {
@@ -354,15 +354,15 @@ struct Fuse {
   }
 };
 
-/// Changes the order of nested loops. Loops in between that are not named stay where they are.
+/// Changes the order of nested loops. Loops in between that are not named stay in their positions.
 ///
 ///     for i, j, k in T.grid(4, 8, 2):        for k, j, i in T.grid(2, 8, 4):
 ///         ...                      ==>           ...
 ///
 /// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
-///        vars and affine bindings, which read of each other what the same iteration wrote; no bound that mentions a loop
-///        moved inside.
-/// Keeps  which block instances run; a reduction is accumulated in another order, which must not matter to it (of equal values, argmin
+///        vars and affine bindings, which read from each other only elements of the same iteration; no bound that uses a loop
+///        that moves inside.
+/// Keeps  the same block instances; a reduction accumulates in another order, so its updates must commute (of equal values, argmin
 ///        and argmax may find another one).
 struct Reorder {
   struct Args { std::vector<LoopArg> ordered_loops; };
@@ -380,7 +380,7 @@ struct Reorder {
         }
       }
     }
-    // The deepest of the loops, and all of them around it.
+    // The deepest of the loops; all others are around it.
     const Place* bottom = args.ordered_loops.front().place;
     const Place* top = bottom;
     for (const LoopArg& loop : args.ordered_loops) {
@@ -444,8 +444,8 @@ struct Reorder {
     return ok();
   }
 
-  // True where iterations may come in another order than before. Loops of one iteration do not matter, except to iterations that run at the same
-  // time: those outside of a sum have sums of their own, however few terms the sum has.
+  // True where iterations may run in another order than before. Loops of one iteration have no effect, except on iterations that run at the same
+  // time: outside of a sum, each of these has a separate sum, even if the sum has a single term.
   static auto changes_order(const Plan& plan) -> bool {
     bool all_in_order = std::none_of(plan.order.begin(), plan.order.end(), [](const For* loop) { return runs_at_once(*loop) || loop->thread; });
     std::vector<const For*> before, after;
@@ -456,7 +456,7 @@ struct Reorder {
     return before != after;
   }
 
-  // True where the loop moved to a position of the nest leaves loops of several iterations that were around it.
+  // True where the loop that moves to a position of the nest leaves loops of several iterations that were around it.
   static auto moves_out(const Plan& plan, size_t i) -> bool {
     auto before = [&](const For* loop) {
       return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
@@ -465,7 +465,7 @@ struct Reorder {
                        [&](const For* inner) { return before(inner) < before(plan.order[i]) && !is_one(inner->extent); });
   }
 
-  // Iterations that run at the same time may conflict once they leave a loop that separated their work in time.
+  // Iterations that run at the same time may conflict once a loop that separated their work in time is no longer around them.
   static auto check_races(const Context& cx, const Args& args, const Plan& plan) -> Status {
     if (FAULT(reorder_dependence_dropped)) { return ok(); }
     std::vector<NodeId> moved;
@@ -488,8 +488,8 @@ struct Reorder {
     return leaves > 1;
   }
 
-  // Iterations that run at the same time, once outside of loops that separated their instances, may all compute the same element: in steps,
-  // if the block is a reduction, has an init or reads its output.
+  // Without the loops that separated their instances, iterations that run at the same time may all compute the same element. This matters if the block takes
+  // several steps to compute it: a reduction, a block with an init, or one that reads its output.
   static auto check_shared_instances(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
     const Block& block = *place.block();
     const BlockRealize& realize = *place.realize;
@@ -517,7 +517,7 @@ struct Reorder {
     return ok();
   }
 
-  // True where iterations of two loops together, but not of each one alone, run instances of a block again.
+  // True where iterations of two loops together, but not of each loop alone, run instances of a block again.
   static auto repeat_together(const FuncState& func, const Place& block, const VarNode& a, const VarNode& b) -> bool {
     auto is_used = [&](const VarNode& v) {
       return std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, [&](const VarNode& u) { return &u == &v; }); });
@@ -536,9 +536,9 @@ struct Reorder {
     return arith::detect_iter_map(block.realize->iter_values.to_vector(), used, block.realize->predicate, arith::IterMapLevel::Bijective, analyzer, false).indices.empty();
   }
 
-  // A reduction begins with its init where each element's first instance is the one that all of its reduction iter vars start
-  // in. Loops that feed only reduction iter vars start together in any order. Others keep their order: loops that feed spatial
-  // and reduction iter vars at once, and loops that feed none, which run the reduction again, stay outside.
+  // A reduction begins with its init if, for each element, the first instance is the one in which all reduction iter vars have their first
+  // value. Loops that feed only reduction iter vars may be in any order, since they start together. Two kinds of loops keep their order, and stay
+  // outside: loops that feed both spatial and reduction iter vars, and loops that feed none and so run the reduction again.
   static auto check_reduction_order(const Context& cx, const FuncState& func, const Place& block, const Plan& plan) -> Status {
     const BlockRealize& realize = *block.realize;
     std::unordered_set<const VarNode*> spatial, reduction;
@@ -549,7 +549,7 @@ struct Reorder {
       post_order(realize.iter_values[i], [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { (reduces ? reduction : spatial).insert(v); } });
     }
     if (!is_reduction || FAULT(reorder_init_ignored)) { return ok(); }
-    // Loops that share an iter value with a mixed one count as mixed.
+    // Loops that share an iter value with a mixed loop count as mixed.
     std::unordered_set<const VarNode*> mixed;
     for (const VarNode* v : spatial) { if (reduction.count(v)) { mixed.insert(v); } }
     for (bool grew = !mixed.empty(); grew;) {
@@ -579,7 +579,7 @@ struct Reorder {
         const VarNode* b = inner.var.get();
         if (before(&outer) < before(&inner) || is_one(inner.extent)) { continue; }
         bool repeats = reduction.count(a) && repeats_instances(realize, inner);
-        // Iterations that run at the same time outside of a sum have sums of their own, however few terms the sum has.
+        // Iterations that run at the same time outside of a sum have separate sums, even if the sum has a single term.
         bool is_short = is_one(outer.extent) && !(repeats && runs_at_once(inner));
         if (is_short) { continue; }
         // Two loops in one remainder together run some of the reduction again, in another order.
@@ -625,7 +625,7 @@ struct Reorder {
       }
     }
     if (func.is_affine_binding(block)) { return ok(); }
-    // The binding need be affine only in the loops that move.
+    // The binding must be affine only in the loops that move.
     if (is_affine_binding(*block.realize, loop_domains(func, block, func.parent(top)))) { return ok(); }
     return require_affine_binding(cx, func, block);
   }
@@ -650,7 +650,7 @@ struct Reorder {
 ///     with T.block("B"):           ==>       for u in range(1):
 ///                                                with T.block("B"):
 ///
-/// Needs  not the root block.
+/// Needs  a loop, or a block other than the root block.
 /// Keeps  everything.
 struct AddUnitLoop {
   struct Args { PlaceArg block_or_loop; };

@@ -75,175 +75,269 @@ auto is_never_negative(const FuncState& func, const Place* innermost, Expr e) ->
   return analyzer.can_prove(greater_equal(e, zero(e.dtype())));
 }
 
-auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, int64_t index, const std::string& storage, bool is_read) -> Result<TilePlan> {
-  LOOPSMITH_CHECK(require_storage_scope(cx, storage));
-  LOOPSMITH_TRY(region, require_buffer(cx, *block, index, !is_read));
-  LOOPSMITH_TRY(scope, require_scope(cx, loop));
-  const FuncState& func = *loop.func;
-  TilePlan plan{&func, scope, region.buffer, statements_of(loop.loop().body), 0, 0, 0, {}};
-  auto refuse = [&](const std::string& why, const Place* at) {
-    Diagnostic out = note_loop(cx.error(Code::CopyPlace).arg("loop", loop->name().view()).arg("why", why), *loop);
+// Plans a copy step by step; each step refuses where the copy would change results.
+class TilePlanner {
+ public:
+  TilePlanner(const Context& cx, const LoopArg& loop, const BlockArg& block, const std::string& storage, bool is_read)
+      : cx_(cx), func_(*loop.func), loop_(loop), block_(block), storage_(storage), is_read_(is_read) {}
+
+  auto plan(int64_t index) -> Result<TilePlan> {
+    LOOPSMITH_CHECK(require_storage_scope(cx_, storage_));
+    LOOPSMITH_TRY(region, require_buffer(cx_, *block_, index, !is_read_));
+    LOOPSMITH_TRY(scope, require_scope(cx_, loop_));
+    plan_ = {&func_, scope, region.buffer, statements_of(loop_.loop().body), 0, 0, 0, {}};
+    LOOPSMITH_CHECK(collect_uses());
+    LOOPSMITH_CHECK(is_read_ ? place_before_reads() : place_behind_writes());
+    bind_loops(func_, loop_.place, analyzer_);
+    for (size_t d = 0; d < plan_.buffer->shape.size(); ++d) { LOOPSMITH_CHECK(measure(d)); }
+    if (is_read_) {
+      LOOPSMITH_CHECK(require_declared());
+      LOOPSMITH_CHECK(require_no_writes_at_once());
+    } else {
+      LOOPSMITH_CHECK(require_tiles_apart());
+      LOOPSMITH_CHECK(require_begun_below());
+      LOOPSMITH_CHECK(require_whole_tile_written());
+      LOOPSMITH_CHECK(require_reads_of_the_copy());
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  struct Read { const Place* block; BufferRegion region; };
+
+  auto name() const -> std::string_view { return plan_.buffer->name.view(); }
+
+  auto refuse(const std::string& why, const Place* at) const -> Diagnostic {
+    Diagnostic out = note_loop(cx_.error(Code::CopyPlace).arg("loop", loop_->name().view()).arg("why", why), *loop_);
     if (!at) { return out; }
     return at->is_loop() ? note_loop(std::move(out), *at) : note_block(std::move(out), *at);
-  };
-  std::vector<size_t> reads, writes;
-  std::vector<std::vector<arith::IntSet>> regions;
-  const Place* user = nullptr;       // the last block seen that uses it the other way
-  struct Read { const Place* block; BufferRegion region; };
-  std::vector<Read> readers;
-  std::vector<const Place*> writers;
-  for (size_t i = 0; i < plan.statements.size(); ++i) {
-    std::vector<const BlockRealize*> blocks;
-    outer_blocks(plan.statements[i], blocks);
-    for (const BlockRealize* realize : blocks) {
-      const Place* place = func.find(realize->block->id);
-      if (!place) { continue; }
-      for (const auto* all : {&realize->block->reads, &realize->block->writes}) {
-        bool is_reading = all == &realize->block->reads;
-        for (const BufferRegion& r : *all) {
-          if (!(r.buffer == plan.buffer)) { continue; }
-          if (!is_read && is_reading && (reads_own_sums(*place->block(), plan.buffer) || reads_own_writes_only(func, *place, plan.buffer))) { continue; }
-          auto& seen = is_reading ? reads : writes;
-          if (seen.empty() || seen.back() != i) { seen.push_back(i); }
-          if (is_reading == is_read) { regions.push_back(touched(func, *place, r, *loop, Name(storage))); }
-          if (is_reading != is_read) { user = place; }
-          if (!is_reading) { writers.push_back(place); }
-          if (is_reading) { readers.push_back({place, r}); }
+  }
+
+  // True for a loop over threads that share the memory of the copy.
+  auto shares_copy(const Place& at) const -> bool { return at.loop->thread && is_shared_across(Name(storage_), at.loop->thread->thread_tag); }
+
+  // Reads and writes of the buffer below the loop.
+  auto collect_uses() -> Status {
+    for (size_t i = 0; i < plan_.statements.size(); ++i) {
+      std::vector<const BlockRealize*> blocks;
+      outer_blocks(plan_.statements[i], blocks);
+      for (const BlockRealize* realize : blocks) {
+        const Place* place = func_.find(realize->block->id);
+        if (!place) { continue; }
+        for (const BufferRegion& region : realize->block->reads) { add_use(i, *place, region, true); }
+        for (const BufferRegion& region : realize->block->writes) { add_use(i, *place, region, false); }
+        LOOPSMITH_CHECK(require_no_view(cx_, *place, plan_.buffer, storage_));
+        bool is_own = !is_read_ && schedule::region_of(place->block()->writes, plan_.buffer) && reads_own_writes_only(func_, *place, plan_.buffer);
+        if (reads_hidden(func_, *place, plan_.buffer) && !is_own) {
+          return refuse(fmt::format("below it `{}` reads `{}` without declaring it", place->name().view(), name()), place);
         }
       }
-      LOOPSMITH_CHECK(require_no_view(cx, *place, plan.buffer, storage));
-      bool is_own = !is_read && schedule::region_of(place->block()->writes, plan.buffer) && reads_own_writes_only(func, *place, plan.buffer);
-      if (reads_hidden(func, *place, plan.buffer) && !is_own) {
-        return refuse(fmt::format("below it `{}` reads `{}` without declaring it", place->name().view(), plan.buffer->name.view()), place);
-      }
     }
+    return ok();
   }
-  std::string_view name = plan.buffer->name.view();
-  if (is_read) {
-    if (reads.empty()) { return refuse(fmt::format("no block below it reads `{}`", name), block.place); }
-    if (!writes.empty() && writes.back() >= reads.front()) { return refuse(fmt::format("below it `{}` writes `{}` after it is read", user->name().view(), name), user); }
-    plan.position = plan.first = reads.front();
-    plan.last = plan.statements.size();
-  } else {
-    if (writes.empty()) { return refuse(fmt::format("no block below it writes `{}`", name), block.place); }
-    if (!reads.empty() && reads.back() > writes.back()) { return refuse(fmt::format("below it `{}` reads `{}` after it is written", user->name().view(), name), user); }
-    plan.position = plan.last = writes.back() + 1;
+
+  void add_use(size_t statement, const Place& place, const BufferRegion& region, bool is_reading) {
+    if (!(region.buffer == plan_.buffer)) { return; }
+    if (!is_read_ && is_reading && (reads_own_sums(*place.block(), plan_.buffer) || reads_own_writes_only(func_, place, plan_.buffer))) { return; }
+    auto& seen = is_reading ? reads_ : writes_;
+    if (seen.empty() || seen.back() != statement) { seen.push_back(statement); }
+    if (is_reading == is_read_) { regions_.push_back(touched(func_, place, region, *loop_, Name(storage_))); }
+    if (is_reading != is_read_) { user_ = &place; }
+    if (!is_reading) { writers_.push_back(&place); }
+    if (is_reading) { readers_.push_back({&place, region}); }
   }
-  arith::Analyzer analyzer;
-  bind_loops(func, loop.place, analyzer);
-  for (size_t d = 0; d < plan.buffer->shape.size(); ++d) {
+
+  auto place_before_reads() -> Status {
+    if (reads_.empty()) { return refuse(fmt::format("no block below it reads `{}`", name()), block_.place); }
+    if (!writes_.empty() && writes_.back() >= reads_.front()) {
+      return refuse(fmt::format("below it `{}` writes `{}` after it is read", user_->name().view(), name()), user_);
+    }
+    plan_.position = plan_.first = reads_.front();
+    plan_.last = plan_.statements.size();
+    return ok();
+  }
+
+  auto place_behind_writes() -> Status {
+    if (writes_.empty()) { return refuse(fmt::format("no block below it writes `{}`", name()), block_.place); }
+    if (!reads_.empty() && reads_.back() > writes_.back()) {
+      return refuse(fmt::format("below it `{}` reads `{}` after it is written", user_->name().view(), name()), user_);
+    }
+    plan_.position = plan_.last = writes_.back() + 1;
+    return ok();
+  }
+
+  // Adds the range of the tile in one dimension.
+  auto measure(size_t dimension) -> Status {
     std::vector<arith::IntSet> sets;
-    for (const auto& r : regions) { sets.push_back(r[d]); }
+    for (const auto& region : regions_) { sets.push_back(region[dimension]); }
     arith::IntSet all = arith::union_of(sets);
-    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("the used region of `{}` has no known bounds", name), block.place); }
+    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("the used region of `{}` has no known bounds", name()), block_.place); }
     arith::Analyzer plain;
     Expr min = plain.simplify(all.min());
     Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
     // Iter vars of outer blocks cannot be bound to the copy's own iter vars.
     auto is_foreign = [&](const VarNode& v) {
-      if (is_known_at(func, &func.root(), v)) { return false; }
-      for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+      if (is_known_at(func_, &func_.root(), v)) { return false; }
+      for (const Place* at = loop_.place; at && at->is_loop(); at = func_.parent(*at)) {
         if (at->loop->var.get() == &v) { return false; }
       }
       return true;
     };
-    if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
-    if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
-    // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
-    auto holds = [&](const Expr& small, const Expr& large) { return analyzer.can_prove(less_equal(small, large)) || is_never_negative(func, loop.place, sub(large, small)); };
-    if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan.buffer->shape[d]))) {
-      return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name, d), block.place);
+    if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) {
+      return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name()), block_.place);
     }
-    plan.tile.push_back({std::move(min), std::move(extent)});
+    if (!(extent.dtype() == DataType::int_(32))) {
+      return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name(), extent.dtype().str()), block_.place);
+    }
+    // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
+    auto holds = [&](const Expr& small, const Expr& large) {
+      return analyzer_.can_prove(less_equal(small, large)) || is_never_negative(func_, loop_.place, sub(large, small));
+    };
+    if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan_.buffer->shape[dimension]))) {
+      return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name(), dimension), block_.place);
+    }
+    plan_.tile.push_back({std::move(min), std::move(extent)});
+    return ok();
   }
-  if (is_read) {
-    // The outer block must read no more of the buffer than it declares.
-    const BufferRegion* declared = scope->parent < 0 ? nullptr : schedule::region_of(scope->block()->reads, plan.buffer);
-    for (size_t d = 0; declared && d < plan.tile.size(); ++d) {
+
+  // The outer block must read no more of the buffer than it declares.
+  auto require_declared() -> Status {
+    const Place& scope = *plan_.scope;
+    const BufferRegion* declared = scope.parent < 0 ? nullptr : schedule::region_of(scope.block()->reads, plan_.buffer);
+    for (size_t d = 0; declared && d < plan_.tile.size(); ++d) {
       auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
       const Range& all = declared->region[d];
-      if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
-      return refuse(fmt::format("the tile of `{}` may exceed the region that `{}` declares to read, in dimension {}", name, scope->name().view(), d), scope);
+      if (analyzer_.can_prove(less_equal(all.min, plan_.tile[d].min)) && analyzer_.can_prove(less_equal(end(plan_.tile[d]), end(all)))) { continue; }
+      return refuse(fmt::format("the tile of `{}` may exceed the region that `{}` declares to read, in dimension {}", name(), scope.name().view(), d), &scope);
     }
-    // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
-    // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
-    BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
-    for (const Place* at = loop.place; at; at = func.parent(*at)) {
+    return ok();
+  }
+
+  // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
+  // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
+  auto require_no_writes_at_once() -> Status {
+    BufferRegion tile{plan_.buffer, Array<Range>(plan_.tile), {}};
+    for (const Place* at = loop_.place; at; at = func_.parent(*at)) {
       if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
-      std::vector<arith::IntSet> copied = touched_in(func, *loop, *at, tile);
+      std::vector<arith::IntSet> copied = touched_in(func_, *loop_, *at, tile);
       for (int i = at->index + 1; i < at->end; ++i) {
-        const Place& other = func.places()[static_cast<size_t>(i)];
-        const BufferRegion* write = other.is_block() ? schedule::region_of(other.block()->writes, plan.buffer) : nullptr;
-        if (!write || func.is_below(*loop, other)) { continue; }
-        std::vector<arith::IntSet> both = touched_in(func, other, *at, *write);
+        const Place& other = func_.places()[static_cast<size_t>(i)];
+        const BufferRegion* write = other.is_block() ? schedule::region_of(other.block()->writes, plan_.buffer) : nullptr;
+        if (!write || func_.is_below(*loop_, other)) { continue; }
+        std::vector<arith::IntSet> both = touched_in(func_, other, *at, *write);
         std::vector<Range> all;
         for (size_t d = 0; d < both.size(); ++d) {
           both[d] = arith::union_of({both[d], copied[d]});
-          all.push_back(copied[d].cover_range(from_zero(plan.buffer->shape[d])));
+          all.push_back(copied[d].cover_range(from_zero(plan_.buffer->shape[d])));
         }
-        bool is_made_here = other.index < loop->index && certainly_writes(func, other, *write, at, {plan.buffer, Array<Range>(std::move(all)), {}});
-        if (is_made_here || stays_apart(func, *at, both)) { continue; }
-        return refuse(fmt::format("`{}` writes `{}` in iterations of `{}`, which run at the same time", other.name().view(), name, at->name().view()), &other);
+        bool is_made_here = other.index < loop_->index && certainly_writes(func_, other, *write, at, {plan_.buffer, Array<Range>(std::move(all)), {}});
+        if (is_made_here || stays_apart(func_, *at, both)) { continue; }
+        return refuse(fmt::format("`{}` writes `{}` in iterations of `{}`, which run at the same time", other.name().view(), name(), at->name().view()), &other);
       }
     }
-    return plan;
+    return ok();
   }
+
+  // True where the tile depends on the loop's variable.
+  auto chooses_tile(const Place& loop) const -> bool {
+    auto is_its_var = [&](const VarNode& v) { return loop.loop->var.get() == &v; };
+    return std::any_of(plan_.tile.begin(), plan_.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var) || uses_var(r.extent, is_its_var); });
+  }
+
   // Iterations that run at the same time must not share a tile of the copy.
-  for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
-    bool is_concurrent = (at->loop->for_kind == ForKind::Parallel || at->loop->for_kind == ForKind::Vectorized) && !is_one(at->loop->extent);
-    auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
-    if (!is_concurrent || std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var); })) { continue; }
-    return refuse(fmt::format("iterations of `{}`, which run at the same time, would share the tile of `{}`", at->name().view(), name), at);
+  auto require_tiles_apart() -> Status {
+    for (const Place* at = loop_.place; at && at->is_loop(); at = func_.parent(*at)) {
+      bool is_concurrent = (at->loop->for_kind == ForKind::Parallel || at->loop->for_kind == ForKind::Vectorized) && !is_one(at->loop->extent);
+      auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
+      if (!is_concurrent || std::any_of(plan_.tile.begin(), plan_.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var); })) { continue; }
+      return refuse(fmt::format("iterations of `{}`, which run at the same time, would share the tile of `{}`", at->name().view(), name()), at);
+    }
+    return ok();
   }
-  // All elements that are copied back must have been written to the copy before, in this iteration.
-  BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
+
+  auto continues(const Place& writer) const -> Diagnostic {
+    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer.name().view(), name()), &writer);
+  }
+
+  // A block that goes on with values from outside of the loop would find none in the copy. One that goes on with values that an earlier block wrote
+  // below the loop declares to read them: require_reads_of_the_copy looks at it.
+  auto require_begun_below() -> Status {
+    for (const Place* writer : writers_) {
+      bool is_reader = std::any_of(readers_.begin(), readers_.end(), [&](const Read& read) { return read.block == writer; });
+      bool goes_on = reads_back(func_, *writer, plan_.buffer) && !is_reader && !reads_own_writes_only(func_, *writer, plan_.buffer);
+      if (goes_on || !begins_reductions(func_, *writer)) { return continues(*writer); }
+    }
+    for (const Place* writer : writers_) { LOOPSMITH_CHECK(require_one_buffer(cx_, func_, *writer, *loop_, plan_.buffer)); }
+    return ok();
+  }
+
   // If no other code touches the buffer, copy and buffer agree on every tile that was copied back. An iteration without writes may then
   // copy a tile again: it is enough that all of it was written in the first iteration of the loops that do not choose the tile, as far as
-  // these are inside of the loops whose iterations have a copy of their own.
-  VarMap first;
-  if (readers.empty() && writers.size() == 1 && func.scope_info(*scope).writers(plan.buffer.get()).size() == 1) {
-    for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
-      auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
-      bool chooses_tile = std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var) || uses_var(r.extent, is_its_var); });
+  // these are inside of the loops whose iterations have a copy of their own. Maps the variables of these loops to their first values.
+  auto first_iteration() const -> VarMap {
+    VarMap first;
+    if (!readers_.empty() || writers_.size() != 1 || func_.scope_info(*plan_.scope).writers(plan_.buffer.get()).size() != 1) { return first; }
+    for (const Place* at = loop_.place; at && at->is_loop(); at = func_.parent(*at)) {
       bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
-      bool shares_copy = is_in_order || (at->loop->thread && is_shared_across(Name(storage), at->loop->thread->thread_tag));
-      if (!shares_copy) { break; }
-      if (!chooses_tile && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
+      if (!is_in_order && !shares_copy(*at)) { break; }
+      if (!chooses_tile(*at) && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
     }
+    return first;
   }
-  auto continues = [&](const Place& writer) {
-    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer.name().view(), name), &writer);
-  };
-  for (const Place* writer : writers) {
-    // A block that goes on with what an earlier one began below the loop declares to read it: that the copy holds it is shown below.
-    bool is_reader = std::any_of(readers.begin(), readers.end(), [&](const Read& read) { return read.block == writer; });
-    bool goes_on = reads_back(func, *writer, plan.buffer) && !is_reader && !reads_own_writes_only(func, *writer, plan.buffer);
-    if (goes_on || !begins_reductions(func, *writer)) { return continues(*writer); }
-  }
-  for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
-  // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.
-  const Place* together = loop.place;
-  while (together && together->is_loop() && together->loop->thread && is_shared_across(Name(storage), together->loop->thread->thread_tag)) { together = func.parent(*together); }
-  bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
-    const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-    return write && (certainly_writes(func, *writer, *write, loop.place, tile, first, scope) || (together != loop.place && certainly_writes(func, *writer, *write, together, tile, first, scope)));
-  });
-  if (!is_written) { return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name), writers.front()); }
-  for (const Read& read : readers) {
-    std::vector<Range> ranges;
-    for (const arith::IntSet& set : touched(func, *read.block, read.region, *loop, Name(storage))) {
-      if (!set.has_lower_bound() || !set.has_upper_bound()) { break; }
-      ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))});
-    }
-    BufferRegion wanted{plan.buffer, Array<Range>(ranges), {}};
-    bool is_held = ranges.size() == plan.buffer->shape.size() && std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
-      const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-      return writer->index < read.block->index && write && certainly_writes(func, *writer, *write, loop.place, wanted, {}, scope);
+
+  // All elements that are copied back must have been written to the copy before, in this iteration.
+  auto require_whole_tile_written() -> Status {
+    BufferRegion tile{plan_.buffer, Array<Range>(plan_.tile), {}};
+    VarMap first = first_iteration();
+    // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.
+    const Place* together = loop_.place;
+    while (together && together->is_loop() && shares_copy(*together)) { together = func_.parent(*together); }
+    bool is_written = std::any_of(writers_.begin(), writers_.end(), [&](const Place* writer) {
+      const BufferRegion* write = schedule::region_of(writer->block()->writes, plan_.buffer);
+      auto writes_below = [&](const Place* at) { return certainly_writes(func_, *writer, *write, at, tile, first, plan_.scope); };
+      return write && (writes_below(loop_.place) || (together != loop_.place && writes_below(together)));
     });
-    if (!is_held && std::find(writers.begin(), writers.end(), read.block) != writers.end()) { return continues(*read.block); }
-    if (!is_held) { return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name), read.block); }
+    if (is_written) { return ok(); }
+    return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name()), writers_.front());
   }
-  return plan;
+
+  // Blocks below the loop that read the buffer must find in the copy what they read.
+  auto require_reads_of_the_copy() -> Status {
+    for (const Read& read : readers_) {
+      std::vector<Range> ranges;
+      for (const arith::IntSet& set : touched(func_, *read.block, read.region, *loop_, Name(storage_))) {
+        if (!set.has_lower_bound() || !set.has_upper_bound()) { break; }
+        ranges.push_back({set.min(), analyzer_.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))});
+      }
+      BufferRegion wanted{plan_.buffer, Array<Range>(ranges), {}};
+      bool is_held = ranges.size() == plan_.buffer->shape.size() && std::any_of(writers_.begin(), writers_.end(), [&](const Place* writer) {
+        const BufferRegion* write = schedule::region_of(writer->block()->writes, plan_.buffer);
+        return writer->index < read.block->index && write && certainly_writes(func_, *writer, *write, loop_.place, wanted, {}, plan_.scope);
+      });
+      if (is_held) { continue; }
+      if (std::find(writers_.begin(), writers_.end(), read.block) != writers_.end()) { return continues(*read.block); }
+      return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name()), read.block);
+    }
+    return ok();
+  }
+
+  const Context& cx_;
+  const FuncState& func_;
+  const LoopArg& loop_;
+  const BlockArg& block_;
+  const std::string& storage_;
+  bool is_read_;
+  arith::Analyzer analyzer_;
+  TilePlan plan_;
+  std::vector<size_t> reads_, writes_;                 // statements of the loop's body that use the buffer
+  std::vector<std::vector<arith::IntSet>> regions_;    // of the uses that the copy serves
+  const Place* user_ = nullptr;                        // the last block that uses the buffer the other way
+  std::vector<Read> readers_;
+  std::vector<const Place*> writers_;
+};
+
+auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, int64_t index, const std::string& storage, bool is_read) -> Result<TilePlan> {
+  return TilePlanner(cx, loop, block, storage, is_read).plan(index);
 }
 
 // Loads, stores and regions of a buffer become those of its copy, with the same indices.

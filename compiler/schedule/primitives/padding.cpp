@@ -1,5 +1,5 @@
-// Primitives about padding: pad_einsum makes the extents of a computation multiples of given numbers, decompose_padding takes a block
-// that pads apart into one that fills and one that copies.
+// Primitives about padding: pad_einsum makes the extents of a computation multiples of given numbers; decompose_padding splits a block
+// that pads into one that fills and one that copies.
 #include <algorithm>
 #include <unordered_map>
 
@@ -27,7 +27,7 @@ namespace {
 
 auto is_name(const Call& call, std::string_view name) -> bool { return call.op == Name(name); }
 
-// True where an expression is zero if all loads indexed by a variable are.
+// True where an expression is zero if all loads indexed by a variable are zero.
 auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   if (const auto* n = e.as<BufferLoad>()) {
     return std::any_of(n->indices.begin(), n->indices.end(), [&](const Expr& i) { return i.get() == var; });
@@ -39,7 +39,7 @@ auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   return is_zero(e) && e.as<IntImm>();
 }
 
-// The value joined to the only element that a reduction stores by an operation for which zero is neutral: a sum, a difference, bitwise
+// The value that a reduction joins to its single stored element by an operation with zero as neutral element: a sum, a difference, bitwise
 // or and xor. None for other operations.
 auto summand_of(const Block& block) -> Expr {
   const auto* store = block.body.as<BufferStore>();
@@ -62,14 +62,14 @@ auto summand_of(const Block& block) -> Expr {
   return is_old(b) ? a : Expr();
 }
 
-// True for stores one after another, and names for values that they use.
+// True where a statement consists of stores, and of names for values that the stores use.
 auto consists_of_stores(const Stmt& stmt) -> bool {
   if (const auto* let = stmt.as<LetStmt>()) { return consists_of_stores(let->body); }
   const auto* all = stmt.as<SeqStmt>();
   return all ? std::all_of(all->seq.begin(), all->seq.end(), consists_of_stores) : stmt.as<BufferStore>() != nullptr;
 }
 
-// True where a block divides integers by something that it loads.
+// True where a block divides integers by a value that it loads.
 auto divides_by_padding(const Block& block) -> bool {
   bool found = false;
   auto look_at = [&](const Expr& divisor) {
@@ -93,15 +93,15 @@ auto divides_by_padding(const Block& block) -> bool {
 ///                                            C[i] = C_pad[i]
 ///
 /// Needs  a stage pipeline; a block alone in its loops that accesses each buffer once, each dimension by an iter var (or 0), and runs
-///        all instances; what it writes wholly; where a reduction is padded, a single sum that zeros add nothing to; no integer division by
+///        all instances; a whole output buffer that it writes; if a reduction is padded, a single sum to which zeros add nothing; no integer division by
 ///        an element.
 /// Keeps  results bit for bit.
 struct PadEinsum {
   struct Args { BlockArg block; std::vector<int64_t> padding; };
   struct Plan {
-    const Place* top;                       // the statement of the scope that holds the block
+    const Place* top;                       // the statement of the scope that contains the block
     const Place* scope;
-    std::vector<std::pair<const VarNode*, Expr>> extents;   // of iter vars and loops, where they grow
+    std::vector<std::pair<const VarNode*, Expr>> extents;   // the new extents of iter vars and loops that grow
     [[nodiscard]] auto extent_of(const VarNode* var) const -> Expr {
       for (const auto& [v, extent] : extents) {
         if (v == var) { return extent; }
@@ -127,7 +127,7 @@ struct PadEinsum {
     for (int64_t p : args.padding) { is_valid &= p > 0; }
     if (!is_valid) { return note_block(cx.error(Code::PaddingSize).arg("block", block.name.view()).arg("count", static_cast<int64_t>(block.iter_vars.size())), place); }
     arith::Analyzer analyzer;
-    // Nothing grows, so there is nothing to do, whatever the block computes.
+    // If no extent grows, there is nothing to do, for every kind of block.
     bool grows = false;
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const Expr& extent = block.iter_vars[i].dom.extent;
@@ -146,7 +146,7 @@ struct PadEinsum {
         }
       }
     }
-    // The declared regions must be the accessed ones: a part of a partitioned loop declares the region of the whole part.
+    // The declared regions must be the accessed ones: a part of a partitioned loop declares the region of the whole loop.
     bool is_declared = true;
     auto declares = [&](const Buffer& buffer, const Array<Expr>& indices) {
       for (const auto* regions : {&block.reads, &block.writes}) {
@@ -173,7 +173,7 @@ struct PadEinsum {
       if (iter.kind != IterKind::Spatial && !(iter.kind == IterKind::Reduction && block.init && summand && vanishes_with(summand, iter.var.get()))) {
         return refuse(fmt::format("zeros along `{}` would change its result", iter.var->name.view()));
       }
-      // New instances without elements of their own would initialise the elements of others again.
+      // New instances that write no separate elements would initialise the elements of other instances again.
       bool has_own = std::all_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& region) {
         return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return r.min.get() == iter.var.get(); });
       });
@@ -205,7 +205,7 @@ struct PadEinsum {
     std::vector<const VarNode*> all;
     for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
     if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
-    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // of the values that are copied back
+    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // for the values that are copied back
     return plan;
   }
 
@@ -315,7 +315,7 @@ struct PadEinsum {
 
 // ---- decompose_padding ---------------------------------------------------------------------------------
 
-/// Takes a block that pads apart: one block fills with the pad value, another copies what is inside.
+/// Splits a block that pads into two blocks: one fills with the pad value, the other copies the elements inside.
 ///
 ///     B[vi] = if_then_else(vi < 6, A[vi], 0)       for i in range(8):
 ///                                            ==>       B[i] = 0
@@ -329,9 +329,9 @@ struct DecomposePadding {
   struct Args { BlockArg block; LoopArg loop; };
   struct Plan {
     std::vector<const Place*> loops;         // around the block, from inside
-    size_t fill_at;                          // the loop in front of which is filled
-    size_t copy_at;                          // the loop that becomes the copy: those inside hold nothing else
-    std::vector<Range> inside;               // of iter values
+    size_t fill_at;                          // filling happens in front of this loop
+    size_t copy_at;                          // the loop that becomes the copy: the loops inside contain nothing else
+    std::vector<Range> inside;               // of the iter values
     Expr predicate;
   };
 
@@ -343,7 +343,7 @@ struct DecomposePadding {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_complete(cx, func, place));
     Plan plan{func.loops(place), SIZE_MAX, SIZE_MAX, {}, {}};
-    // A part of a partition may use loops outside of its scope; the new blocks could not.
+    // A part of a partitioned loop may use loops outside of its scope; the new blocks could not.
     for (const Expr& value : place.realize->iter_values) {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
@@ -369,7 +369,7 @@ struct DecomposePadding {
       return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
     }
     if (plan.copy_at == SIZE_MAX) { return refuse("it is not alone in its innermost loop"); }
-    // An element that one iteration has copied another would fill again.
+    // Another iteration would fill an element that one iteration has copied.
     for (const Place* at : plan.loops) {
       if (!runs_at_once(*at->loop) || !repeats_instances(*place.realize, *at->loop)) { continue; }
       return note_block(note_loop(cx.error(Code::IterationsShare).arg("loop", at->name().view()).arg("block", block.name.view()), *at), place);
@@ -480,7 +480,7 @@ struct DecomposePadding {
       map[old.var.get()] = Expr(iter.var) + cast(old.var->dtype, plan.inside[i].min);
       const auto* loop = realize.iter_values[i].as<VarNode>();
       if (auto found = loop ? ranges.find(loop) : ranges.end(); found != ranges.end()) {
-        // The loop itself runs over the inside only.
+        // The loop itself runs over the inner part only.
         found->second = from_zero(cast(loop->dtype, plan.inside[i].extent));
         values.push_back(realize.iter_values[i]);
         map[loop] = realize.iter_values[i] + cast(loop->dtype, plan.inside[i].min);

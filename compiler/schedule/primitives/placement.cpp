@@ -1,5 +1,5 @@
-// Primitives that choose where a block runs: compute_at, reverse_compute_at, and sample_compute_location, which draws a place. The block's loops
-// are made anew, over just the region that an iteration of the loop around needs. Sources: Halide's compute_at; TensorIR (ASPLOS'23).
+// Primitives that choose where a block runs: compute_at, reverse_compute_at, and sample_compute_location, which draws a place. The loops of the
+// block are built anew, over exactly the region that an iteration of the target loop needs. Sources: Halide's compute_at; TensorIR (ASPLOS'23).
 //
 // A plan is made in steps, each in a file of schedule/placement: the places of the block and its neighbours (relocation.h), the instances that are
 // needed (region_solving.h), the new loops (nest.h), then legality: the elements that the block reads (reads.h), its instances and their order
@@ -38,7 +38,7 @@ using namespace placement;                   // NOLINT: the steps of this file's
 
 namespace {
 
-// The buffers of regions, with the regions that an instance of the block provides.
+// The buffers of regions, each with the region that an instance of the block provides.
 auto provided_by(const Array<BufferRegion>& regions) -> std::vector<BufferNeed> {
   std::vector<BufferNeed> out;
   for (const BufferRegion& region : regions) {
@@ -58,7 +58,7 @@ auto need_of(std::vector<BufferNeed>& needs, const Buffer& buffer) -> BufferNeed
   return nullptr;
 }
 
-// Indices that are loaded are guarded by the predicate of their block. The loops that are made from them here would not be.
+// Indices that are loaded from a buffer are guarded by the predicate of their block. New loops made from such indices would not be guarded.
 auto require_no_guarded_indices(const Relocation& move, const Place& other) -> Status {
   bool loads = false;
   for (const auto* regions : {&other.block()->reads, &other.block()->writes}) {
@@ -69,7 +69,7 @@ auto require_no_guarded_indices(const Relocation& move, const Place& other) -> S
   return is_one(other.realize->predicate) || !loads ? ok() : Status(move.output_not_solved(other.name().view()));
 }
 
-// compute_at: the block writes, its consumers require.
+// For compute_at: the block provides the regions that it writes, and its consumers require theirs.
 auto needs_of_consumers(const Relocation& move) -> Result<std::vector<BufferNeed>> {
   std::vector<BufferNeed> needs = provided_by(move.moved().writes);
   for (NodeId id : move.consumers) {
@@ -90,7 +90,7 @@ auto needs_of_consumers(const Relocation& move) -> Result<std::vector<BufferNeed
   return needs;
 }
 
-// reverse_compute_at: the block reads, its producers require that it reads no more than they make.
+// For reverse_compute_at: the block provides the regions that it reads. Its producers require that these stay within their output.
 auto needs_of_producers(const Relocation& move) -> Result<std::vector<BufferNeed>> {
   std::vector<BufferNeed> needs = provided_by(move.moved().reads);
   for (NodeId id : move.producers) {
@@ -103,7 +103,7 @@ auto needs_of_producers(const Relocation& move) -> Result<std::vector<BufferNeed
   return needs;
 }
 
-// The reads of the block lie across the parts of several iterations: the diagnostic names the window. None: that is not proved.
+// The diagnostic for a block that reads windows of elements from several iterations. None: this is not proved.
 auto reads_across(const Relocation& move, const BufferNeed& need, arith::Analyzer& analyzer) -> std::optional<Diagnostic> {
   Box provided = unite(need.provided);
   if (!dimension_read_across(move.moved(), provided, unite(need.required), analyzer)) { return {}; }
@@ -148,7 +148,7 @@ auto plan_compute_at(const Context& cx, const BlockArg& block, const LoopArg& lo
 auto plan_reverse_compute_at(const Context& cx, const BlockArg& block, const LoopArg& loop, PlacementOptions options) -> Result<Placement> {
   LOOPSMITH_TRY(move, begin_relocation(cx, block, loop));
   LOOPSMITH_CHECK(require_domains_at_loop(move));
-  // Loops over a part of the iter vars' domains (a triangle) would be made anew over all of them.
+  // Loops over a part of the iter vars' domains (a triangle) would be built anew over the whole domains.
   LOOPSMITH_CHECK(require_independent_loops(cx, move.func, *block));
   LOOPSMITH_TRY(removal, plan_removal(cx, move.func, *block));
   LOOPSMITH_TRY(position, position_behind_producers(move, options.index));
@@ -208,10 +208,10 @@ auto place_block(const Context& cx, const PlacementArgs& args, const PlacementPl
 ///         C[i0 * 8 + i1] = B[i0 * 8 + i1]        for i1 in range(8):
 ///                                                    C[i0 * 8 + i1] = B[i0 * 8 + i1]
 ///
-/// Needs  a stage pipeline; a complete or reduction block that writes what its scope allocates; a loop of the same scope,
-///        not around the block, with all consumers below; indices whose iter vars can be solved for; no predicate but bounds of
-///        iter vars; updates that may come in another order, or keep theirs.
-/// Keeps  results bit for bit; instances may run more than once where iterations need the same.
+/// Needs  a stage pipeline; a complete or reduction block whose outputs its scope allocates; a loop of the same scope,
+///        not around the block, with all consumers below; indices that can be solved for the iter vars; no predicate except bounds of
+///        iter vars; updates that may run in another order, or keep their order.
+/// Keeps  results bit for bit; instances may run more than once if several iterations need them.
 struct ComputeAt {
   using Args = PlacementArgs;
   using Plan = PlacementPlan;
@@ -224,7 +224,7 @@ struct ComputeAt {
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return place_block(cx, args, plan); }
 };
 
-/// Runs a block as soon as it can be, under a loop of its producers, over the region that an iteration makes.
+/// Runs a block as early as possible, under a loop of its producers, over the region that an iteration makes.
 ///
 ///     for i0, i1 in T.grid(8, 8):            for i0 in range(8):
 ///         B[i0 * 8 + i1] = ...               for i1 in range(8):
@@ -233,8 +233,8 @@ struct ComputeAt {
 ///                                                    C[i0 * 8 + ax0] = B[i0 * 8 + ax0] + 1.0
 ///
 /// Needs  a stage pipeline; a complete or reduction block; a loop of the same scope, not around the block, with all
-///        producers below; indices whose iter vars can be solved for; no predicate but bounds of iter vars; sums that are complete
-///        when they are read; updates that may come in another order, or keep theirs.
+///        producers below; indices that can be solved for the iter vars; no predicate except bounds of iter vars; sums that are complete
+///        when they are read; updates that may run in another order, or keep their order.
 /// Keeps  results bit for bit.
 struct ReverseComputeAt {
   using Args = PlacementArgs;
@@ -265,7 +265,7 @@ auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Loc
   std::vector<const Place*> loops = func.loops(*func.find(consumers[0]));
   size_t count = static_cast<size_t>(std::find(loops.begin(), loops.end(), boundary) - loops.begin()) + 1;
   if (count > loops.size()) { return out; }
-  // Loops that feed only spatial iter vars, up to the last such one, and none behind a loop that feeds others.
+  // The outer loops that feed only spatial iter vars: up to the last such loop, and before the first loop that feeds others.
   std::vector<bool> is_spatial(count);
   size_t last_spatial = 0;
   bool any_spatial = false;
@@ -300,9 +300,9 @@ auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Loc
   return out;
 }
 
-/// Decides where a block could be computed: inlined (-2), where it is (-1), or under a loop of its first consumer.
+/// Chooses a place to compute a block: inlined (-2), its current place (-1), or under a loop of its first consumer.
 ///
-/// Needs  not the root block.
+/// Needs  a block other than the root block.
 struct SampleComputeLocation {
   struct Args { BlockArg block; };
   struct Plan { Location location; };
@@ -315,7 +315,7 @@ struct SampleComputeLocation {
     }
     const int64_t* wanted = cx.decision.integer();
     if (!wanted) { return cx.error(Code::WrongDecision).arg("why", "it is not an integer"); }
-    // The place of the decision, or the last one before it.
+    // The place that the decision names; or else the last place before it.
     const Location* best = nullptr;
     for (const Location& location : locations) {
       if (location.index <= *wanted) { best = &location; }

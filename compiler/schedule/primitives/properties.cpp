@@ -19,7 +19,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// The block that allocates a buffer, from a block that uses it outwards; none for parameters and matched buffers.
+// The block that allocates a buffer: searches outwards from a block that uses it; none for parameters and matched buffers.
 auto allocating_block(const FuncState& func, const Place& block, const Buffer& buffer) -> const Place* {
   for (const Place* at = &block; at; at = func.parent(*at)) {
     if (at->is_block() && func.allocates(*at, buffer)) { return at; }
@@ -41,13 +41,13 @@ auto with_block(const BlockArg& block, Block::Fields fields, Origin origin) -> O
 
 const Name buffer_dim_align("buffer_dim_align");
 
-/// Asks that the stride of a dimension be `offset` more than a multiple of `factor`, against bank conflicts.
+/// Requests a stride of a dimension that is `offset` more than a multiple of `factor`, to avoid bank conflicts.
 ///
 ///     with T.block("B"):           ==>       with T.block("B"):
 ///                                                T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})
 ///
 /// Needs  a buffer that a block allocates; a dimension of it; a positive factor.
-/// Keeps  results; memory is laid out with gaps.
+/// Keeps  results; the memory gets gaps.
 struct StorageAlign {
   struct Args { BlockArg block; int64_t buffer_index = 0; int64_t axis = 0; int64_t factor = 0; int64_t offset = 0; };
   struct Plan { int64_t axis; };
@@ -91,7 +91,7 @@ struct StorageAlign {
   }
 };
 
-// A buffer and its views in a block, and views of those, each with its replacement.
+// A buffer, its views in a block, and views of these, each with its replacement.
 auto with_views(const FuncState& func, const Place& site, const Buffer& buffer, const std::function<Buffer(const Buffer&)>& change) -> BufferMap {
   BufferMap out{{buffer.get(), change(buffer)}};
   std::vector<Stmt> statements = statements_with(func, site, buffer);
@@ -165,7 +165,7 @@ struct UnsafeSetDType {
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    // Its views get the type as well. A view of another type would read other bits.
+    // Views of the buffer get the type as well. A view of another type would read other bits.
     Buffer other;
     BufferMap changed = with_views(*args.block.func, *site, region.buffer, [&](const Buffer& buffer) {
       if (!(buffer->dtype == region.buffer->dtype) && !(buffer->dtype == *dtype)) { other = buffer; }
@@ -228,7 +228,7 @@ struct UnsafeSetDType {
 ///
 ///     vi, vj = T.axis.remap("SS", [i, j])    vj, vi = T.axis.remap("SS", [j, i])
 ///
-/// Needs  a permutation of 0, 1, ...; not the root block.
+/// Needs  a permutation of 0, 1, ...; a block other than the root block.
 /// Keeps  everything.
 struct ReorderBlockIterVar {
   struct Args { BlockArg block; std::vector<int64_t> new_order; };

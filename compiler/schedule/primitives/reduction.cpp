@@ -1,5 +1,5 @@
 // Primitives on reductions: decompose_reduction, rfactor. They change when the accumulator is initialised and in which order partial
-// results are joined, never which values are joined. Source: TensorIR (ASPLOS'23).
+// results are joined, but join the same values. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 #include <span>
 #include <unordered_set>
@@ -28,12 +28,12 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-/// Where a reduction is set up once for all that these innermost loops of its scope run, an instance that runs twice would count twice. Unless
-/// it is known that none does: true.
+/// If a reduction is initialised once for all iterations of these innermost loops of its scope, an instance that runs twice would count twice. True
+/// unless it is proved that none does.
 auto may_run_twice(const FuncState& func, const Place& block, std::span<const Place* const> loops) -> bool {
   const BlockRealize& realize = *block.realize;
   if (std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); })) { return false; }
-  // The largest of a value and itself is the value.
+  // The maximum of a value and itself is the value: running twice does no harm.
   const auto* store = block.block()->body.as<BufferStore>();
   if (store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min)) { return false; }
   if (auto counted = counted_repeats(func, block, func.parent(*loops.front()))) { return *counted; }
@@ -42,7 +42,7 @@ auto may_run_twice(const FuncState& func, const Place& block, std::span<const Pl
   return !tells_iterations_apart(realize.iter_values.to_vector(), within, realize.predicate);
 }
 
-/// Takes the `T.init()` of a reduction out into a block of its own in front of a loop.
+/// Moves the `T.init()` of a reduction into a separate block in front of a loop.
 ///
 ///     for i, k in T.grid(8, 4):              for i_init in range(8):
 ///         with T.block("C"):                     with T.block("C_init"):
@@ -51,9 +51,9 @@ auto may_run_twice(const FuncState& func, const Place& block, std::span<const Pl
 ///             C[vi] += A[vi, vk]                 with T.block("C_update"):
 ///                                                    C[vi] += A[vi, vk]
 ///
-/// Needs  a reduction block; the loop is one of those around it, and no loop outside of it feeds a reduction iter var;
-///        no loop from there on runs the reduction again; a predicate of the block that splits into bounds; an init that reads nothing
-///        that another block below the loop writes.
+/// Needs  a reduction block; a loop around it, such that no loop outside of it feeds a reduction iter var, and
+///        neither it nor a loop inside of it repeats the reduction; a predicate of the block that splits into bounds; an init that reads no
+///        elements that another block below the loop writes.
 /// Keeps  the order of updates, so results are equal bit for bit.
 struct DecomposeReduction {
   struct Args { BlockArg block; LoopArg loop; };
@@ -96,7 +96,7 @@ struct DecomposeReduction {
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
     const auto* store = block.body.as<BufferStore>();
-    // Iterations that reduce into the same element one after another would begin with the result of the one before.
+    // If several iterations reduce into the same element one after another, each would begin with the result of the one before.
     for (auto it = at; it != loops.end(); ++it) {
       for (size_t i = 0; i < realize.iter_values.size(); ++i) {
         const IterVar& iter = block.iter_vars[i];
@@ -111,7 +111,7 @@ struct DecomposeReduction {
             .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
       }
     }
-    // A reduction over a loop around the scope (as of a part of a partitioned loop) would begin anew in each of its iterations.
+    // A reduction over a loop around the scope (as in a part of a partitioned loop) would be initialised again in each iteration of that loop.
     for (size_t i = 0; i < realize.iter_values.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
       for (const Place* outer = func.scope(*args.block); outer; outer = func.parent(*outer)) {
@@ -146,7 +146,7 @@ struct DecomposeReduction {
       }
     }
     Plan plan;
-    VarMap first;                            // the first values of loops that the init has no copy of
+    VarMap first;                            // the first values of loops that the init does not copy
     arith::Analyzer analyzer;
     for (auto it = loops.begin(); it != loops.end(); ++it) {
       if (it < at || feeds(*it, IterKind::Spatial)) {
@@ -230,7 +230,7 @@ struct DecomposeReduction {
     auto update = block.fields();
     update.name = Name(block.name.str() + "_update");
     update.init = {};
-    // The accumulator is now a declared read, which the init made unnecessary.
+    // The accumulator is now a declared read; before, the init made this unnecessary.
     std::vector<BufferRegion> reads;
     for (const BufferRegion& write : block.writes) {
       bool is_read = std::any_of(block.reads.begin(), block.reads.end(), [&](const BufferRegion& read) { return read.buffer == write.buffer; });
@@ -255,8 +255,8 @@ struct DecomposeReduction {
   }
 };
 
-/// Makes the iterations of a reduction's loop independent: partial results in a buffer with one more dimension, joined by
-/// a second reduction.
+/// Makes the iterations of a reduction's loop independent: they store partial results in a buffer with one more dimension, and
+/// a second reduction joins these.
 ///
 ///     for i, k in T.grid(8, 4):              for i, k in T.grid(8, 4):
 ///         with T.block("C"):                     with T.block("C_rf"):
@@ -269,8 +269,8 @@ struct DecomposeReduction {
 ///
 /// Needs  a stage pipeline; a serial loop with one block below, a reduction with a known commutative combiner (sum, product,
 ///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds;
-///        a predicate that no instance of a partial result holds where its first one does not.
-/// Keeps  what is accumulated; in another order (of equal values, argmin and argmax may find another one).
+///        a predicate that excludes a partial result completely if it excludes the first instance of it.
+/// Keeps  the accumulated values, in another order (of equal values, argmin and argmax may find another one).
 struct RFactor {
   struct Args { LoopArg loop; int64_t factor_axis = 0; };
   struct Plan {
@@ -302,7 +302,7 @@ struct RFactor {
     const Place& scope = *func.scope(block);
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, block));
-    // A reduction over a loop around the scope would begin anew in each of its iterations.
+    // A reduction over a loop around the scope would be initialised again in each iteration of that loop.
     for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
       if (block.block()->iter_vars[i].kind != IterKind::Reduction) { continue; }
       for (const Place* outer = &scope; outer; outer = func.parent(*outer)) {
@@ -344,11 +344,11 @@ struct RFactor {
     if (first_sum != plan.loops.end() && may_run_twice(func, block, {first_sum, plan.loops.end()})) {
       return wrong(*args.loop, "its iterations may run the reduction again, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
     }
-    // Partial results leave the loops around them, so iterations that run at the same time must not have partial results of their own.
+    // Partial results are used outside of the loops around them, so iterations that run at the same time must not have separate partial results.
     LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
     for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
-    // Partial results must be initialised, by the first of their instances: where this instance is not known to run, that part of the
-    // predicate is copied to the block that joins them.
+    // The first instance of each partial result must initialise it. If this instance is not proved to run, that part of the
+    // predicate is copied to the block that joins the partial results.
     plan.predicate = bool_imm(true);
     if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
@@ -362,7 +362,7 @@ struct RFactor {
         if (analyzer.can_prove(there)) { continue; }
         const auto* less_than = bound.as<LT>();
         const auto* at_first = there.as<LT>();
-        // For an extent that was rounded up the last iteration is a tighter bound.
+        // If an extent was rounded up, the last iteration has a tighter bound.
         const For& loop = args.loop.loop();
         const Expr of_one = one(loop.extent.dtype());
         auto at = [&](const Expr& iteration) { return substitute(there, {{loop.var.get(), iteration}}); };
@@ -380,7 +380,7 @@ struct RFactor {
         plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
       }
     }
-    // A part of a partition may use loops outside of its scope; the new blocks could not.
+    // A part of a partitioned loop may use loops outside of its scope; the new blocks could not.
     for (const Expr& value : block.realize->iter_values) {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
@@ -414,7 +414,7 @@ struct RFactor {
     return Array<T>(std::move(out));
   }
 
-  // A block that stores combinations of lhs and rhs, or rhs alone where nothing is accumulated.
+  // A block that stores combinations of lhs and rhs, or rhs alone if nothing is accumulated.
   static auto make_body(const Plan& plan, const std::vector<Buffer>& buffers, const Array<Expr>& indices, const std::vector<Expr>& lhs,
                         const std::vector<Expr>& rhs, bool accumulates, Origin origin, Stmt& init) -> Stmt {
     std::vector<Stmt> stores;
@@ -453,7 +453,7 @@ struct RFactor {
     return iter;
   }
 
-  /// The buffers of partial results: those of the reduction with one dimension more.
+  /// The buffers of partial results: those of the reduction with one more dimension.
   static auto partial_buffers(const Plan& plan, const For& factored) -> std::vector<Buffer> {
     std::vector<Buffer> buffers;
     for (const BufferStore* store : plan.updates.stores) {
@@ -468,7 +468,7 @@ struct RFactor {
 
   /// The iter vars of the block of partial results, and their bindings.
   struct PartialIters {
-    IterVar factored;           // of the loop that is factored
+    IterVar factored;           // the iter var of the factored loop
     std::vector<IterVar> iters;
     std::vector<Expr> values;
     VarMap old_vars;            // iter vars of the reduction that are replaced, each by an expression of the new ones
@@ -510,7 +510,7 @@ struct RFactor {
   /// The nest that computes partial results, one for each iteration of the factored loop.
   struct Partial {
     std::vector<Buffer> buffers;
-    std::vector<Expr> loads;    // of the buffers, at the element that an instance of `block` computes
+    std::vector<Expr> loads;    // loads from the buffers, of the element that an instance of `block` computes
     IterVar factored;           // the iter var of `block` that has the value of the factored loop
     Ref<Block> block;
     Stmt nest;
@@ -568,7 +568,7 @@ struct RFactor {
     return nest;
   }
 
-  /// The block that joins the partial results, in the place of the reduction's.
+  /// The block that joins the partial results; it takes the place of the reduction's block.
   static auto make_joining(const Context& cx, const Plan& plan, const For& factored, const Partial& partial, Origin origin) -> Stmt {
     const BlockRealize& realize = *plan.block->realize;
     const Block& block = *plan.block->block();
@@ -617,7 +617,7 @@ struct RFactor {
     return make<BlockRealize>(Array<Expr>(std::move(values)), plan.predicate, make<Block>(std::move(fields), origin, block.id), cx.made_from(realize.origin));
   }
 
-  /// The old nest with the joining block in it. Of the loops that fed reduction iter vars only the factored one stays.
+  /// The old nest with the joining block in it. From the loops that fed reduction iter vars only the factored loop stays.
   static auto rebuilt(const Args& args, const Plan& plan, const Stmt& joining, const Stmt& stmt) -> Stmt {
     const BlockRealize& realize = *plan.block->realize;
     if (stmt.get() == &realize) { return joining; }

@@ -1,6 +1,6 @@
-// Primitives that stage a buffer in an order of their own: reindex, reindex_cache_read, reindex_cache_write. As
-// cache_read and cache_write, they put a copying block between a buffer and the block that uses it; the indices of the copy are
-// new.
+// Primitives that stage a buffer in another order: reindex, reindex_cache_read, reindex_cache_write. Like
+// cache_read and cache_write, they put a copying block between a buffer and the block that uses it; the copy has new
+// indices.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -61,14 +61,14 @@ auto copy_error(const Context& cx, Code code, const Place& block, const BufferNo
   return note_block(cx.error(code).arg("block", block.name().view()).arg("buffer", buffer.name.view()), block);
 }
 
-// The indices by which a leaf block accesses a buffer, the same everywhere.
+// Finds the indices by which a leaf block accesses a buffer, if they are the same everywhere.
 class AccessFinder : public Visitor {
  public:
   explicit AccessFinder(const Buffer& buffer) : buffer_(buffer) {}
   using Visitor::visit;
   std::optional<Array<Expr>> indices;
   bool is_several = false, is_opaque = false, is_nested = false;
-  bool is_conditional = false;              // some access is skipped in some instances
+  bool is_conditional = false;              // some instances skip an access
 
  protected:
   using Visitor::on;
@@ -89,7 +89,7 @@ class AccessFinder : public Visitor {
     if (n.else_case) { visit(n.else_case); }
   }
   void on(const For& n) override {
-    // Its variable is not the block's, and its body may not run.
+    // The loop's variable is not one of the block's, and the body may not run.
     ScopedValue<int> conditional(conditions_, conditions_ + 1);
     Visitor::on(n);
   }
@@ -117,7 +117,7 @@ class AccessFinder : public Visitor {
   int conditions_ = 0;
 };
 
-// A buffer that indices are loaded from and that blocks of the same scope write; null: none is.
+// The buffer from which indices are loaded and that blocks of the same scope write; null: there is none.
 auto looked_up_in(const FuncState& func, const Place& place, const std::vector<Expr>& indices) -> const BufferNode* {
   const BufferNode* found = nullptr;
   for (const Expr& index : indices) {
@@ -139,7 +139,7 @@ auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   return false;
 }
 
-// The block's iter vars and those of the blocks around it.
+// An analyzer that knows the iter vars of the block and of the blocks around it.
 auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyzer {
   arith::Analyzer analyzer;
   for (const Place* at = &place; at; at = func.scope(*at)) {
@@ -161,7 +161,7 @@ auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode*
   return false;
 }
 
-// Copies are made for every instance in the domains of iter vars. Not all of them may run, and an access may be guarded: then all
+// Copies are made for every instance in the domains of iter vars, including instances that do not run and accesses that are guarded. So all
 // elements must be within the buffer, and so must the elements that its indices load.
 auto require_in_bounds(const Context& cx, const FuncState& func, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
   if (is_certain) { return ok(); }
@@ -181,8 +181,8 @@ auto require_in_bounds(const Context& cx, const FuncState& func, const Place& pl
   return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
 }
 
-// The copy reads for all instances of the block, also for instances that do not run. Below iterations that run at the same time another iteration
-// may be writing these elements. If instances are few, those of the copy included, they are checked after the step instead.
+// The copy reads for all instances of the block, also for instances that do not run. In a loop whose iterations run at the same time, another iteration
+// may be writing these elements. If there are few instances, including those of the copy, races are checked after the step instead.
 auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer, const VarSet& covered) -> Status {
   int64_t left = most_followed_instances, copied = 1;
   auto count = [&](const Expr& extent) {
@@ -211,12 +211,12 @@ auto require_unwritten_at_once(const Context& cx, const FuncState& func, const P
   return ok();
 }
 
-/// Puts a block between another one and a buffer that it accesses, so that the block itself uses a buffer indexed by its iter vars.
+/// Puts a copying block between a block and a buffer that it accesses, so that the block uses a buffer indexed by its iter vars.
 ///
 ///     C[vi] += A[vi // 4, vi % 4]  ==>       A_reindex[v0] = A[v0 // 4, v0 % 4]
 ///                                            C[vi] += A_reindex[vi]
 ///
-/// Needs  a stage pipeline; a block in a chain of loops of its own that accesses the buffer by the same indices everywhere, and not
+/// Needs  a stage pipeline; a block in a separate chain of loops that accesses the buffer with the same indices everywhere, and not
 ///        both before and after writing it; a written buffer is written in every instance, by different instances at different places.
 /// Keeps  results bit for bit.
 struct ReIndex {
@@ -240,7 +240,7 @@ struct ReIndex {
     if (!block.match_buffers.empty() && std::any_of(block.match_buffers.begin(), block.match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) {
       return note_block(cx.error(Code::BufferUse).arg("buffer", buffer->name.view()).arg("use", "matched to another buffer").arg("block", block.name.view()), place);
     }
-    // The same indices in the init.
+    // The init must use the same indices.
     if (block.init) {
       AccessFinder in_init(buffer);
       in_init.indices = finder.indices;
@@ -252,7 +252,7 @@ struct ReIndex {
     Plan plan{buffer, {}, {}, {}, scope, 0};
     arith::Analyzer analyzer = block_analyzer(func, place);
     for (const Expr& index : *finder.indices) {
-      // Constants and variables stay as they are.
+      // Keeps constants and variables as they are.
       Expr simple = analyzer.simplify(index);
       plan.indices.push_back(simple.as<IntImm>() ? index : simple);
     }
@@ -268,11 +268,11 @@ struct ReIndex {
       bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
       if (!is_iter && !is_fixed_in_scope(func, place, var)) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
     }
-    // A chain of loops under the scope.
+    // Finds the chain of loops under the scope.
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
       bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
-      // Other blocks may stand beside the block, if they do not touch the buffer.
+      // Other blocks may stand beside the block if they do not touch the buffer.
       auto beside = func.child_blocks(*at);
       bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
         return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
@@ -343,7 +343,7 @@ struct ReIndex {
         return regions.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? BufferRegion{to_, points(indices_.to_vector()), r.origin} : r; },
                                 [](const auto& a, const auto& b) { return a.same_as(b); });
       };
-      // Regions of other buffers stay.
+      // Keeps the regions of other buffers.
       fields.reads = moved(n.reads);
       fields.writes = moved(n.writes);
       return make<Block>(std::move(fields), n.origin, n.id);
@@ -405,8 +405,8 @@ struct ReindexCachePlan {
   Buffer buffer, copy;
   Stage stage;
   std::vector<Expr> old_indices, new_indices;
-  std::vector<size_t> iters;                // numbers of the block's iter vars that indices use
-  Domains loops;                            // the loops around the block, under the stage, that they use
+  std::vector<size_t> iters;                // the positions of the block's iter vars that the indices use
+  Domains loops;                            // the loops around the block, under the stage, that the iter vars use
 };
 
 auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegion& region, const IndexMap& index_map, const std::string& storage, Stage stage)
@@ -433,7 +433,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   for (const IterVar& iter : block.iter_vars) {
     vars.emplace_back(iter.var);
     extents.push_back(iter.dom.extent);
-    // The copy of a triangle's rows has room for the longest.
+    // The copy of a triangle's rows has space for the longest row.
     if (require_own_domains(cx, func, place).ok()) { continue; }
     arith::DomMap around;
     for (const auto& [var, domain] : loop_domains(func, place)) { around.emplace(var.get(), arith::IntSet::from_range(domain)); }
@@ -465,7 +465,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   bool is_same = finder.indices && finder.indices->size() == plan.old_indices.size() && !finder.is_several && !finder.is_opaque && !finder.is_nested;
   for (size_t i = 0; is_same && i < plan.old_indices.size(); ++i) { is_same = analyzer.can_prove_equal((*finder.indices)[i], plan.old_indices[i]); }
   if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
-  // If two instances share an element of the copy, they share one of the buffer, so nothing is lost.
+  // If two instances share an element of the copy, they share an element of the buffer, so no value is lost.
   if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
   // Conditions on instances apply to their copies too.
   if (!is_one(place.realize->predicate)) { values.push_back(place.realize->predicate); }
@@ -473,7 +473,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) {
     if (!contains(used, at->loop->var.get())) { continue; }
     plan.loops.insert(plan.loops.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
-    // Bounds that depend on loops further out.
+    // Adds loops further out that bounds depend on.
     for (const VarNode* var : variables_of({at->loop->min, at->loop->extent})) {
       if (!contains(used, var)) { used.push_back(var); }
     }
@@ -544,7 +544,7 @@ auto apply_reindex_cache(const Context& cx, const BlockArg& arg, const ReindexCa
 ///     C[vi] += A[vi // 4, vi % 4]  ==>       A_shared[vi % 4, vi // 4] = A[vi // 4, vi % 4]
 ///                                            C[vi] += A_shared[vi % 4, vi // 4]
 ///
-/// Needs  a stage pipeline; a block that reads one element of the buffer per instance, everywhere by the same indices; a map that uses
+/// Needs  a stage pipeline; a block that reads one element of the buffer per instance, with the same indices everywhere; a map that uses
 ///        the same iter vars as those indices, and gives different elements to different instances.
 /// Keeps  results bit for bit.
 struct ReindexCacheRead {
@@ -573,8 +573,8 @@ struct ReindexCacheRead {
 ///     B[vi] = A[vi] * 2.0          ==>       B_shared[vi // 4, vi % 4] = A[vi] * 2.0
 ///                                            B[vi] = B_shared[vi // 4, vi % 4]
 ///
-/// Needs  a stage pipeline; a block that alone writes the buffer, one element per instance, everywhere by the same indices, in all
-///        that run; a map that uses the same iter vars as those indices, and gives different elements to different instances.
+/// Needs  a stage pipeline; a block that alone writes the buffer, one element in each instance that runs, with the same indices
+///        everywhere; a map that uses the same iter vars as those indices, and gives different elements to different instances.
 /// Keeps  results bit for bit.
 struct ReindexCacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; IndexMap index_map; };

@@ -1,5 +1,5 @@
-// rolling_buffer: a buffer of which each iteration of a loop needs a window keeps only the window, and each iteration computes only
-// the elements that the one before did not.
+// rolling_buffer: if each iteration of a loop needs only a window of a buffer, keeps only the window; each iteration computes only
+// the elements that the iteration before did not compute.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -30,18 +30,18 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-/// Shrinks a buffer to the window that an iteration of a loop needs, indexed round and round; what the iteration before computed
-/// is kept.
+/// Shrinks a buffer to the window that an iteration of a loop needs, used as a ring. Elements that the iteration before computed
+/// are kept.
 ///
 ///     for i in range(8):                           for i in range(8):
 ///         for k in range(3):                           for k in range(3):
 ///             B[i + k] = A[i + k]        ==>               if i < 1 or k >= 2: B[(i + k) % 3] = A[i + k]
 ///         C[i] = B[i] + B[i + 1] + B[i + 2]            C[i] = B[i % 3] + B[(i + 1) % 3] + B[(i + 2) % 3]
 ///
-/// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own, with a predicate that only keeps those in
-///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap,
-///        and along other dimensions do not grow; loops that run in order; of what the block reads, nothing that only later iterations write; no buffer that
-///        iterations running at the same time each have for their own and that a block writes whose iter var becomes opaque.
+/// Needs  a buffer that its scope allocates and one block writes, each dimension by a separate iter var, with a predicate that only keeps these in
+///        their domains; a loop around the block and all readers; windows that begin at a multiple of a loop variable, overlap,
+///        and do not grow along other dimensions; loops that run in order; reads of no element that only later iterations write; no buffer that
+///        is private to iterations running at the same time and is written by a block with an iter var that becomes opaque.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; };
@@ -50,7 +50,7 @@ struct RollingBuffer {
     Buffer from, to;
     size_t axis;
     int64_t window;
-    std::vector<Var> rolled;                  // the loop along each dimension, where its windows overlap
+    std::vector<Var> rolled;                  // the loop along each dimension in which its windows overlap
     std::vector<int64_t> overlaps;
   };
 
@@ -63,7 +63,7 @@ struct RollingBuffer {
     BufferRegion write;
     const Place* common = nullptr;
     [[nodiscard]] auto refuse(std::string why) const -> Diagnostic { return note_block(cx.error(Code::RollingForm).arg("buffer", write.buffer->name.view()).arg("why", why), place); }
-    /// The region of an access while the loops from a block up to the common loop run.
+    /// The region of an access while the loops between a block and the common loop run.
     [[nodiscard]] auto relaxed(const Place& of, const BufferRegion& region) const -> std::vector<Range> {
       arith::DomMap below;
       for (const Place* at = func.parent(of); at != common; at = func.parent(*at)) {
@@ -112,7 +112,7 @@ struct RollingBuffer {
     return plan;
   }
 
-  /// Sets the innermost loop around the block and all its consumers; no block outside of it reads the buffer.
+  /// Finds the innermost loop around the block and all its consumers. No block outside of this loop may read the buffer.
   static auto find_common_loop(Call& call) -> Status {
     const FuncState& func = call.func;
     std::vector<NodeId> consumers = consumers_of(func, call.place);
@@ -131,7 +131,7 @@ struct RollingBuffer {
     return ok();
   }
 
-  /// Sets the loop and the overlap of windows along each dimension, and the axis along which the buffer rolls.
+  /// Finds the loop and the overlap of windows along each dimension, and the axis along which the buffer rolls.
   static auto find_rolled_loops(const Call& call, const std::vector<Range>& window, Plan& plan) -> Status {
     std::vector<const Place*> loops = call.func.loops(call.place);
     Var rolled;
@@ -199,7 +199,7 @@ struct RollingBuffer {
     return call.refuse(fmt::format("an iteration of `{}` does not fill its window", call.common->name().view()));
   }
 
-  /// The common elements are all there: the iteration before ran the same loops below, with windows no smaller along the other dimensions.
+  /// The iteration before has made all common elements: it ran the same loops below, with windows no smaller along the other dimensions.
   static auto require_kept_elements(const Call& call, const std::vector<Range>& window, const Plan& plan, arith::Analyzer& analyzer) -> Status {
     const FuncState& func = call.func;
     for (size_t i = 0; i < plan.rolled.size(); ++i) {
@@ -222,7 +222,7 @@ struct RollingBuffer {
     return ok();
   }
 
-  /// The rewrite can express the indices: each rolled dimension is written by an iter var of its own, and its loops run in order from 0.
+  /// The rewrite can express the indices: a separate iter var writes each rolled dimension, and its loops run in order from 0.
   static auto require_rollable_form(const Call& call, const Plan& plan) -> Status {
     const FuncState& func = call.func;
     const Block& block = *call.place.block();
@@ -257,7 +257,7 @@ struct RollingBuffer {
     return ok();
   }
 
-  /// Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block does
+  /// As in TVM, iter vars at the position of the rolling one become opaque, in all blocks of the scope and in the blocks inside, even in blocks that do
   /// not use the buffer. No other primitive changes unrelated blocks.
   static auto require_opaque_allowed(const Call& call, const Plan& plan) -> Status {
     const FuncState& func = call.func;
@@ -280,8 +280,8 @@ struct RollingBuffer {
     return ok();
   }
 
-  // Kept elements are not computed again, so their operands must have been complete. They may not be if a block in the rolling loop
-  // writes them behind this block, or writes only a part before it and the rest in later iterations.
+  // Kept elements are not computed again, so their operands must have been complete. This may fail if a block in the rolling loop
+  // writes the operands behind this block, or writes only a part before it and the rest in later iterations.
   static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<std::string> {
     const Place* outermost = nullptr;
     for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
@@ -309,14 +309,14 @@ struct RollingBuffer {
         if (writer->index > place.index) { return fmt::format("`{}` writes `{}`, which the block reads, behind it in `{}`", name(), read.buffer->name.view(), outermost->name().view()); }
         const Place* both = func.parent(*writer);
         while (!func.is_below(place, *both)) { both = func.parent(*both); }
-        // Operands in rolling buffers keep elements of earlier iterations; bounds of domains bound the reads, too.
+        // Operands in rolling buffers keep elements of earlier iterations; bounds of domains also bound the reads.
         Expr predicate = bool_imm(true);
         for (const Expr& part : arith::split_conjunction(writer->realize->predicate)) {
           if (!part.as<Or>() && !keeps_domain(*writer->realize, part)) { predicate = logical_and(predicate, part); }
         }
         arith::Analyzer analyzer;
         for (const Place* at = &common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-        // All readers stay within the window: that was checked when the writer was made to roll.
+        // All readers stay within the window: this was checked when the writer's buffer became a rolling one.
         std::vector<bool> rolls(write->region.size());
         std::vector<Range> written = at_place(*writer, *write).to_vector();
         for (size_t i = 0; i < written.size(); ++i) {
@@ -342,8 +342,8 @@ struct RollingBuffer {
     return {};
   }
 
-  // The output of a block with an opaque iter var lives outside of the loop that feeds it, even if iterations that run at the same time
-  // each had a buffer of their own.
+  // The output of a block with an opaque iter var is allocated outside of the loop that feeds it, even if each of the iterations that run at the same time
+  // had a separate buffer.
   struct Shared { const Place* loop; const Place* block; Buffer buffer; };
   static auto shares_own_buffer(const FuncState& func, const Place& scope, const Buffer& rolling, size_t axis) -> std::optional<Shared> {
     const std::vector<Stmt> with = statements_with(func, scope, rolling);
@@ -362,7 +362,7 @@ struct RollingBuffer {
       for (const Place* at = func.parent(place); at != func.parent(*driving); at = func.parent(*at)) {
         if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
         for (const BufferRegion& write : place.block()->writes) {
-          // A parameter is never an iteration's own, and iterations that write apart may share a buffer.
+          // A parameter is never private to an iteration, and iterations that write separate elements may share a buffer.
           bool is_given = std::any_of(func.func()->buffer_map.begin(), func.func()->buffer_map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
           if (!is_given && !is_used_outside(func, *at, write.buffer) && !tells_apart(func, place, write, *at)) { return Shared{at, &place, write.buffer}; }
         }
@@ -383,7 +383,7 @@ struct RollingBuffer {
 
   static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";
 
-  /// A block and those in it.
+  /// Calls a function for a block and the blocks inside.
   template <class F>
   static void each_block(const Block& block, const F& f) {
     f(block);
@@ -401,7 +401,7 @@ struct RollingBuffer {
     return Array<IterVar>(std::move(iters));
   }
 
-  // Blocks that do not use the buffer. Their iterations may still run at the same time: nothing is carried from one to another.
+  // Rewrites blocks that do not use the buffer. Their iterations may still run at the same time, since no values are kept between them.
   class Beside : public Mutator {
    public:
     explicit Beside(size_t axis) : axis_(axis) {}
@@ -501,7 +501,7 @@ struct RollingBuffer {
     if (with.size() == 1 && with[0].as<Block>()) {
       changed = roll.mutate(with[0]);
     } else {
-      // The statements are all loops or blocks; few of them access the buffer.
+      // All statements are loops or blocks; few of them access the buffer.
       const Block& scope = *plan.scope->block();
       Beside beside(plan.axis);
       auto change = [&](const Stmt& stmt) {

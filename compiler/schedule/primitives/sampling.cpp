@@ -1,5 +1,5 @@
 // Primitives that sample numbers: sample_categorical, sample_perfect_tile, sample_partitioned_tile. They change nothing;
-// their decisions are kept in the trace and used again on replay. Draws equal TVM's for a seed.
+// their decisions are kept in the trace and used again on replay. For a seed the draws equal TVM's.
 #include <algorithm>
 
 #include "ir/ops.h"
@@ -11,7 +11,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// The prime factors of n with their powers, by size; a remainder without factors below 65536 last.
+// The prime factors of n with their powers, by size; a remainder without factors below 65536 comes last.
 auto factorize(int64_t n) -> std::vector<std::pair<int64_t, int>> {
   std::vector<std::pair<int64_t, int>> out;
   for (int64_t p = 2; p < 65536 && p * p <= n; p += p == 2 ? 1 : 2) {
@@ -46,14 +46,14 @@ auto draw_distinct(RandomEngine& random, int64_t n, int64_t k) -> std::vector<in
   return order;
 }
 
-// Every factorization into n ordered factors is equally likely.
+// Draws a factorization into n ordered factors; all are equally likely.
 auto sample_tile(RandomEngine& random, int64_t extent, int64_t n) -> std::vector<int64_t> {
   if (n == 1) { return {extent}; }
   std::vector<int64_t> out(static_cast<size_t>(n), 1);
   if (extent == 1) { return out; }
   for (const auto& [prime, power] : factorize(extent)) {
     if (n == 2) {
-      // A prime outside of the table goes to one side, drawn out of two.
+      // A prime beyond the table goes to one of two sides, chosen at random.
       int64_t first = prime >= 65536 ? 1 - draw(random, 0, 2) : draw(random, 0, power + 1);
       out[0] *= power_of(prime, first);
       out[1] *= power_of(prime, power - first);
@@ -63,7 +63,7 @@ auto sample_tile(RandomEngine& random, int64_t extent, int64_t n) -> std::vector
       out[static_cast<size_t>(draw(random, 0, n))] *= prime;
       continue;
     }
-    // Stars and bars: n - 1 bars among power + n - 1 places.
+    // Stars and bars: n - 1 bars among power + n - 1 positions.
     std::vector<int64_t> bars = draw_distinct(random, power + n - 1, n - 1);
     std::sort(bars.begin(), bars.end());
     bars.push_back(power + n - 1);
@@ -97,8 +97,8 @@ auto integers(const std::vector<int64_t>& values) -> Outcome {
 
 constexpr int64_t most_tiles = 64;
 
-// Reads a decision and makes it fit an extent that may have changed: the first factor takes the rest, a factor that
-// no longer divides takes all.
+// Reads a decision and makes it fit an extent that may have changed: the first factor takes the rest; a factor that
+// no longer divides the extent takes all of it.
 auto fitted(const Context& cx, const std::vector<int64_t>& decision, int64_t n, int64_t extent) -> Result<std::vector<int64_t>> {
   if (static_cast<int64_t>(decision.size()) != n) {
     return cx.error(Code::WrongDecision).arg("why", "it has " + std::to_string(decision.size()) + " factors, not " + std::to_string(n));
@@ -120,7 +120,7 @@ auto decided(const Context& cx) -> Result<std::vector<int64_t>> {
   return out;
 }
 
-/// One of some integers, with the given probabilities. The decision is an index.
+/// Draws one of several integers, with the given probabilities. The decision is its index.
 struct SampleCategorical {
   struct Args { std::vector<int64_t> candidates; std::vector<double> probs; };
   struct Plan { int64_t index; };
@@ -145,7 +145,7 @@ struct SampleCategorical {
   }
 };
 
-/// Factors whose product is the extent of a loop, the innermost at most `max_innermost_factor`. A loop of unknown
+/// Draws factors whose product is the extent of a loop. The innermost is at most `max_innermost_factor`. A loop of unknown
 /// extent gives -1, 1, ..., 1.
 struct SamplePerfectTile {
   struct Args { LoopArg loop; int64_t n = 0; int64_t max_innermost_factor = 16; };
@@ -175,7 +175,7 @@ struct SamplePerfectTile {
   static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome { return integers(plan.factors); }
 };
 
-/// Factors whose product is the extent of a loop, those from `partition_pos` on a multiple of `innerpart_factor`.
+/// Draws factors whose product is the extent of a loop. The product of those from `partition_pos` on is a multiple of `innerpart_factor`.
 struct SamplePartitionedTile {
   struct Args { LoopArg loop; int64_t n = 0; int64_t partition_pos = 0; int64_t innerpart_factor = 1; };
   struct Plan { std::vector<int64_t> factors; };

@@ -1,4 +1,4 @@
-// tensorize: a block computed by a unit of the machine. Tensor intrinsics (schedule/intrinsics.h) define which blocks can be
+// tensorize: a hardware unit computes a block. Tensor intrinsics (schedule/intrinsics.h) define which blocks can be
 // replaced, and by which code. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 
@@ -18,7 +18,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-/// Computes a block, or all below a loop, by a tensor intrinsic.
+/// Replaces a block, or everything below a loop, by a tensor intrinsic.
 ///
 ///     with T.block("C_update_o"):                       with T.block("C_update_o"):
 ///         for j, k in T.grid(16, 4):                        a = T.match_buffer(A[...], (4,), "uint8", offset_factor=1)
@@ -26,7 +26,7 @@ namespace {
 ///                 C[...] = C[...] + A[...] * B[...]         c[0:16] = T.call_llvm_pure_intrin(...)
 ///
 /// Needs  the block equals the intrinsic's description: the same loops, blocks and values, in the same order, on buffers of
-///        the same types in the same storage scopes. Loops of one iteration and iter vars of one value do not count. A loop is blockized
+///        the same types in the same storage scopes. Loops of one iteration and iter vars of one value are ignored. A loop is blockized
 ///        first, with the rules of blockize.
 /// Keeps  the results of the block, where the implementation gives the same results as the description.
 struct Tensorize {
@@ -110,7 +110,7 @@ struct Tensorize {
     return none;
   }
 
-  // The known names with the longest common beginning.
+  // The known names with the longest common prefix.
   static auto nearest(const Context& cx, const std::string& name) -> std::string {
     size_t most = 0;
     std::vector<std::string> found;
@@ -127,7 +127,7 @@ struct Tensorize {
   }
 };
 
-// Extents of loops, each the only statement of the one before, from one on inwards; without those of one iteration.
+// The extents of directly nested loops, from the given one inwards, without loops of one iteration.
 auto extents_from(const Stmt& outermost) -> std::vector<int64_t> {
   std::vector<int64_t> out;
   for (const auto* loop = outermost.as<For>(); loop; loop = loop->body.as<For>()) {
@@ -150,7 +150,7 @@ auto shapes() -> const std::vector<std::pair<Name, std::vector<int64_t>>>& {
   return all;
 }
 
-// Intrinsics whose description has the shape of the nest; trying all would take too long.
+// Intrinsics whose description has the shape of the nest; trying all intrinsics would take too long.
 auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
   std::vector<Value> out;
   const Place& at = c.subject();
@@ -162,7 +162,7 @@ auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
     }
     return out;
   }
-  // Descriptions hold a block, so blocks without one match none.
+  // Every description contains a block, so a nest without one matches none.
   if (c.func.child_blocks(at).empty()) { return out; }
   for (Name name : builtin_intrinsics()->names()) {
     IntrinsicMatch match;

@@ -107,6 +107,7 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
       own.seconds = 0;
       own.on_progress = [&, number = *at](const Progress& progress) { if (on_task) { on_task(number, progress); } };
       own.stop = is_over;
+      own.space = tasks[*at].space;
       task.curve.roof_seconds = tasks[*at].roof_seconds;
       task.curve.weight = tasks[*at].weight;
       task.session.emplace(tasks[*at].module, tasks[*at].function, tasks[*at].target, tasks[*at].label, own);

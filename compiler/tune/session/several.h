@@ -18,6 +18,7 @@ struct TuningTask {
   std::string label;
   double weight = 1;            // how often the program runs beside the others
   double roof_seconds = 0;      // the least time of a call on this machine; 0: not known
+  std::function<Result<Sketches>(const SpaceContext&)> space = {};   // see SessionOptions
 };
 
 /// The reason why a task got no more trials.

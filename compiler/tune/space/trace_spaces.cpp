@@ -1,13 +1,14 @@
 // Spaces made of traces: see trace_spaces.h.
 #include "tune/space/trace_spaces.h"
 
+#include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "tune/metaschedule/postprocs/postprocs.h"
 #include "tune/metaschedule/rules/post_order_apply.h"
 
 namespace loopsmith::tune {
@@ -50,11 +51,25 @@ auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> 
 
 auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches> {
   LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules::default_rules(target), static_cast<int64_t>(seed % 2147483646) + 1));
-  return sketches_of(context, "metaschedule", different_traces(std::move(made)), {});
+  const Name function = context.function;
+  FinishTrace finish = [postprocs = metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
+    LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
+    if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
+    return ok();
+  };
+  return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish);
 }
 
-auto sampled_space(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules) -> Sketches {
-  return sketches_of(context, name, schedules, {});
+auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {
+  Schedule sch(context.module, 1);
+  LOOPSMITH_CHECK(sch.work_on(context.function));
+  LOOPSMITH_CHECK(sch.replay(trace));
+  return sketches_of(context, name, {std::move(sch)}, {});
+}
+
+auto has_samples(const Trace& trace) -> bool {
+  const std::vector<const Instruction*> all = trace.instructions();
+  return std::any_of(all.begin(), all.end(), [](const Instruction* i) { return i->primitive->is_sampling; });
 }
 
 }  // namespace loopsmith::tune

@@ -12,8 +12,11 @@ namespace loopsmith::tune {
 /// A sketch for each trace that MetaSchedule's default rules make for the target, with its default post-processors behind it.
 [[nodiscard]] auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches>;
 
-/// A sketch for each of the schedules, which differ in more than their decisions. A schedule without sampling instructions is a sketch of one point.
-[[nodiscard]] auto sampled_space(const SpaceContext& context, const std::string& name, const std::vector<schedule::Schedule>& schedules) -> Sketches;
+/// The space that a schedule function spans: one sketch, of the trace of a run of it.
+[[nodiscard]] auto sampled_space(const SpaceContext& context, const std::string& name, const schedule::Trace& trace) -> Result<Sketches>;
+
+/// True where a trace has sampling instructions.
+[[nodiscard]] auto has_samples(const schedule::Trace& trace) -> bool;
 
 /// The schedules that differ in an instruction, not only in decisions; of equal ones the first.
 [[nodiscard]] auto different_traces(std::vector<schedule::Schedule> schedules) -> std::vector<schedule::Schedule>;

@@ -73,7 +73,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   getTreeItem(item: Item): vscode.TreeItem {
     const { node } = item;
     const shown = new vscode.TreeItem(node.text, item.children.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
-    // Places keep their names from state to state, so that what is folded stays folded.
+    // Ids of places are stable between states, so that folded nodes stay folded.
     shown.id = `${item.parent ? this.getTreeItem(item.parent).id : ''}/${node.kind === 'block' ? 'block' : 'loop'} ${node.text.split(' ').slice(0, 2).join(' ')}#${item.parent?.children.indexOf(item) ?? 0}`;
     shown.description = [node.name && node.name !== node.text.split(' ')[0] ? `[${node.name}]` : '', node.facts].filter(Boolean).join('  ');
     shown.tooltip = `${node.text}\n${node.facts}`;

@@ -10,7 +10,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The text of the argument for a parameter, of those before the cursor; empty: it is not written.
+/// The text of the argument before the cursor for a parameter; empty: it is not written.
 auto argument_for(const CallContext& call, const schedule::Primitive& row, size_t param) -> std::string {
   std::string named = std::string(row.params[param].name) + "=";
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -23,8 +23,8 @@ auto argument_for(const CallContext& call, const schedule::Primitive& row, size_
   return {};
 }
 
-/// The index of a buffer that is given by name (`"A"`), among the buffers that the block in an earlier argument reads or writes. Other values, and
-/// names that the block does not use, are returned as they are.
+/// The index of a buffer with a name (`"A"`) among the buffers that the block in an earlier argument reads or writes. Other values, and
+/// names that the block does not use, are returned unchanged.
 auto with_buffer_found(const ScheduleSpot& spot, const std::vector<schedule::Value>& before, const schedule::Param& param, schedule::Value value) -> schedule::Value {
   const auto* name = value.as<std::string>();
   bool is_buffer = param.kind == schedule::ValueKind::Buffer;
@@ -78,7 +78,7 @@ auto end_of_item(std::string_view text, size_t from) -> size_t {
     if (c == '"' || c == '\'') { quote = c; }
     if (c == '(' || c == '[' || c == '{') { ++depth; }
     if (c == ')' || c == ']' || c == '}') { --depth; }
-    // In front of the colon the commas separate parameters.
+    // Before the colon, commas separate parameters.
     if (c == ':' && depth == 0) { is_lambda = false; }
     if (c == ',' && depth == 0 && !is_lambda) { break; }
   }

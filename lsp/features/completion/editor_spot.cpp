@@ -23,8 +23,8 @@ auto function_of(const script::FileSchedule& schedule, std::string_view text) ->
   return function;
 }
 
-/// The schedule inside statement `index` of a function (a loop, say), before the inner statement at the cursor. Null: not known. The answer is
-/// remembered as long as the text in front of the inner statement stays.
+/// The schedule inside statement `index` of a function (a loop, say), before the inner statement at the cursor. Null: not known. The result is
+/// cached until the text before the inner statement changes.
 auto inside_of(const EditorSpot& spot, const script::ScheduleFunction& function, size_t index, uint32_t place) -> std::shared_ptr<const script::Partway> {
   const script::ScheduleRun& run = *spot.run;
   uint32_t begin = function.def->body[index]->span.begin;
@@ -50,7 +50,7 @@ auto inside_of(const EditorSpot& spot, const script::ScheduleFunction& function,
   return inside;
 }
 
-/// The variables of the script that stand for something that exists before the statement at the cursor.
+/// The variables of the script whose loop, block or number exists before the statement at the cursor.
 auto live_variables(const EditorSpot& spot) -> std::vector<LiveVariable> {
   std::vector<LiveVariable> live;
   if (spot.state == nullptr) { return live; }
@@ -97,7 +97,7 @@ void find_state(EditorSpot& spot, DeclId decl) {
   spot.run = spot.schedule->interrupted ? spot.schedule->interrupted.get() : spot.schedule->run.get();
   bool is_known = true;
   if (const script::ScheduleRun* run = spot.run) {
-    // Steps whose statement ends before the one at the cursor.
+    // The state follows the last step whose statement ends before the cursor.
     uint32_t begin = spot.snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{spot.base, spot.base}).begin;
     uint32_t place = spot.at - begin;
     script::ScheduleFunction function = function_of(*spot.schedule, std::string_view(spot.snapshot.text()).substr(begin));

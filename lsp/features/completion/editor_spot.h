@@ -18,15 +18,15 @@ struct EditorSpot : ScheduleSpot {
   uint32_t base = 0;                              // its first byte
   std::shared_ptr<const syntax::FunctionDef> function = nullptr;  // around the cursor
   const script::FileSchedule* schedule = nullptr;
-  const script::ScheduleRun* run = nullptr;       // its newest, which may have been cut short
-  const schedule::Schedule* state = nullptr;      // before the statement at the cursor; null: no step was taken
-  size_t steps = 0;                               // taken before it
-  std::shared_ptr<const script::Partway> inside = nullptr;   // in the middle of the statement around the cursor; null: the cursor is in none
+  const script::ScheduleRun* run = nullptr;       // the newest run, which may have been interrupted
+  const schedule::Schedule* state = nullptr;      // before the statement at the cursor; null: no step has run
+  size_t steps = 0;                               // the number of steps before the statement at the cursor
+  std::shared_ptr<const script::Partway> inside = nullptr;   // inside the statement around the cursor; null: no statement is around the cursor
 };
 
 [[nodiscard]] auto find_spot(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> EditorSpot;
 
-/// Did a step before the cursor bind the name to a loop, block or number?
+/// True when a step before the cursor bound the name to a loop, block or number.
 [[nodiscard]] auto was_named(const EditorSpot& spot, Name name) -> bool;
 
 }  // namespace loopsmith::lsp

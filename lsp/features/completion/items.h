@@ -1,4 +1,4 @@
-// Completion items: the answer to a request for completion, and the list that the parts of completion add to.
+// Completion items: the answer to a completion request, and the list to which the parts of completion add items.
 #pragma once
 
 #include <span>
@@ -18,12 +18,12 @@ struct CompletionItem {
   std::string detail;         // one line: "loop `i_0`, extent 64"
   std::string documentation;  // markdown; may be empty
   std::string insert;         // empty: the label
-  bool is_snippet = false;    // `insert` has LSP's placeholders
+  bool is_snippet = false;    // `insert` has placeholders of LSP
   int rank = 0;               // items of lower rank come first; among equals the label decides
   std::string note = {};      // behind the label, short: "not here"
-  std::string primitive = {}; // the argument of `preview`, of a primitive that is legal
-  std::string call = {};      // of a primitive: the call with its arguments as LSP's placeholders; empty: the label stands alone
-  std::string found_by = {};  // compared with the typed letters in addition to the label; empty: the label alone
+  std::string primitive = {}; // of a legal primitive: the argument of `preview`
+  std::string call = {};      // of a primitive: the call with its arguments as placeholders of LSP; empty: only the label is inserted
+  std::string found_by = {};  // compared with the typed letters in addition to the label; empty: only the label is compared
 };
 
 /// The rank of an argument that is refused: below everything that may be legal.

@@ -11,7 +11,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// The meaning of a number or a list: of `1` the buffer `A` that the block reads, of `[1, 0]` iter vars. Empty: the value has no other meaning.
+/// The meaning of a number or list: `1` is the buffer `A` that the block reads, `[1, 0]` an order of iter vars. Empty: no other meaning.
 auto about_value(const schedule::Value& value, const schedule::Param& param, const Block* block, const std::vector<schedule::Value>& before) -> std::string {
   if (block == nullptr) { return {}; }
   auto buffer = [&](bool is_write, const int64_t* index) {
@@ -48,7 +48,7 @@ auto argument_legality(const ScheduleSpot& spot, const schedule::Primitive& row,
     return remembered(spot, question, [&](const schedule::Stop& stop) { return schedule::legality_with(*spot.now, row, first, stop); });
   };
   if (param.is_list) {
-    // The loops are arguments one by one: together with this one they are judged as the whole list.
+    // In a call with loops as separate arguments, the loops before this one and this one are judged as a list.
     if (at != 0 || !param.is_variadic || call.arguments.empty()) { return {}; }
     schedule::Value::List list;
     for (const std::string& argument : call.arguments) {
@@ -85,7 +85,7 @@ auto values_offered(const ScheduleSpot& spot, const schedule::Primitive& row, co
   if (param.name == "thread_axis") { words(bindable_axes()); }
   if (param.name == "storage_scope") { words(usual_scopes()); }
   if (param.name == "dtype") { words(dtypes); }
-  // Buffers that are refused are listed too, with the reason.
+  // Refused buffers are also listed, with the reason.
   if (param.kind == ValueKind::Buffer) { values = schedule::candidates::buffers(all); }
   const schedule::Place& subject = all.subject();
   const Block* block = subject.is_block() ? subject.block() : block_of_argument(spot, row);
@@ -104,7 +104,7 @@ auto values_offered(const ScheduleSpot& spot, const schedule::Primitive& row, co
 }
 
 Gains::Gains(const ScheduleSpot& spot) : spot_(spot), core_(cost::core_for(spot.target)) {
-  // Legality comes first: estimates get only this share of the time.
+  // Legality has priority: estimates get only this part of the time.
   if (spot.patience.until != never()) { until_ = in(std::chrono::milliseconds(15)); }
 }
 

@@ -1,4 +1,4 @@
-// Legality of an argument or a call at the cursor, and the speedup that a call should bring. Answers are remembered between keys (`JudgedState`).
+// Legality of an argument or a call at the cursor, and the estimated speedup of a call. Answers are cached between keys (`JudgedState`).
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@
 
 namespace loopsmith::lsp {
 
-// Words that an argument may be.
+// Words that are values of an argument.
 inline constexpr std::string_view dtypes[] = {"float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "int16", "uint16", "uint32", "uint64",
                                        "bool", "handle", "float8_e4m3fn", "float8_e5m2", "int4", "uint1"};
 
 inline constexpr std::string_view accesses[] = {"read", "write"};
 inline constexpr std::string_view targets[] = {"llvm", "cuda", "rocm", "c", "llvm -mcpu=native", "llvm -num-cores=1"};
 
-/// The answer to a question about this state: a remembered one, else `judge` is asked. An answer that was cut short is not remembered, and the
+/// The cached answer to a question about this state, or else the result of `judge`. An interrupted answer is not cached; the
 /// next key asks again.
 template <typename Judge>
 [[nodiscard]] auto remembered(const ScheduleSpot& spot, const std::string& question, const Judge& judge) -> schedule::Legality {
@@ -42,10 +42,10 @@ template <typename Judge>
   return legality;
 }
 
-/// Is the call legal with this loop or block as the argument at the cursor, and with the arguments before it?
+/// True when the call is legal with this loop or block as the argument at the cursor and with the arguments before it.
 [[nodiscard]] auto argument_legality(const ScheduleSpot& spot, const schedule::Primitive& row, const schedule::Param& param, const schedule::Place& place) -> schedule::Legality;
 
-/// A value that may be the argument at the cursor.
+/// A possible value of the argument at the cursor.
 struct Offered {
   std::string text;            // as it is written
   std::string about;           // "buffer `A`"; may be empty
@@ -55,12 +55,12 @@ struct Offered {
 /// Values for an argument that is neither a loop nor a block, judged together with the arguments before it.
 [[nodiscard]] auto values_offered(const ScheduleSpot& spot, const schedule::Primitive& row, const schedule::Param& param) -> std::vector<Offered>;
 
-/// Finds the call of a primitive that should make the program fastest. Tried are the first legal call of all, and the first legal call on each
+/// Finds the call of a primitive with the largest estimated speedup, among the first legal call of all and the first legal call on each
 /// variable of the script.
 class Gains {
  public:
   explicit Gains(const ScheduleSpot& spot);
-  /// The call, and the speedup by the estimate (1: no difference). None: there is no time for it now.
+  /// The call and its estimated speedup (1: no difference). None: the time is used up.
   [[nodiscard]] auto best(const schedule::Primitive& row, const schedule::Move& first) -> std::optional<std::pair<schedule::Move, double>>;
 
  private:
@@ -71,7 +71,7 @@ class Gains {
   const ScheduleSpot& spot_;
   cost::CoreModel core_;
   Deadline until_ = never();
-  std::optional<double> now_;   // seconds that the program should take in the state at the cursor
+  std::optional<double> now_;   // estimated seconds of the program in the state at the cursor
 };
 
 }  // namespace loopsmith::lsp

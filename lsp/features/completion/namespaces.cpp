@@ -38,8 +38,8 @@ auto add_namespace(ItemList& items, std::string_view path) -> bool {
     bool is_dtype = DataType::parse(text).has_value();
     std::string whole = std::string(path) + "." + name.str();
     auto usage = usage_of(whole);
-    // First the words that programs are written with, in the order in which they are used in a program; then operators and mathematics, dtypes (those
-    // most used first), classes of nodes; last come intrinsics of one target and names that begin with an underscore.
+    // First the words in the order of their use in a program; then operators and mathematics, dtypes (the
+    // most used first), classes of nodes; last, intrinsics of one target and names that begin with an underscore.
     bool is_of_machine = text.starts_with("tvm_") || text.starts_with("ptx_") || text.starts_with("call_llvm") || text.starts_with("mma_") || text.starts_with("nd_mem") || text.starts_with("tvmx_");
     bool is_node = !is_dtype && text.front() >= 'A' && text.front() <= 'Z';
     const auto* usual = std::find(std::begin(dtypes), std::end(dtypes), text);

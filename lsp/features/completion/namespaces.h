@@ -7,7 +7,7 @@
 
 namespace loopsmith::lsp {
 
-/// Adds the attributes of a namespace. False: nothing is known by that path.
+/// Adds the attributes of a namespace. False: the path is not known.
 auto add_namespace(ItemList& items, std::string_view path) -> bool;
 
 }  // namespace loopsmith::lsp

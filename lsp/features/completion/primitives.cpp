@@ -13,7 +13,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// `text` with the characters escaped that mean something in a snippet.
+/// Escapes the characters of `text` that have a meaning in a snippet.
 auto escaped(std::string_view text) -> std::string {
   std::string out;
   for (char c : text) {
@@ -68,7 +68,7 @@ void add_primitives(const ScheduleSpot& spot, ItemList& items) {
   constexpr int slower_rank = 100;
   int order = 0;
   Gains gains(spot);
-  // Legality of all primitives is judged before any speedup is estimated: the list needs it more.
+  // All primitives are judged before any speedup is estimated, because legality matters more for the list.
   struct Legal { size_t item; const schedule::Primitive* row; schedule::Move move; };
   std::vector<Legal> legal;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -93,7 +93,7 @@ void add_primitives(const ScheduleSpot& spot, ItemList& items) {
     }
     items.add(std::move(item));
   }
-  // In front of a call that is written already only the name is replaced.
+  // Before the bracket of an existing call only the name is replaced.
   const std::string_view behind = spot.behind;
   const bool is_called = !behind.empty() && (behind[0] == '(' || is_name_part(behind[0]));
   for (const Legal& one : legal) {

@@ -1,4 +1,4 @@
-// Completion behind `sch.`: primitives in the order in which they are worth trying, with the call that each would make.
+// Completion behind `sch.`: the primitives, most useful first, each with a call.
 #pragma once
 
 #include "lsp/features/completion/items.h"
@@ -6,9 +6,9 @@
 
 namespace loopsmith::lsp {
 
-/// Primitives, in this order: those with a legal call that should make the program faster, by the speedup; those with another legal call, in the
-/// order of the reference page; those that should make it slower; those whose legality is not known; those that are refused, each with the reason.
-/// As long as no variable is bound, primitives that look up blocks and loops come first.
+/// The order of primitives: first those with a legal call that should make the program faster, by the speedup; then other legal ones, in the
+/// order of the reference page; those that should make it slower; those with unknown legality; refused ones, each with the reason.
+/// Until a variable is bound, primitives that look up blocks and loops come first.
 void add_primitives(const ScheduleSpot& spot, ItemList& items);
 
 }  // namespace loopsmith::lsp

@@ -23,7 +23,7 @@ using Verdict = schedule::Legality::Verdict;
 constexpr std::string_view accesses[] = {"read", "write"};
 constexpr std::string_view targets[] = {"llvm", "cuda", "rocm", "c", "llvm -mcpu=native", "llvm -num-cores=1"};
 
-/// The same as items: legal values first, refused ones with the reason.
+/// The values as items: legal ones first, refused ones with the reason.
 void add_values(const ScheduleSpot& spot, ItemList& items, const schedule::Primitive& row, const schedule::Param& param) {
   auto extent = param.name == "factors" ? extent_of_argument(spot) : std::nullopt;
   for (Offered& one : values_offered(spot, row, param)) {
@@ -41,7 +41,7 @@ void add_values(const ScheduleSpot& spot, ItemList& items, const schedule::Primi
       item.detail = one.legality.why_not;
       item.note = "not here";
     }
-    // A buffer may be given by its name in place of its number.
+    // A buffer may also be given by its name.
     if (!param.index_of.empty() && one.about.size() > 9) {
       CompletionItem named = item;
       named.label = fmt::format("\"{}\"", std::string_view(one.about).substr(8, one.about.size() - 9));
@@ -65,7 +65,7 @@ void add_buffer_names(const ScheduleSpot& spot, ItemList& items, const schedule:
   }
 }
 
-/// The next number of a list that has a number for each iter var of a block (`padding`), or an order of them (`new_order`).
+/// The next number of a list with a number for each iter var of a block (`padding`), or of a permutation (`new_order`).
 void add_iter_numbers(const ScheduleSpot& spot, ItemList& items, const schedule::Primitive& row, const schedule::Param& param) {
   const Block* block = block_of_argument(spot, row);
   if (block == nullptr) { return; }
@@ -88,7 +88,7 @@ void add_iter_numbers(const ScheduleSpot& spot, ItemList& items, const schedule:
   }
 }
 
-/// The next factor of a list: divisors of the extent that the other factors leave.
+/// The next factor of a list: divisors of the extent that remains after the other factors.
 void add_factors(const ScheduleSpot& spot, ItemList& items, bool may_be_open) {
   if (auto extent = extent_of_argument(spot)) {
     int64_t left = extent_left(spot, *extent).value_or(*extent);
@@ -102,7 +102,7 @@ void add_factors(const ScheduleSpot& spot, ItemList& items, bool may_be_open) {
   if (may_be_open && !has_open) { items.add({"None", CompletionKind::Value, "the rest of the extent; only once", {}, {}, false, 0}); }
 }
 
-/// Decisions of a sampled tile: as many factors as the call asks for; the innermost is one of those most used.
+/// Decisions of a sampled tile: as many factors as the call has; the innermost is a common vector length.
 void add_decisions(const ScheduleSpot& spot, ItemList& items, const schedule::Primitive& row) {
   auto extent = extent_of_argument(spot);
   auto before = extent ? values_before(spot, row, 2) : std::nullopt;
@@ -156,7 +156,7 @@ void add_texts(const ScheduleSpot& spot, const schedule::Primitive* row, const s
   }
 }
 
-/// Variables of the script that may be the argument.
+/// Variables of the script that are possible arguments.
 void add_variables(const ScheduleSpot& spot, const schedule::Primitive& row, const schedule::Param& param, ItemList& items) {
   for (const LiveVariable& variable : spot.live) {
     bool fits = variable.place == nullptr ? param.kind == ValueKind::Int || param.kind == ValueKind::OptionalInt
@@ -180,7 +180,7 @@ void add_variables(const ScheduleSpot& spot, const schedule::Primitive& row, con
   }
 }
 
-/// Loops and blocks that no variable stands for, as expressions that look them up, where the call is not refused with them.
+/// Loops and blocks without a variable, as expressions that look them up, if the call is legal with them.
 void add_unnamed_places(const ScheduleSpot& spot, const schedule::Primitive& row, const schedule::Param& param, ItemList& items) {
   bool takes_loop = param.kind == ValueKind::Loop || param.kind == ValueKind::BlockOrLoop;
   bool takes_block = param.kind == ValueKind::Block || param.kind == ValueKind::BlockOrLoop;
@@ -190,13 +190,13 @@ void add_unnamed_places(const ScheduleSpot& spot, const schedule::Primitive& row
     schedule::Legality legality = argument_legality(spot, row, param, *place);
     if (legality.verdict == schedule::Legality::Verdict::Refused) { continue; }
     CompletionItem item{written, place->is_loop() ? CompletionKind::Loop : CompletionKind::Block, describe(*place), {}, {}, false, legality.verdict == schedule::Legality::Verdict::Legal ? 1 : 3};
-    // Found by the name that the program has for it, too.
+    // Typing the name in the program also finds the item.
     item.found_by = place->name().str() + " " + written;
     items.add(std::move(item));
   }
 }
 
-/// Lists, numbers, names and booleans that may be the argument.
+/// Lists, numbers, names and booleans that are possible arguments.
 void add_other_values(const ScheduleSpot& spot, const schedule::Primitive& row, const schedule::Param& param, ItemList& items) {
   const CallContext& call = *spot.text.call;
   bool is_decision = param.name == "decision" && row.name.find("tile") != std::string_view::npos;
@@ -217,7 +217,7 @@ void add_other_values(const ScheduleSpot& spot, const schedule::Primitive& row, 
   }
 }
 
-/// `factors=` and the like.
+/// Keywords of parameters: `factors=`.
 void add_keywords(const ScheduleSpot& spot, const schedule::Primitive& row, ItemList& items) {
   for (size_t i = spot.text.call->argument; i < row.params.size(); ++i) {
     if (row.params[i].is_variadic) { continue; }

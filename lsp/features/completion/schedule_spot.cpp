@@ -33,7 +33,7 @@ void leave_out_named_items(std::vector<LiveVariable>& live) {
 
 auto names_for(const std::vector<LiveVariable>& live) -> schedule::NameOfPlace {
   return [&live](const schedule::Place& place) -> std::string {
-    // A name of its own rather than an item of a list.
+    // Prefer a variable of its own to an item of a list.
     std::string item;
     for (auto variable = live.rbegin(); variable != live.rend(); ++variable) {
       if (variable->place == nullptr || variable->place->id != place.id) { continue; }
@@ -76,7 +76,7 @@ auto function_names(const ScheduleSpot& spot) -> std::vector<Name> {
 }
 
 auto unnamed_places(const ScheduleSpot& spot) -> std::vector<std::pair<std::string, const schedule::Place*>> {
-  // Nobody reads a longer list, and each place costs a test of legality.
+  // Users do not read a longer list, and each place costs a test of legality.
   constexpr size_t most = 40;
   std::vector<std::pair<std::string, const schedule::Place*>> out;
   const schedule::FuncState* func = spot.now != nullptr ? spot.now->state().func(spot.now->func_working_on()) : nullptr;

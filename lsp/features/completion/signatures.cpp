@@ -1,4 +1,4 @@
-// Signature help: the call that is open at the cursor, with notes about the argument that is being written. See completion.h.
+// Signature help: the open call at the cursor, with notes about the argument at the cursor. See completion.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ auto parameter_note(const ScheduleSpot& spot, const schedule::Primitive& row, co
   return note.text();
 }
 
-/// Of a primitive, with notes about each parameter.
+/// The signature of a primitive, with notes about each parameter.
 auto signature_of_primitive(const ScheduleSpot& spot, const schedule::Primitive& row) -> Signature {
   const CallContext& call = *spot.text.call;
   Signature signature;
@@ -123,7 +123,7 @@ auto signature_of_primitive(const ScheduleSpot& spot, const schedule::Primitive&
   for (size_t i = 0; i < row.params.size(); ++i) {
     size_t begin = signature.label.find(row.params[i].name, from);
     if (begin == std::string::npos) { begin = from; }
-    // To the comma or bracket that ends it, past lists in its default.
+    // Up to the comma or bracket that ends it, skipping lists in its default.
     size_t end = begin;
     int depth = 0;
     while (end < signature.label.size() && !(depth == 0 && (signature.label[end] == ',' || signature.label[end] == ')'))) {
@@ -138,7 +138,7 @@ auto signature_of_primitive(const ScheduleSpot& spot, const schedule::Primitive&
   return signature;
 }
 
-/// Of a form as it is written: "for i, j in T.grid(m, n)" gives "T.grid(m, n)" with `m` and `n`.
+/// The signature of a form: "for i, j in T.grid(m, n)" gives "T.grid(m, n)" with `m` and `n`.
 auto signature_of(std::string_view callee, const Usage& usage, const CallContext& call) -> std::optional<Signature> {
   size_t begin = usage.form.find(std::string(callee) + "(");
   if (begin == std::string::npos) { return std::nullopt; }
@@ -165,14 +165,14 @@ auto signature_of(std::string_view callee, const Usage& usage, const CallContext
     return text.substr(0, text.find('='));
   };
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
-    // "..." stands for all that follow.
+    // "..." represents all further arguments.
     bool is_here = i == call.argument || (i < call.argument && name_of(i) == "...");
     if (call.keyword.empty() ? is_here : name_of(i) == call.keyword) { signature.active = i; }
   }
   return signature;
 }
 
-/// Of a function of a file.
+/// The signature of a function in a file.
 auto signature_of_function(const Snapshot& snapshot, std::string_view name, const CallContext& call) -> std::optional<Signature> {
   Signature signature;
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {

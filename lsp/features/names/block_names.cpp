@@ -40,7 +40,7 @@ auto NameFinder::scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
     const Made* other = module != nullptr && module->attr.name == "mod" ? find_schedule(last_name(module->object)) : nullptr;
     return other != nullptr ? other->program : unnamed_program(*value);
   }
-  // Without a decorator the schedule is for the only program of the file, as when it is run.
+  // Without a decorator the schedule is for the only program of the file, as in a run.
   uint32_t only = no_entity;
   for (uint32_t i = 0; i < table_.entities.size(); ++i) {
     const Entity& entity = table_.entities[i];
@@ -80,7 +80,7 @@ auto NameFinder::giving(const syn::Expr& expr) -> Giving {
 }
 
 auto NameFinder::outside_program(const syn::Expr& value) -> uint32_t {
-  // The statement that makes the schedule has not been read yet.
+  // The statement that makes the schedule comes later.
   const auto* attribute = value.as<syn::AttributeExpr>();
   const Imported* outer = attribute != nullptr && !table_.imports.empty() ? imported_by(attribute->object) : nullptr;
   if (outer == nullptr || is_of_others(*outer)) { return no_entity; }
@@ -123,7 +123,7 @@ void NameFinder::note_work_on(const syn::CallExpr& call) {
   const auto* method = call.callee->as<syn::AttributeExpr>();
   if (Made* of = method != nullptr && method->attr.name == "work_on" ? find_schedule(last_name(method->object)) : nullptr) {
     const syn::StringExpr* function = call.args.size() == 1 ? call.args.front()->as<syn::StringExpr>() : string_keyword(call, "func_name");
-    // Inside of an expression it may not be called.
+    // Part of an expression may not be evaluated.
     bool is_known = function != nullptr && statement_ == &call;
     of->where = is_known ? WorksOn{WorksOn::What::Named, Name(function->value)} : WorksOn{WorksOn::What::Unknown, {}};
   } else if (schedule_handed(call) != nullptr && helper_works_on(call.callee)) {
@@ -169,7 +169,7 @@ auto NameFinder::may_work_on(const syn::Node& node) -> bool {
   return std::any_of(below.begin(), below.end(), [&](const syn::Node* child) { return may_work_on(*child); });
 }
 
-// ---- what variables hold ------------------------------------------------------------------------------------------------
+// ---- values of variables ------------------------------------------------------------------------------------------------
 
 void NameFinder::note_value(const syn::Expr* target, const syn::Expr* value) {
   if (target == nullptr || value == nullptr || in_tir()) { return; }

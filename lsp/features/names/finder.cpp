@@ -25,7 +25,7 @@ void NameFinder::occur(DeclId decl, Span inside, uint32_t entity, Role role) {
 auto NameFinder::look_up(Name name) -> uint32_t {
   bool is_innermost = true;
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    // Names of a class are not seen by the functions in it.
+    // Functions in a class do not see the names of the class.
     if (scope->is_class && !is_innermost) { continue; }
     if (auto found = scope->names.find(name); found != scope->names.end()) { return found->second; }
     if (scope->is_function || scope->is_class) { is_innermost = false; }
@@ -311,7 +311,7 @@ void NameFinder::visit_function(const syn::FunctionDef& def) {
     uint32_t entity = bind(param.name.name, in_tir() && type == "Buffer" ? EntityKind::Buffer : EntityKind::Parameter);
     occur(def.decl, param.name.span, entity, Role::Bind);
   }
-  // Shapes in annotations may name parameters beside them.
+  // Shapes in annotations may use other parameters.
   for (const syn::Param& param : def.params) {
     if (param.annotation != nullptr) { visit(param.annotation); }
   }
@@ -426,7 +426,7 @@ void NameFinder::note_feeding(const syn::Expr* value, uint16_t traits) {
 void NameFinder::read(DeclId decl, Name name, Span span, Role role) {
   uint32_t entity = look_up(name);
   if (entity == no_entity) {
-    // A predeclared name (`T`) or an unknown one: one entity per name and file.
+    // A predeclared name (`T`) or an unknown one: one entity per name in the file.
     auto [found, is_new] = free_.try_emplace(name, 0);
     if (is_new) {
       static const Name known[] = {"T", "I", "tir", "ls", "te", "R"};

@@ -1,5 +1,5 @@
-// Finding what names stand for: one walk over the trees of a text. Scopes, statements and expressions are in finder.cpp; the programs that schedules
-// are for, and the strings in schedules that name blocks, in block_names.cpp.
+// Finds the entities of names in one walk over the syntax trees of a text. Scopes, statements and expressions are in finder.cpp; the programs of
+// schedules, and the strings in schedules that name blocks, are in block_names.cpp.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class NameFinder {
  public:
   explicit NameFinder(const workspace::Snapshot& snapshot) : snapshot_(snapshot) {}
 
-  /// Reads the declarations that `wants` accepts whole; of the others only their names.
+  /// Reads the declarations that `wants` accepts completely; of the others only the name.
   template <typename Wants>
   auto run(const Wants& wants) -> NameTable {
     scopes_.emplace_back();
@@ -60,18 +60,18 @@ class NameFinder {
     bool is_tir = false;        // a statement list of a program
     DeclId function = 0;
   };
-  /// A variable that is a schedule, its program, and the function that it works on.
+  /// A variable with a schedule, its program, and the function that the schedule works on.
   struct Made {
     std::string_view variable;
     uint32_t program;
     WorksOn where;
   };
-  /// The use of a string as the name of a block in a schedule.
+  /// A use of a string as the name of a block in a schedule.
   struct Use {
     enum class As : uint8_t {
-      Argument,                  // an argument of a primitive: names a block of the program, or one that the schedule makes
-      Held,                      // held by a variable that is such an argument: names a block where the function has one of that name
-      Any,                       // handed to a function: names a block where any function of the module has one of that name
+      Argument,                  // an argument of a primitive: names a block of the program, or a new block of the schedule
+      Held,                      // in a variable that is such an argument: names a block if the function has one with this name
+      Any,                       // passed to a function: names a block if any function of the module has one with this name
     };
     uint32_t program = no_entity;
     WorksOn where;
@@ -80,10 +80,10 @@ class NameFinder {
   };
   struct BlockString {
     const syn::StringExpr* text;
-    std::optional<Use> beside;   // the schedule around the string; counts where no use of the string is seen
+    std::optional<Use> beside;   // the schedule around the string; used if no use of the string is known
     std::vector<Use> uses;
   };
-  /// The strings that a variable may hold, and the variables whose strings it may hold too.
+  /// The strings that a variable may have as values, and other variables with further possible values.
   struct Held {
     std::vector<const syn::StringExpr*> texts;
     std::vector<uint32_t> variables;
@@ -96,7 +96,7 @@ class NameFinder {
   void occur(DeclId decl, Span inside, uint32_t entity, Role role);
   auto look_up(Name name) -> uint32_t;
   auto bind(Name name, EntityKind kind, uint16_t traits = 0) -> uint32_t;
-  /// The entity of this list itself, or a new one.
+  /// The entity bound in this list, or a new one.
   auto bind_once(Name name, EntityKind kind, uint16_t traits = 0) -> uint32_t;
 
   // ---- names that a list binds before it is read (script functions, the file, classes) ----------------------------------
@@ -108,7 +108,7 @@ class NameFinder {
   [[nodiscard]] auto in_tir() const -> bool;
 
   void visit_list(const syn::Block& body);
-  /// A list of statements with a scope of its own, which only programs have.
+  /// A list of statements with a scope of its own; only programs have these.
   void visit_inner(const syn::Block& body);
   void push_list();
 
@@ -126,7 +126,7 @@ class NameFinder {
 
   void visit_function(const syn::FunctionDef& def);
 
-  /// Reads the name of a function or class, and nothing inside of it. False: the statement is neither.
+  /// Reads only the name of a function or class. False: the statement is neither.
   auto visit_name(const syn::Stmt& statement) -> bool;
 
   void visit_class(const syn::ClassDef& type);
@@ -134,11 +134,11 @@ class NameFinder {
   // ---- targets --------------------------------------------------------------------------------------------------------
   /// `value`: the right side, for the kinds in `T.axis.remap("SSR", ...)`.
   void visit_target(const syn::Expr* target, EntityKind kind, uint16_t traits, const syn::Expr* value, bool is_fresh = false);
-  /// The entity that a scope of the function around the name binds; none: it is bound outside.
+  /// The entity that a scope of the function around the name binds; none: the name is bound outside.
   auto look_up_inside(Name name) -> uint32_t;
   static auto remap_kinds(const syn::Expr* value) -> std::string_view;
 
-  /// Loops in the bindings of iter vars get the traits of those. `traits`: of the only iter var, where the call is no remap.
+  /// Loops in the bindings of iter vars get the traits of the iter vars. `traits`: those of the only iter var, if the call is no remap.
   void note_feeding(const syn::Expr* value, uint16_t traits);
 
   // ---- expressions ----------------------------------------------------------------------------------------------------
@@ -153,53 +153,53 @@ class NameFinder {
   void read_member(uint32_t type, Name name, DeclId decl, Span span);
 
   // ---- blocks by their names ----------------------------------------------------------------------------------------------
-  /// The span between the quotes; none: the string has escapes, so its value is another text.
+  /// The span between the quotes; none: the string has escapes, so its value differs from the text.
   static auto contents(const syn::StringExpr& text) -> std::optional<Span>;
   void bind_block(const syn::StringExpr& name);
   auto scheduled_program(const syn::ScheduleForm& form) -> uint32_t;
-  /// `make(16)`: an entity without a name or a place of its own.
+  /// The entity for `make(16)`, which has no name and no place.
   auto unnamed_program(const syn::Expr& program) -> uint32_t;
-  /// The entity whose value an expression has; none: the text does not tell.
+  /// The entity that an expression has as value; none: not known from the text.
   auto giving(const syn::Expr& expr) -> Giving;
-  /// `kernels.matmul`: an entity without a name or a place of its own.
+  /// The entity for `kernels.matmul`, which has no name and no place in this file.
   auto outside_program(const syn::Expr& value) -> uint32_t;
-  /// From here on the form's variable is a schedule.
+  /// Records that the form's variable is a schedule from here on.
   void note_schedule(const syn::ScheduleForm& form);
   [[nodiscard]] auto find_schedule(std::string_view variable) -> Made*;
   [[nodiscard]] auto is_imported(uint32_t entity) const -> bool;
 
   // ---- which function a schedule works on --------------------------------------------------------------------------------
   void forget_functions();
-  /// After two branches: the first `older` schedules keep the function that both branches agree on, and the schedules that each branch made are added.
+  /// After two branches: the first `older` schedules keep their function if both branches agree, and the schedules of both branches are added.
   void join(const std::vector<Made>& other, size_t older);
   void note_work_on(const syn::CallExpr& call);
-  /// The schedule among the arguments of a call; null: there is none.
+  /// The schedule among the arguments of a call; null: none.
   auto schedule_handed(const syn::CallExpr& call) -> const Made*;
-  /// May a function that is handed a schedule call `work_on` on it? Functions of other files may.
+  /// True when a function may call `work_on` on its schedule argument. Functions of other files may.
   auto helper_works_on(const syn::Expr* callee) -> bool;
   auto may_work_on(const syn::Node& node) -> bool;
 
-  // ---- what variables hold ------------------------------------------------------------------------------------------------
+  // ---- values of variables ------------------------------------------------------------------------------------------------
   void note_value(const syn::Expr* target, const syn::Expr* value);
   void note_held(const syn::Expr* target, const syn::Expr& value);
   void note_returned(const syn::Expr* value);
-  /// Collects the strings and variables that an element of a value may be. Results of most calls are unknown, so their arguments do not count.
+  /// Collects the strings and variables that are possible elements of a value. Results of most calls are unknown, so their arguments do not count.
   void collect(const syn::Expr& value, Held& held);
 
   // ---- strings in schedules -----------------------------------------------------------------------------------------------
   auto string_of(const syn::StringExpr& text) -> BlockString&;
   void add_use(const syn::StringExpr& text, const Use& use);
-  /// Notes that a value is used as a block or its name.
+  /// Records that a value is used as a block or its name.
   void note_use(const syn::Expr* value, const Use& use);
-  /// Called once all variables are read: strings are used where the variables that hold them are.
+  /// Called after all variables are read: strings are used where the variables with their values are.
   void follow_strings();
   void follow(uint32_t variable, const Use& use, std::unordered_set<uint32_t>& seen);
-  /// Strings that name blocks among the arguments of a primitive, or of a function that is handed the schedule.
+  /// Records the strings that name blocks in the arguments of a primitive, or of a function that gets the schedule.
   void note_blocks(const syn::CallExpr& call);
   void note_handed(const syn::CallExpr& call, Use use);
-  /// A string that names one of the programs of the module that is scheduled.
+  /// Records a string that names one of the programs of the scheduled module.
   void note_program(const syn::Expr* value, uint32_t program);
-  /// Called once all programs are read. Blocks that only the schedule makes are entities of the schedule.
+  /// Called after all programs are read. Blocks that only the schedule makes become entities of the schedule.
   void bind_block_string(const BlockString& string);
   void note_possible(const NameTable::PossibleBlock& one, size_t first);
   auto block_made(const syn::StringExpr& text, uint32_t program) -> uint32_t;
@@ -211,20 +211,20 @@ class NameFinder {
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> members_;   // of classes
   std::unordered_set<uint32_t> modules_;                                       // classes whose functions are programs
   std::unordered_map<uint32_t, const syn::FunctionDef*> functions_;
-  std::unordered_map<uint32_t, bool> works_on_;                                // of functions: may they call `work_on`
-  std::unordered_map<uint32_t, Held> held_;                                    // by variables
+  std::unordered_map<uint32_t, bool> works_on_;                                // by function: true when it may call `work_on`
+  std::unordered_map<uint32_t, Held> held_;                                    // by variable
   std::vector<std::pair<uint32_t, Use>> variable_uses_;
-  std::unordered_map<const syn::Expr*, uint32_t> imported_members_;            // by expressions that name something of an imported file
+  std::unordered_map<const syn::Expr*, uint32_t> imported_members_;            // by expression that refers to a name of another file
   std::vector<BlockString> block_strings_;                                     // in the order of the text
   std::unordered_map<const syn::StringExpr*, size_t> string_at_;               // in block_strings_
-  std::map<std::tuple<DeclId, uint32_t, Name>, uint32_t> made_;                // blocks, by schedules
+  std::map<std::tuple<DeclId, uint32_t, Name>, uint32_t> made_;                // blocks, by schedule
   std::unordered_set<const syn::StringExpr*> arguments_;                       // strings that are arguments of primitives
-  std::vector<Made> schedules_;      // of the functions that are read, innermost and latest last
-  uint32_t program_ = no_entity;     // the program that is read, or that the schedule is for
+  std::vector<Made> schedules_;      // of the functions around the present place; innermost and newest last
+  uint32_t program_ = no_entity;     // the present program, or the program of the present schedule
   uint32_t class_ = no_entity;
   uint32_t function_ = no_entity;    // the innermost
-  const syn::Expr* statement_ = nullptr;   // the last expression that is a whole statement
-  bool changes_function_ = false;    // a schedule of the file may call `work_on`, perhaps in a function of another file
+  const syn::Expr* statement_ = nullptr;   // the last expression statement
+  bool changes_function_ = false;    // a schedule of the file may call `work_on`, possibly in a function of another file
 };
 
 }  // namespace loopsmith::lsp

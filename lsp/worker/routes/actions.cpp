@@ -1,4 +1,4 @@
-// Code actions and lenses as the protocol has them.
+// Code actions and lenses as JSON.
 #include "lsp/worker/routes/all.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ auto kind_name(ActionKind kind) -> std::string_view {
   return {};
 }
 
-/// A client that asks for `refactor` gets every kind below it.
+/// A client that requests `refactor` gets every kind below it.
 auto wants_kind(const Json& only, std::string_view kind) -> bool {
   if (!only.is_array()) { return true; }
   return std::any_of(only.begin(), only.end(), [&](const Json& entry) {
@@ -34,7 +34,7 @@ auto wants_kind(const Json& only, std::string_view kind) -> bool {
   });
 }
 
-/// The client's own diagnostics for a finding, so that it knows which of them an action repairs.
+/// The client's own diagnostics for a finding, so that the client can match the action with its diagnostic.
 auto diagnostics_for(const RouteContext& context, const workspace::Finding& finding, const Json& asked) -> Json {
   Json found = Json::array();
   if (!asked.is_array()) { return found; }
@@ -95,7 +95,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   return actions;
 }
 
-/// The action with its edit. An action of an earlier text is returned as it is.
+/// The action with its edit. An action for an earlier text is returned unchanged.
 auto code_action_resolve(const RouteContext& context, const Json& params) -> RouteResult {
   if (!params.is_object()) { return bad_params("a code action is an object"); }
   Json action = params;
@@ -109,7 +109,7 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   if (!found) { return action; }
   if (context.cancel.is_cancelled()) { return cancelled(); }
   if (!found->why_not.empty()) { return failed(fmt::format("{}: {}", title, found->why_not)); }
-  // The label of a migration says what changed its meaning.
+  // The label of a migration lists the words whose meaning changed.
   const bool is_migration = string_in(data, "rewrite").starts_with("migrate to ");
   action["edit"] = edit_of(in_file(context, *snapshot), found->edits, {is_migration ? found->title : title});
   return action;

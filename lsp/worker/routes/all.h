@@ -1,4 +1,4 @@
-// The routes, a function per method, by group: each reads its parameters from JSON, asks a feature, and writes plain structs back as JSON.
+// The routes, one function per method, in groups: each reads its parameters from JSON, calls a feature, and writes plain structs as JSON.
 #pragma once
 
 #include "lsp/features/completion.h"
@@ -68,13 +68,13 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
 auto memory_route(const RouteContext& context, const Json& params) -> RouteResult;
 auto wait_for_state(const RouteContext& context, const Json& params) -> RouteResult;
 
-/// The view that a request is about, by the address of its document; none: it is about a text.
+/// The view that a request is about, by the address of its document; none: the document is a text.
 [[nodiscard]] auto view_meant(const Json& params) -> std::optional<ViewAddress>;
 
-/// The time that one answer may spend on the legality of calls; the next request goes on from there.
+/// The time that one answer may spend on the legality of calls; the next request continues from there.
 [[nodiscard]] auto patience_of(const RouteContext& context) -> Patience;
 
-/// Follows the name of a program in the address of its records, as a document.
+/// Follows the name of a program in the address of the document with its records.
 inline constexpr std::string_view records_suffix = ":records";
 
 }  // namespace loopsmith::lsp

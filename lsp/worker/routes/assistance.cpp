@@ -1,4 +1,4 @@
-// Help while somebody types or points: hovers, inlay hints, completion, signatures.
+// Help while the user types or points: hovers, inlay hints, completion, signatures.
 #include "lsp/worker/routes/all.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ auto completion_kind(CompletionKind kind) -> int {
 }  // namespace
 
 auto patience_of(const RouteContext& context) -> Patience {
-  // Tests compare whole answers, on slow machines too.
+  // Tests compare whole answers, also on slow machines.
   static const bool is_endless = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
   return {context.cancel, is_endless ? never() : in(std::chrono::milliseconds(40)), context.judged};
 }
@@ -129,7 +129,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
   return Json{{"isIncomplete", !found.is_complete}, {"items", std::move(items)}};
 }
 
-/// The item with the effect that it would have. An item of an earlier text is returned as it is.
+/// Adds the effect of a completion item. An item for an earlier text is returned unchanged.
 auto completion_resolve(const RouteContext& context, const Json& params) -> RouteResult {
   if (!params.is_object()) { return bad_params("a completion item is an object"); }
   Json item = params;

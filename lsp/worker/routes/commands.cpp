@@ -1,4 +1,4 @@
-// Commands that need the texts: the front asks the editor to make the edits that they answer, and shows their texts.
+// Commands that need the texts. The front sends their edits to the editor and shows their texts.
 #include "lsp/worker/routes/all.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ constexpr const char* not_open = "the file is not open any more";
 /// The open document that an argument names; null: it is not open.
 auto file_of(const RouteContext& context, const Json& argument) -> const Snapshot* { return context.find(string_in(argument, "uri")); }
 
-/// The program that a command is about: by its name, or by the place of the cursor in it or in a schedule for it; empty: none.
+/// The program that a command is about, by its name or by the cursor in it or in a schedule for it; empty: none.
 auto program_meant(const RouteContext& context, const Json& argument) -> std::string {
   std::string name = string_in(argument, "function");
   auto at = offset_in(context, argument);
@@ -46,7 +46,7 @@ auto answer_explain_records(const RouteContext& context, const Json& argument) -
   return Json{{"title", fmt::format("Records of {}", function)}, {"text", text}};
 }
 
-/// `loopsmith.report.bundle` {uri, position}: what the front writes down of the file, {text, left_out, codes, declarations, of_declarations, machine}.
+/// `loopsmith.report.bundle` {uri, position}: the facts about the file for a report, {text, left_out, codes, declarations, of_declarations, machine}.
 auto answer_report(const RouteContext& context, const Json& argument) -> RouteResult {
   const Snapshot* snapshot = file_of(context, argument);
   if (snapshot == nullptr) { return failed(not_open); }
@@ -109,7 +109,7 @@ auto answer_apply(const RouteContext& context, const Json& argument) -> RouteRes
   return failed(fmt::format("there is no schedule `{}` in the file", name));
 }
 
-/// The best schedule of the records or of a search that is done, as an edit.
+/// The best schedule of the records or of a finished search, as an edit.
 auto answer_insert(const RouteContext& context, const Json& argument) -> RouteResult {
   std::string replaced = string_in(argument, "replace");
   TextRewrite rewrite;

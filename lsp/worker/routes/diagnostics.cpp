@@ -1,4 +1,4 @@
-// Diagnostics, published or asked for, and the marks that show how far schedules are run.
+// Diagnostics, published or requested, and the marks that show the progress of replays.
 #include "lsp/worker/routes/all.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// `views`: the client opens views, so a failed statement links to the loops and blocks that it is about, in the view of the state before it.
+/// `views`: the client opens views, so a failed statement links to its loops and blocks in the view of the state before it.
 auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, bool views, const workspace::Finding& finding) -> Json {
   auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
   std::string message = finding.message;
@@ -56,7 +56,7 @@ auto diagnostics_of(const Snapshot& snapshot, Encoding encoding, const std::stri
   return diagnostics;
 }
 
-/// The diagnostics of a document, or the message that they are the same as before.
+/// The diagnostics of a document, or the message that they have not changed.
 auto report_of(const Snapshot& snapshot, const RouteContext& context, const std::string& previous) -> Json {
   Json items = diagnostics_of(snapshot, context.encoding, context.manual, shows_views(context.capabilities));
   if (context.loop_hints) { add_loop_hints(snapshot, context.encoding, items); }

@@ -23,7 +23,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// From a view: the place of the program, then the statements of the schedule that made the line.
+/// From a view: first the place in the program, then the statements of the schedule that made the line.
 auto definition_in_view(const RouteContext& context, const ViewAddress& view, const Json& params) -> RouteResult {
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
@@ -51,7 +51,7 @@ auto calls_route(const RouteContext& context, const Json& params, const char* di
   auto range = range_from(member(item, "selectionRange"));
   if (!range) { return bad_params("`item` has no `selectionRange`"); }
   WorkspaceFiles files = files_of(context);
-  // The item may be of a file that is not open.
+  // The item may be in a file that is not open.
   const Snapshot* snapshot = context.find(string_in(item, "uri"));
   if (snapshot == nullptr) { snapshot = files.read(path_of(string_in(item, "uri"))); }
   if (snapshot == nullptr) { return Json(); }
@@ -69,7 +69,7 @@ auto calls_route(const RouteContext& context, const Json& params, const char* di
   return found;
 }
 
-/// The calls that work on the loop or block that the name at an offset is bound to, by whatever name. Empty: it is another kind of name.
+/// The calls that work on the loop or block with the name at an offset, under any name. Empty: it is another kind of name.
 auto calls_on_binding(const Snapshot& snapshot, uint32_t at) -> std::vector<Span> {
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -92,7 +92,7 @@ auto definition_route(const RouteContext& context, const Json& params) -> RouteR
   return place ? location_json(in_file(context, *place->file), place->span) : Json();
 }
 
-/// For a name that another file binds, the import statement in this file.
+/// For a name that another file binds: the import statement in this file.
 auto declaration_route(const RouteContext& context, const Json& params) -> RouteResult {
   if (view_meant(params)) { return definition_route(context, params); }
   auto at = offset_in(context, params);
@@ -130,7 +130,7 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
   std::vector<Span> spans = calls_on_binding(own, *at);
   Pieces places(context, params);
   WorkDone work(context, params, "Looking for references");
-  // Those of this file first, in the order of its text.
+  // First the places in this file, in the order of its text.
   auto add_own = [&] {
     std::sort(spans.begin(), spans.end(), [](Span a, Span b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     for (Span span : spans) { places.add(location_json(context, span)); }
@@ -166,7 +166,7 @@ auto document_highlight(const RouteContext& context, const Json& params) -> Rout
   for (const Occurrence& o : references(*context.snapshot, *at)) {
     places.push_back({{"range", range_of(context, o.span)}, {"kind", o.role == Role::Read ? 2 : 3}});
   }
-  // On what is no name of the text, as `split` of `sch.split(i)`: what the statement works on.
+  // A place without a name of the text, such as `split` in `sch.split(i)`, highlights the operands of its statement.
   if (places.empty()) {
     for (Span span : operands_at(*context.snapshot, *at)) { places.push_back({{"range", range_of(context, span)}, {"kind", 3}}); }
   }
@@ -182,7 +182,7 @@ auto prepare_rename(const RouteContext& context, const Json& params) -> RouteRes
   return Json{{"range", range_of(context, *span)}, {"placeholder", context.snapshot->text().substr(span->begin, span->end - span->begin)}};
 }
 
-/// Files are about to be renamed or moved: imports that name them.
+/// Edits the imports of files that are about to be renamed or moved.
 auto will_rename_files(const RouteContext& context, const Json& params) -> RouteResult {
   std::vector<MovedFile> moved;
   for (const Json& one : member(params, "files")) {
@@ -215,7 +215,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   std::vector<std::pair<const Snapshot*, Json>> edits;
   const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
   bool are_versioned = bool_in(supported, "documentChanges");
-  // Nobody sees the strings of other files when a block is renamed here.
+  // When a block is renamed, strings in other files may change unseen.
   bool can_ask = are_versioned && !member(supported, "changeAnnotationSupport").is_null();
   constexpr const char* annotation = "strings elsewhere";
   bool asks = false;

@@ -1,4 +1,4 @@
-// The shape of a text: symbols, folds, selections, links, layout.
+// The structure of a text: symbols, folds, selections, links, layout.
 #include "lsp/worker/routes/all.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteR
     found.cut();
   }
   for (const Snapshot* snapshot : context.documents) { add(*snapshot, measured_symbols(*snapshot, measured_of(context), query)); }
-  // Files that are not open count only for a query that leaves out most of them.
+  // Files that are not open are searched only for a query with letters: an empty query matches every symbol.
   if (!query.empty() && !context.folders.empty()) {
     WorkspaceFiles files = files_of(context);
     files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });

@@ -1,4 +1,4 @@
-// Requests about the process itself: the memory that it uses, and its rest.
+// Requests about the process itself: its memory, and a wait for the end of its work.
 #include "lsp/worker/routes/all.h"
 
 #include <unistd.h>
@@ -24,8 +24,8 @@ auto memory_json(const MemoryNode& node) -> Json {
 
 }  // namespace
 
-/// `loopsmith/memoryUsage`: a tree of {name, bytes, children?} with `text`, the same in lines. What processes have is the system's number; what
-/// is in them is counted, and the rest is called that.
+/// `loopsmith/memoryUsage`: a tree of {name, bytes, children?} with `text`, the same in lines. The total of a process comes from the system;
+/// known parts are counted, and the difference is shown as the rest.
 auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
   std::unordered_set<const void*> counted;
   MemoryNode files{"open files", 0, {}};
@@ -34,7 +34,7 @@ auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
     files.children.push_back(memory_of(*snapshot, counted));
     files.bytes += files.children.back().bytes;
   }
-  // The set that counts is no part of what is counted.
+  // The set of counted nodes does not count itself.
   counted = {};
   NodeMemory nodes = node_memory();
   HeapMemory heap = heap_memory();
@@ -45,7 +45,7 @@ auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
     worker.children.push_back(std::move(node));
   };
   add(std::move(files));
-  // The count may exceed the memory of the process, because some freed memory is the system's again.
+  // The count may exceed the memory of the process, because some freed memory was returned to the system.
   worker.bytes = std::max(worker.bytes, known);
   add({"freed, for later use", std::min<uint64_t>(nodes.free + heap.free, worker.bytes - known), {}});
   add({"the rest: code of the program, and data of no single file", worker.bytes - known, {}});
@@ -56,7 +56,7 @@ auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
   return json;
 }
 
-/// Answered when its lane comes: all is known of the version then.
+/// Answered when its lane comes: then all schedules of the version have run.
 auto wait_for_state(const RouteContext& context, const Json&) -> RouteResult {
   return Json{{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"state", "done"}};
 }

@@ -1,4 +1,4 @@
-// Semantic tokens, whole or as the difference to the tokens that were sent last.
+// Semantic tokens, whole or as the difference from the tokens that were sent last.
 #include "lsp/worker/routes/all.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using workspace::Snapshot;
 static_assert(static_cast<size_t>(TokenType::Count) == token_types.size());
 static_assert(static_cast<size_t>(TokenModifier::Count) == token_modifiers.size());
 
-/// Five numbers a token, each counted from the one before.
+/// Five numbers per token, relative to the token before.
 auto encoded_tokens(const RouteContext& context, Span within) -> std::vector<uint32_t> {
   const Snapshot& snapshot = *context.snapshot;
   std::vector<uint32_t> data;
@@ -51,7 +51,7 @@ auto semantic_tokens_delta(const RouteContext& context, const Json& params) -> R
   if (string_in(params, "previousResultId") != std::to_string(context.sent_tokens->id)) { return semantic_tokens_full(context, params); }
   std::vector<uint32_t> data = encoded_tokens(context, span_in(context, Json()));
   const std::vector<uint32_t>& before = context.sent_tokens->data;
-  // One edit: what is between the common beginning and the common end, in whole tokens.
+  // One edit: the tokens between the common beginning and the common end.
   size_t shortest = std::min(before.size(), data.size());
   size_t head = 0;
   while (head < shortest && before[head] == data[head]) { ++head; }

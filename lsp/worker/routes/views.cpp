@@ -1,4 +1,4 @@
-// Views: the program after a statement or after lowering, its loops as a tree, and primitives chosen in it.
+// Views: the program after a statement or after lowering, its loops as a tree, and primitives applied from a view.
 #include "lsp/worker/routes/all.h"
 
 #include "lsp/features/loop_view.h"
@@ -17,32 +17,32 @@ auto view_json(const RouteContext& context, const View& view) -> Json {
   Json changed = Json::array();
   for (auto [begin, end] : view.changed) { changed.push_back({{"startLine", begin}, {"endLine", end}}); }
   Json json = {{"uri", view.address}, {"title", view.title}, {"text", view.text}, {"changed", std::move(changed)}, {"isBehind", view.is_behind}};
-  // Pairs: a line of the view, and the line of the text that it stands for.
+  // Pairs: a line of the view, and its line in the text.
   Json sources = Json::array();
   for (const auto& [line, span] : view.sources) { sources.push_back({line, context.snapshot->lines().line_of(span.begin)}); }
   json["sources"] = std::move(sources);
-  // The same, of statements of the schedule that made what stands there.
+  // Pairs: a line of the view, and the line of the statement of the schedule that made it.
   Json steps = Json::array();
   for (const auto& [line, span] : view.steps) { steps.push_back({line, context.snapshot->lines().line_of(span.begin)}); }
   json["steps"] = std::move(steps);
   return json;
 }
 
-/// A place of a view, `at` {line, character}: views have plain letters, so characters are bytes. Or none.
+/// The place `at` {line, character} in a view; views are ASCII, so characters are bytes. None: the parameter is missing.
 auto place_in_view(const Json& params) -> std::optional<Position> { return position_from(member(params, "at")); }
 
 auto view_span_json(const ViewSpan& span) -> Json {
   return {{"start", {{"line", span.line}, {"character", span.begin}}}, {"end", {{"line", span.line}, {"character", span.end}}}};
 }
 
-/// Null where the move is refused.
+/// Null if the move is refused.
 auto move_edit(const RouteContext& context, const OfferedMove& move) -> Json {
   return move.why_not.empty() ? edit_of(context, edits_of(move), {title_of(move)}) : Json();
 }
 
 }  // namespace
 
-/// `loopsmith/ir` {textDocument, position, stage?}: the program as it is there, or what becomes of it, with its address.
+/// `loopsmith/ir` {textDocument, position, stage?}: the program at a place, or its lowered form, with the address of the view.
 auto view_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
@@ -52,7 +52,7 @@ auto view_route(const RouteContext& context, const Json& params) -> RouteResult 
   return view ? view_json(context, *view) : Json();
 }
 
-/// `loopsmith/loops` {textDocument, position}: the loops and blocks of the program as it is there, in the order of the text.
+/// `loopsmith/loops` {textDocument, position}: the loops and blocks of the program at a place, in the order of the text.
 auto loops_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
@@ -67,7 +67,7 @@ auto loops_route(const RouteContext& context, const Json& params) -> RouteResult
   return Json{{"title", view->title}, {"function", view->function}, {"nodes", std::move(nodes)}};
 }
 
-/// `loopsmith/moves` {textDocument, position, place}: what can be done to a loop or block of `loopsmith/loops` there.
+/// `loopsmith/moves` {textDocument, position, place}: the primitives that apply to a loop or block of `loopsmith/loops`.
 auto moves_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   auto place = int_in(params, "place");
@@ -110,7 +110,7 @@ auto view_moves_route(const RouteContext& context, const Json& params) -> RouteR
   return answer;
 }
 
-/// `loopsmith/viewHover` {textDocument, position, at}: as `textDocument/hover`, of a place of the view of `position`.
+/// `loopsmith/viewHover` {textDocument, position, at}: `textDocument/hover` for a place in the view of `position`.
 auto view_hover_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   auto place = place_in_view(params);
@@ -120,7 +120,7 @@ auto view_hover_route(const RouteContext& context, const Json& params) -> RouteR
   return Json{{"contents", {{"kind", "markdown"}, {"value", hover_text(context, found->info, true)}}}, {"range", view_span_json(found->span)}};
 }
 
-/// LSP 3.18: what a `loopsmith-ir:` document holds.
+/// LSP 3.18: the content of a `loopsmith-ir:` document.
 auto text_document_content(const RouteContext& context, const Json& params) -> RouteResult {
   std::string uri = string_in(params, "uri");
   auto address = parse_view(uri);

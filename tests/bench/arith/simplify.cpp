@@ -38,7 +38,7 @@ auto read_lines(const std::string& path) -> std::vector<std::string> {
   return lines;
 }
 
-// The smallest time of several repetitions in us, each with an analyzer that was used before.
+// The smallest time of several repetitions in us, each with an analyzer that has already been used.
 auto time_one(const nlohmann::json& line) -> double {
   DataType dtype = *DataType::parse(line["dtype"].get<std::string>());
   arith::Analyzer analyzer;

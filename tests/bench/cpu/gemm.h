@@ -1,5 +1,5 @@
 // Matrix products as flat TIR, tiled and packed by hand, in the form of a lowered good schedule. They measure code
-// generation for such a schedule, independent of finding one.
+// generation for such a schedule, without the search for it.
 #pragma once
 
 #include "ir/ir.h"

@@ -127,7 +127,7 @@ auto one(int argc, char** argv) -> int {
   return 0;
 }
 
-/// Compiles again and again, for a profiler.
+/// Compiles repeatedly, for a profiler.
 auto compile_only(int argc, char** argv) -> int {
   bench::Gemm g;
   codegen::CodegenOptions how;

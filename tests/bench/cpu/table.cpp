@@ -97,7 +97,7 @@ struct Copy {
 auto narrow_rows_agree(std::vector<runtime::Tensor>& tensors) -> bool {
   constexpr size_t n = 1024;
   const bool is_bytes = tensors[0].dtype().bits == 8;
-  const size_t group = is_bytes ? 4 : 2;   // elements of a column of B that lie side by side
+  const size_t group = is_bytes ? 4 : 2;   // adjacent elements in a column of B
   auto a = [&](size_t at) -> int64_t { return is_bytes ? tensors[0].as<uint8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[0].as<uint16_t>()[at])); };
   auto b = [&](size_t at) -> int64_t { return is_bytes ? tensors[1].as<int8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[1].as<uint16_t>()[at])); };
   for (size_t i : {size_t{0}, size_t{517}, n - 1}) {
@@ -146,7 +146,7 @@ struct Table {
     return ok();
   }
 
-  /// A product in a type that needs a unit of its own, beside that of float32.
+  /// A product in a type that needs special instructions, compared with the product in float32.
   auto narrow_matmul(const std::string& type, const std::string& version, const char* unit, const std::string& f32_version, int threads) -> Status {
     std::string name = type + " matmul 1024";
     if (!wanted(name)) { return ok(); }
@@ -165,7 +165,7 @@ struct Table {
     if (wanted(name)) { fmt::print("{:<28} not measured: {}\n", name, why); }
   }
 
-  /// From a scheduled program to code that can be called.
+  /// Compiles a scheduled program.
   auto compiling(const std::string& path, const std::string& version) -> Status {
     std::string name = "compile " + version;
     if (!wanted(name)) { return ok(); }
@@ -182,7 +182,7 @@ struct Table {
   auto conv(int64_t channels, int64_t size, int threads) -> Status {
     std::string name = fmt::format("f32 conv 3x3 {}x{}x{}", size, size, channels);
     if (!wanted(name)) { return ok(); }
-    // Rows of a picture are work for a few threads only.
+    // The rows of an image can occupy only a few threads.
     const bool by_rows = size >= 14 && threads <= 2;
     LOOPSMITH_TRY(ours, kernel(kernels + "conv2d.tir", fmt::format("conv_{}_{}", size, by_rows ? "rows" : "tiled"), threads));
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};

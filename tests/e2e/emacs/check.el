@@ -1,4 +1,4 @@
-;;; The recipe for Emacs, and what a user does with it. -*- lexical-binding: t -*-
+;;; The recipe for Emacs, used as a user does. -*- lexical-binding: t -*-
 (unless (require 'eglot nil t)
   (dolist (name '("seq" "project" "xref" "external-completion" "eglot"))
     (dolist (folder (file-expand-wildcards (concat "/usr/share/emacs/site-lisp/elpa*/" name "-[0-9]*")))
@@ -6,7 +6,7 @@
   (require 'eglot))
 (require 'flymake)
 
-;; The recipe, as it stands in the page.
+;; The recipe, as written in the page.
 (load-file "recipe.el")
 
 (defun check (what good &optional said)

@@ -1,4 +1,4 @@
-// The same libraries from C++: a failing call throws.
+// The same libraries called from C++: a failing call throws.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -24,7 +24,7 @@ int main() {
   } catch (const std::runtime_error& problem) {
     if (std::string(problem.what()).find("overlaps") == std::string::npos) { return 1; }
   }
-  // Many threads at once, each with arguments of its own; the error text is each thread's own.
+  // Many threads at once, each with its own arguments; the error text belongs to the thread.
   std::vector<std::thread> threads;
   std::vector<int> right(8, 0);
   for (int t = 0; t < 8; ++t) {

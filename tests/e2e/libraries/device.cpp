@@ -1,4 +1,4 @@
-// The C++ face of a library of kernels: a failure is an exception.
+// The C++ interface of a library of kernels: a failure is an exception.
 #include <cstdio>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 -- Drives Loopsmith in a headless Neovim as key presses would: errors, a failing primitive, hover, highlighting, tuning to
--- its end, the inserted schedule, undo. Prints what came back; quits with 1 where anything is amiss.
+-- its end, the inserted schedule, undo. Prints the results; quits with 1 after a failure.
 local failed = 0
 local function check(what, ok, got)
   if not ok then failed = failed + 1 end
@@ -32,7 +32,7 @@ local ok, err = xpcall(function()
   check('version', vim.version.ge(vim.version(), { 0, 10, 0 }), tostring(vim.version()))
   check('filetype', vim.bo.filetype == 'tirscript', vim.bo.filetype)
 
-  -- An undefined name, underlined where it stands.
+  -- An undefined name is underlined at its place.
   wait('the error', function() return #vim.diagnostic.get(0) > 0 end)
   local bad = line_of('Bx%[')
   local found = vim.tbl_filter(function(d) return d.lnum == bad - 1 end, vim.diagnostic.get(0))
@@ -40,7 +40,7 @@ local ok, err = xpcall(function()
   local line = vim.api.nvim_buf_get_lines(0, bad - 1, bad, false)[1]
   check('its span', found[1] and line:sub(found[1].col + 1, found[1].end_col) == 'Bx', found[1] and { found[1].col, found[1].end_col })
 
-  -- Mended: the schedule runs, and its failing primitive is underlined.
+  -- After the correction the schedule runs, and its failing primitive is underlined.
   vim.api.nvim_buf_set_lines(0, bad - 1, bad, false, { (line:gsub('Bx', 'B')) })
   local fuse = line_of('sch%.fuse')
   wait('the error of the schedule', function()
@@ -49,12 +49,12 @@ local ok, err = xpcall(function()
   end)
   local failing = vim.diagnostic.get(0)[1]
   check('failing primitive', failing.lnum == fuse - 1 and failing.message:find('fuse') ~= nil, failing.message)
-  -- The light bulb has what was tried and works; the one that is preferred heals the schedule; one undo takes it back.
+  -- The code actions were all tried and work; the preferred one repairs the schedule; one undo reverts it.
   vim.api.nvim_buf_set_lines(0, fuse - 1, fuse, false, { '    sch.fuse(i1, i0)' })
   wait('another refusal', function() local all = vim.diagnostic.get(0); return #all > 0 and all[1].message:find('i_1', 1, true) ~= nil end)
   vim.api.nvim_win_set_cursor(0, { fuse, 6 })
   local refused = text()
-  -- Changes by a script are one step of undo until this.
+  -- Changes by a script are one step of undo up to here.
   local function break_undo() vim.cmd('let &undolevels = &undolevels') end
   break_undo()
   vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.isPreferred and action.kind == 'quickfix' end })
@@ -81,7 +81,7 @@ local ok, err = xpcall(function()
     vim.api.nvim_win_close(floats()[1], true)
   end
 
-  -- The effect of each statement of the schedule behind it; lenses above the program and the schedule.
+  -- Behind each statement of the schedule its effect; lenses above the program and the schedule.
   local split = line_of('sch%.split')
   wait('the hints', function()
     for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
@@ -91,7 +91,7 @@ local ok, err = xpcall(function()
     end
   end)
   check('inlay hint of split', true, '=> i0:16 i1:8')
-  -- They come by themselves.
+  -- They appear without a request.
   local function lenses()
     local found = vim.lsp.codelens.enable and vim.tbl_map(function(one) return one.lens end, vim.lsp.codelens.get({ bufnr = 0 })) or vim.lsp.codelens.get(0)
     return vim.tbl_map(function(lens) return lens.command and lens.command.title or '' end, found)
@@ -100,7 +100,7 @@ local ok, err = xpcall(function()
   local titles = lenses()
   check('lenses', vim.tbl_contains(titles, 'tune') and vim.tbl_contains(titles, '4 steps ok') and vim.tbl_contains(titles, 'show IR'), titles)
 
-  -- The IR beside: follows the cursor from statement to statement, and marks what the statement changed.
+  -- The IR beside the text follows the cursor from statement to statement, and marks the lines that the statement changed.
   local source = vim.api.nvim_get_current_buf()
   vim.api.nvim_win_set_cursor(0, { split, 6 })
   vim.cmd('LoopsmithIR')
@@ -120,7 +120,7 @@ local ok, err = xpcall(function()
   wait('the IR to follow', function() return view_text():find('for i, j, k in T.grid(128, 64, 96)', 1, true) ~= nil end)
   check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
 
-  -- Keys in the view: each writes its primitive after the statement that is viewed, and the view follows; a rejected one shows the reason.
+  -- Keys in the view: each writes its primitive after the viewed statement, and the view follows; a rejected key shows the reason.
   local function source_text() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') end
   local code = vim.api.nvim_get_current_win()
   local told, notify_before, input_before, pick_before = {}, vim.notify, vim.ui.input, vim.ui.select
@@ -146,7 +146,7 @@ local ok, err = xpcall(function()
   end
   look_at(split)
   wait('the split', function() return view_text():find('for i_0, i_1', 1, true) ~= nil end)
-  -- Where a loop came from: the program's line, and the statement that made it.
+  -- The origins of a loop: its line in the program, and the statement that made it.
   press('for i_0, i_1', 'i_1', 'gd')
   wait('the text that it came from', function() return vim.api.nvim_get_current_buf() == source and #vim.fn.getloclist(0) > 0 end)
   local origins = vim.tbl_map(function(one) return vim.trim(vim.api.nvim_buf_get_lines(source, one.lnum - 1, one.lnum, false)[1]) end, vim.fn.getloclist(0))
@@ -189,7 +189,7 @@ local ok, err = xpcall(function()
   press('for i_0, i_1', 'k in', 'v')
   wait('the reason', function() return #told > 0 end)
   check('v: a reduction is refused with the reason', told[1]:find('which is not spatial', 1, true) ~= nil and source_text() == plain, told[1])
-  -- Where a block may go is marked in the view.
+  -- The view marks the possible destinations of a block.
   vim.api.nvim_set_current_win(code)
   vim.api.nvim_buf_set_lines(source, split - 2, split - 2, false, { '    acc = sch.cache_write(c, 0, "local")' })
   look_at(split + 1)
@@ -221,7 +221,7 @@ local ok, err = xpcall(function()
   vim.api.nvim_set_current_win(code)
   vim.api.nvim_buf_delete(view(), { force = true })
 
-  -- The program lowered, as LLVM IR, as assembly. The line of the text and the lines that came from it are marked on both sides.
+  -- The program lowered, as LLVM IR, as assembly. A line of the text and its lines in the view are marked on both sides.
   local function marked(b) return vim.tbl_map(function(m) return m[2] end, vim.api.nvim_buf_get_extmarks(b, vim.api.nvim_get_namespaces().loopsmith_ir_same, 0, -1, {})) end
   local product = line_of('B%[vk, vj%]')
   for stage, sign in pairs({ lowered = 'for i in range%(128%)', llvm = 'define .*@matmul', asm = 'matmul:' }) do
@@ -272,7 +272,7 @@ local ok, err = xpcall(function()
   check('implementation', (name or ''):find(':asm$') ~= nil and there ~= '', { name or 'none', vim.trim(there or '') })
   vim.api.nvim_set_current_buf(source)
 
-  -- The loop view: a line is a loop; a choice on it is written into the schedule, and the view follows to what it left.
+  -- The loop view has a line per loop; a choice on a line is written into the schedule, and the view shows the new loops.
   vim.api.nvim_win_set_cursor(0, { split, 6 })
   vim.cmd('LoopsmithLoops')
   local function loop_view()
@@ -327,7 +327,7 @@ local ok, err = xpcall(function()
   vim.cmd('undo')
   wait('no diagnostics after undo', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
 
-  -- Signature help, references, highlights, symbols, folds, selections, tokens, calls: as they are asked for by the editor's own commands.
+  -- Signature help, references, highlights, symbols, folds, selections, tokens, calls, requested by the editor's own commands.
   local function ask(method, extra, at)
     local p = vim.lsp.util.make_position_params(0, 'utf-8')
     if at then p.position = { line = at[1] - 1, character = at[2] } end
@@ -364,7 +364,7 @@ local ok, err = xpcall(function()
   vim.lsp.buf.format({ async = false })
   check('formatting', text() == unformatted, vim.api.nvim_buf_get_lines(0, get - 1, get, false)[1])
 
-  -- Lenses, and the use of one: the program is run, and a message describes the result.
+  -- A lens is executed: the program runs, and a message describes the result.
   wait('the lenses', function() return vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), '4 steps ok') end)
   check('lenses', vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), 'tune') and vim.tbl_contains(lenses(), 'bench') and vim.tbl_contains(lenses(), 'verify') and
     vim.tbl_contains(lenses(), 'show IR'), lenses())
@@ -383,7 +383,7 @@ local ok, err = xpcall(function()
   local captures = vim.tbl_map(function(c) return c.capture end, vim.treesitter.get_captures_at_pos(0, def_line - 1, 0))
   check('highlight of `def`', #vim.tbl_filter(function(c) return c:find('^keyword') end, captures) > 0, captures)
 
-  -- A REPL in a terminal, which sees what is not saved.
+  -- A REPL in a terminal, which sees unsaved text.
   local here_again = vim.api.nvim_get_current_win()
   check('the file has the fault still', table.concat(vim.fn.readfile('kernel.tir'), '\n'):find('Bx[', 1, true) ~= nil, 'Bx')
   vim.cmd('LoopsmithRepl')
@@ -397,7 +397,7 @@ local ok, err = xpcall(function()
   vim.cmd('bwipeout! ' .. terminal)
   vim.api.nvim_set_current_win(here_again)
 
-  -- The help has every command.
+  -- The help lists every command.
   local commands = vim.tbl_filter(function(name) return name:find('^Loopsmith') ~= nil end, vim.tbl_keys(vim.api.nvim_get_commands({})))
   local without = vim.tbl_filter(function(name) return not vim.tbl_contains(vim.fn.getcompletion(':' .. name, 'help'), ':' .. name) end, commands)
   check('commands without help', #commands > 15 and #without == 0, without)
@@ -420,7 +420,7 @@ local ok, err = xpcall(function()
     tuning:find('@ls.schedule(matmul', 1, true) ~= nil, vim.split(tuning, '\n')[1])
   vim.cmd.bwipeout('loopsmith-tuning')
 
-  -- Insert what was found: one edit, one undo, no errors in it.
+  -- Insert the schedule that was found: one edit, one undo, no errors in it.
   local before = text()
   vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })
   require('loopsmith').insert_best()

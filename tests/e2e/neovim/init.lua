@@ -3,10 +3,10 @@ vim.o.swapfile = false
 vim.g.loopsmith_auto = false
 vim.opt.runtimepath:prepend(vim.env.PLUGIN)
 vim.cmd('filetype plugin on')
--- The options of a session, which sets them up again with another value.
+-- The options of a session; a session may set them up again with another value.
 LOOPSMITH_OPTIONS = {
-  -- If a test asks for it, the server has its own cache of machine facts; the editor's cache is shared.
-  -- A server that is started again records its session beside the first one's; and the clock counts for it, as it does for users.
+  -- If a test needs it, the server has its own cache of machine facts; the editor's cache is shared.
+  -- A restarted server records its session beside that of the first one, and has the usual time limits.
   cmd = { 'env', 'XDG_CACHE_HOME=' .. (vim.env.SERVER_CACHE or vim.env.XDG_CACHE_HOME or vim.env.HOME .. '/.cache'), 'sh', '-c',
     'while [ -e "$RECORD" ]; do RECORD="$RECORD.next"; unset LOOPSMITH_TEST_PATIENCE; done; exec "$LOOPSMITH" lsp --stdio --record "$RECORD"' },
   parser = vim.env.PARSER,

@@ -1,5 +1,5 @@
--- The session that every editor is taken through (../session), in Neovim: asks what each step asks for and writes what came back as lines
--- of text to $ANSWERS. Whether they are right is for ../session/steps.mjs to say.
+-- The common session of all editors (../session), in Neovim: makes the requests of each step and writes the results as lines
+-- of text to $ANSWERS. ../session/steps.mjs checks the results.
 local steps = vim.json.decode(table.concat(vim.fn.readfile(vim.env.STEPS), '\n'))
 local answers = {}
 local client, buffer
@@ -38,7 +38,7 @@ end
 local function base(uri) return (uri:gsub('^.*/', '')) end
 local function document_of(uri)
   if uri == vim.uri_from_bufnr(buffer) then return lines() end
-  -- A file that is not open stays so.
+  -- A file that was not open is not opened.
   if uri:find('^file:') then return vim.fn.readfile(vim.uri_to_fname(uri)) end
   local other = vim.uri_to_bufnr(uri)
   vim.fn.bufload(other)
@@ -85,7 +85,7 @@ local function apply_edits(edits)
   if text() ~= before then out[#out + 1] = 'one undo does not take it back' end
   return out
 end
--- An action or a rename is carried out as the editor does it, and one undo takes it back.
+-- Executes an action or a rename as the editor does, and reverts it by one undo.
 local function carried_out(change)
   in_force()
   local before = text()
@@ -129,7 +129,7 @@ local function wait_for_lens(pattern)
   end, 200)
   return found
 end
--- The server is stopped, and another one started for the same buffers.
+-- Stops the server and starts another one for the same buffers.
 local function start_again()
   local before = client.id
   local served = vim.lsp.get_buffers_by_client_id(before)
@@ -217,7 +217,7 @@ function verbs.hints()
 end
 function verbs.replayMarks()
   settle()
-  -- The news of a change come a moment after it.
+  -- Notifications of a change arrive a moment after it.
   vim.wait(10000, function() return #require('loopsmith.replay').marks(buffer) > 0 end, 20)
   return require('loopsmith.replay').marks(buffer)
 end
@@ -228,7 +228,7 @@ function verbs.declaration(step) return locations(request('textDocument/declarat
 function verbs.definition(step) return locations(request('textDocument/definition', params(step))) end
 function verbs.typeDefinition(step) return locations(request('textDocument/typeDefinition', params(step))) end
 function verbs.implementation(step)
-  -- Instructions differ from machine to machine: that there are some, in which document.
+  -- Instructions differ between machines, so only their presence and their document are checked.
   local found = locations(request('textDocument/implementation', params(step)))
   return { ('%s, %s'):format((found[1] or 'none'):gsub(':%d+: .*', ''), #found > 0 and 'some instructions' or 'no instructions') }
 end
@@ -309,7 +309,7 @@ function verbs.act(step)
   end
   return { 'not offered' }
 end
--- An action of which a message comes.
+-- An action that shows a message.
 function verbs.said(step)
   local said
   local show = vim.lsp.handlers['window/showMessage']
@@ -387,20 +387,20 @@ function verbs.command(step)
   local lens = wait_for_lens(step.lens)
   return { lens and ('%d: %s'):format(lens.line, lens.title) or 'it did not end' }
 end
--- A REPL that an editor starts sees what is not saved.
+-- A REPL that an editor starts sees unsaved text.
 function verbs.repl(step)
   local answer, problem = request('workspace/executeCommand', { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer) } } })
   if not answer then return { problem } end
   local argv = vim.list_extend(vim.deepcopy(answer.command), { '-c', step.line })
   local done
-  -- The mirror follows a moment after the text.
+  -- The mirror is updated a moment after the text.
   vim.wait(10000, function()
     done = vim.system(argv):wait()
     return done.code ~= 0 or done.stdout:find(step.has, 1, true) ~= nil
   end, 100)
   return vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, split(done.stdout .. done.stderr))
 end
--- The window that the command opens has a line for each open file.
+-- The window of the command has a line for each open file.
 function verbs.memory(step)
   local before = vim.api.nvim_get_current_win()
   vim.cmd('LoopsmithMemory')
@@ -410,7 +410,7 @@ function verbs.memory(step)
   vim.api.nvim_set_current_win(before)
   return vim.tbl_map(function(line) return (line:gsub('^ *[%d.]+ %a+ +', ''):gsub('%S*/', '')) end, vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, lines))
 end
--- A search for a place in a schedule, begun and taken by the lens over it.
+-- A search for a hole in a schedule, started and inserted by the lens over it.
 function verbs.fill(step)
   local begins = wait_for_lens('tune this')
   if not begins then return { 'there is nothing to fill' } end
@@ -421,7 +421,7 @@ function verbs.fill(step)
   local is_filled = vim.wait(20000, function() return not text():find('sch.tune(', 1, true) end, 20)
   return { begins.title, is_filled and done.title or 'nothing was written' }
 end
--- The server's trace, as the editor hears it.
+-- The server's trace, as the editor receives it.
 function verbs.trace(step)
   local heard = {}
   vim.lsp.handlers['$/logTrace'] = function(_, said) heard[#heard + 1] = (said.message:gsub('[%d.]+ ms', 'TIME')) end
@@ -439,7 +439,7 @@ end
 -- Another program writes the machine's peaks while the editor is open.
 function verbs.measured(step)
   local function stands() return table.concat(verbs.hover(step), '\n'):find('roofline: at most', 1, true) and 'under the roofline' or 'no roofline' end
-  -- Earlier measurements may have written them already.
+  -- The peaks may have been measured before.
   for _, file in ipairs(vim.fn.glob(vim.env.SERVER_CACHE .. '/loopsmith/peaks-*', true, true)) do vim.fn.delete(file) end
   vim.wait(20000, function() return stands() == 'no roofline' end, 100)
   local before = stands()
@@ -451,7 +451,7 @@ function verbs.tune(step)
   client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'] } } }, 60000, buffer)
   local running = wait_for_lens(', best ')
   if not running then return { 'no best was told' } end
-  -- Paused by a command, as resumed: no trial is made meanwhile.
+  -- Paused and resumed by commands: no trial is measured in between.
   vim.api.nvim_set_current_buf(buffer)
   vim.cmd('LoopsmithPause')
   local function title()
@@ -470,7 +470,7 @@ function verbs.tune(step)
   local done = wait_for_lens('insert best schedule')
   return { stood, again.title, done and done.title or 'it did not end' }
 end
--- The status of the server, in words that fit both editors.
+-- The status of the server, in words common to both editors.
 function verbs.status(step)
   local function now()
     local said = require('loopsmith').status()
@@ -479,7 +479,7 @@ function verbs.status(step)
   vim.wait(10000, function() return now():find(step.has or 'ready', 1, true) ~= nil end, 50)
   return { now() }
 end
--- A schedule that takes long: the marks and the status while it runs, and once it has run.
+-- A schedule that takes long: the marks and the status while it runs, and after it has run.
 function verbs.slow(step)
   local marks = require('loopsmith.replay').marks
   verbs.edit(vim.tbl_extend('force', step, { is_awaited = false }))
@@ -500,7 +500,7 @@ function verbs.slow(step)
   vim.wait(20000, function() return #marks(buffer) == 0 end, 20)
   return vim.list_extend(first, #marks(buffer) == 0 and verbs.status({}) or marks(buffer))
 end
--- A file is written, written anew or removed by another program.
+-- Another program writes, rewrites or removes a file.
 function verbs.disk(step)
   local path = vim.fs.joinpath(vim.fs.dirname(vim.api.nvim_buf_get_name(buffer)), step.name)
   if step.text then vim.fn.writefile(vim.split(step.text, '\n'), path, 'b') else vim.fn.delete(path) end
@@ -543,7 +543,7 @@ function verbs.pieces(step)
   if #rest > 0 then out[#out + 1] = #rest .. ' came with the answer' end
   return out
 end
--- Diagnostics are asked for from now on, or sent again: the option is one of those that a server is started with.
+-- Switches to pulled diagnostics, or back: the option is one that a server is started with.
 function verbs.pull(step)
   LOOPSMITH_OPTIONS.pull_diagnostics = step.on
   require('loopsmith').setup(LOOPSMITH_OPTIONS)
@@ -552,7 +552,7 @@ function verbs.pull(step)
   vim.wait(20000, function() return shown(true) + shown(false) > 0 end, 20)
   return { shown(true) > 0 and 'asked for' or 'not asked for', shown(false) > 0 and 'sent' or 'not sent' }
 end
--- The search is cancelled where its progress is shown: it ends, long before its time, and keeps what it has.
+-- The search is cancelled in its progress bar: it ends long before its time limit, and keeps its best schedule.
 function verbs.cancelSearch(step)
   local begun, ended
   progress_until(function(heard)
@@ -570,7 +570,7 @@ function verbs.cancelSearch(step)
   local kept = ended and wait_for_lens('insert best schedule')
   return { begun.value.title or ended.value.title, begun.value.cancellable and 'can be cancelled' or 'cannot be cancelled', ended and 'it ended' or 'it goes on', kept and kept.title or 'nothing is kept' }
 end
--- A search whose trials, time and target are asked for.
+-- A search that asks for trials, time and target.
 function verbs.tuneWith(step)
   local asked, input, ended = {}, vim.ui.input, nil
   vim.ui.input = function(options, done)
@@ -608,7 +608,7 @@ function verbs.loopHints(step)
   if not vim.wait(10000, function() return #hints() == 0 end, 20) then shown[#shown + 1] = 'they stay' end
   return shown
 end
--- A lens that writes into the text. Between which of the blank lines is a matter of taste.
+-- A lens that writes into the text. The exact blank line does not matter.
 function verbs.writes(step)
   local lens = wait_for_lens(step.lens)
   if not lens then return { 'there is no such lens' } end
@@ -616,7 +616,7 @@ function verbs.writes(step)
     client.request_sync('workspace/executeCommand', { command = lens.command.command, arguments = lens.command.arguments }, 60000, buffer)
   end))
 end
--- A lens that the editor carries out itself.
+-- A lens that the editor executes itself.
 local function click(title)
   local lens = wait_for_lens(title)
   if not lens then return false end
@@ -636,7 +636,7 @@ function verbs.difference(step)
   vim.cmd('tabclose')
   return out
 end
--- Two schedules beside one another at once, and timed in turns.
+-- Shows two schedules side by side at once, and times them in turns.
 function verbs.compareSchedules(step)
   if not click(step.lens) then return { 'there is no such lens' } end
   local out = {}
@@ -654,7 +654,7 @@ function verbs.compareSchedules(step)
   out[#out + 1] = timed and timed.title or 'they were not timed'
   return out
 end
--- Questions that the editor asks, and what is answered.
+-- Questions that the editor shows, and the answers.
 function verbs.splitBy(step)
   settle()
   local before, input, asked = text(), vim.ui.input, {}
@@ -669,7 +669,7 @@ function verbs.splitBy(step)
   vim.ui.input = input
   return vim.list_extend(asked, out)
 end
--- The server is stopped while it searches, and started again: the search stands still, and goes on.
+-- The server is stopped while it searches, and restarted: the search is paused, and then continues.
 function verbs.interrupted(step)
   client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 30 } } }, 60000, buffer)
   if not wait_for_lens(', best ') then return { 'no best was told' } end
@@ -690,7 +690,7 @@ function verbs.interrupted(step)
   local done = wait_for_lens('insert best schedule')
   return vim.list_extend(out, { done and done.title or 'it did not end' })
 end
--- A command for the place of the cursor, which shows a document beside: its lines with some text.
+-- A command for the place of the cursor, which shows a document beside the text: its lines that contain a given text.
 local user_commands = { ['loopsmith.showHistory'] = 'LoopsmithHistory', ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport',
   ['loopsmith.showLowered'] = 'LoopsmithIR lowered', ['loopsmith.showLlvm'] = 'LoopsmithIR llvm', ['loopsmith.showAssembly'] = 'LoopsmithIR asm' }
 function verbs.palette(step)

@@ -1,5 +1,5 @@
--- Behaviour that only Neovim has: windows of one text, keys that are typed fast, hints and lenses of a text that is written from another window,
--- names of buffers that are taken, a server that is missing or killed, help and health. Prints as check.lua does; 1 where anything is amiss.
+-- Behaviour that only Neovim has: several windows of one text, fast typing, hints and lenses of a text that is edited in another window,
+-- buffer names that are taken, a server that is missing or killed, help and health. Prints like check.lua; exit status 1 after a failure.
 local failed = 0
 local function check(what, ok, got)
   if not ok then failed = failed + 1 end
@@ -92,7 +92,7 @@ local ok, problem = xpcall(function()
   wait('the unrolled loop', function() return text_in('^loopsmith%-ir:'):find('i_1 in T.unroll(8)', 1, true) ~= nil end)
   check('a key moves the cursor of that window', vim.api.nvim_win_get_cursor(other)[1] == split + 1 and vim.api.nvim_win_get_cursor(code)[1] ~= split + 1,
     { vim.api.nvim_win_get_cursor(code)[1], vim.api.nvim_win_get_cursor(other)[1] })
-  -- The keys stay in the view; what is beside the text is fresh all the same.
+  -- The keyboard stays in the view; the windows beside the text are updated all the same.
   check('the cursor is in the view', vim.api.nvim_get_current_buf() == named('^loopsmith%-ir:'), vim.api.nvim_buf_get_name(0))
   wait('the lens after a key', function() return lenses():find('4 steps ok', 1, true) ~= nil end)
   check('lenses of a text that is written from a view', lenses():find('4 steps ok', 1, true) ~= nil, lenses())
@@ -105,7 +105,7 @@ local ok, problem = xpcall(function()
   vim.api.nvim_buf_delete((named('^loopsmith%-loops:')), { force = true })
   vim.api.nvim_win_close(other, true)
 
-  -- Keys that are typed fast: each is about what the one before it made, and stands behind it.
+  -- Fast typing: each key applies to the result of the key before it, and its statement goes behind that one.
   go(code, split)
   wait('the loops', function() return text_in('^loopsmith%-ir:'):find('for i_0, i_1', 1, true) ~= nil end)
   local function added()
@@ -126,7 +126,7 @@ local ok, problem = xpcall(function()
   wait('the refusal', function() return #told > 0 end)
   vim.wait(500)
   check('vu: nothing is written once a key was refused', #added() == 0 and is_told('not spatial') ~= nil, told)
-  -- A text that is in no window is shown before it is written.
+  -- A text without a window is shown before it is edited.
   local _, view_window = named('^loopsmith%-ir:')
   vim.api.nvim_set_current_win(view_window)
   vim.api.nvim_win_close(code, true)
@@ -145,7 +145,7 @@ local ok, problem = xpcall(function()
     check('LoopsmithDiff ' .. asked, is_told(said) ~= nil and #vim.api.nvim_list_tabpages() == 1, told)
   end
 
-  -- A replay on a program, then the IR view: the name is taken, and neither is a file to be edited.
+  -- A replay on a program, then the IR view: both need a name that is taken, and neither is an editable file.
   vim.api.nvim_buf_delete((named('^loopsmith%-ir:')), { force = true })
   go(code, line_of('^def matmul'))
   local count = #vim.api.nvim_tabpage_list_wins(0)
@@ -157,7 +157,7 @@ local ok, problem = xpcall(function()
   local good, why = pcall(function() go(code, split); vim.cmd('LoopsmithIR') end)
   check('LoopsmithIR beside it', good, why or 'shown')
   vim.cmd('only')
-  -- Nor is the name left to those that come after the text was closed.
+  -- After the text was closed, its name is free for other buffers.
   vim.cmd('LoopsmithIR')
   vim.cmd('bwipeout! ' .. source)
   vim.cmd('edit windows.tir')
@@ -168,7 +168,7 @@ local ok, problem = xpcall(function()
   check('LoopsmithIR of a text that was opened again', good, why or 'shown')
   vim.cmd('only')
 
-  -- A file that cannot be moved stays, and so do its buffer and what imports it.
+  -- A file that cannot be moved stays, and so do its buffer and the imports of it.
   local before = vim.api.nvim_buf_get_name(source)
   vim.cmd('silent write')
   for target, said in pairs({ ['kernel.tir/below/x.tir'] = 'cannot be made', ['/proc/x.tir'] = 'is on another file system' }) do
@@ -188,7 +188,7 @@ local ok, problem = xpcall(function()
   if not vim.api.nvim_win_is_valid(code) then code = vim.fn.bufwinid(source) end
   vim.api.nvim_set_current_buf(source)
 
-  -- A buffer without a name is served from when it gets one.
+  -- A buffer without a name is served once it gets one.
   vim.cmd('enew')
   local unnamed = vim.api.nvim_get_current_buf()
   vim.bo.filetype = 'tirscript'
@@ -202,7 +202,7 @@ local ok, problem = xpcall(function()
   vim.cmd('bdelete!')
   vim.api.nvim_set_current_buf(source)
 
-  -- A killed server is reported, and another one serves the buffers. A running one is ended first.
+  -- A killed server is reported, and a new one serves the buffers. A running server is ended first.
   local first = server.of(source)
   told = {}
   for _, name in ipairs(vim.fn.glob('/proc/*/cmdline', true, true)) do
@@ -231,7 +231,7 @@ local ok, problem = xpcall(function()
 
   check('nothing of Neovim is used that goes away', #old == 0, old)
 
-  -- A server that is not there.
+  -- A server program that does not exist.
   told = {}
   require('loopsmith').setup({ cmd = { 'no-such-loopsmith' } })
   vim.cmd('edit other.tir')

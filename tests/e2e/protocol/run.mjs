@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Every message that the server sends in the transcripts of tests/golden/lsp, checked against the protocol's official types: each becomes a typed literal in a
-// TypeScript file, and the compiler reports what is missing, unknown or of another type. Every standard request that the server knows has to
-// occur with an answer. The same of random sessions (tests/unit/lsp/random_sessions.cpp), and of recordings that are named. The types come
-// with the VS Code extension's own dependencies; LSP's meta model is made from them.
+// Checks every message that the server sends in the transcripts of tests/golden/lsp against the protocol's official types: each becomes a typed literal in a
+// TypeScript file, and the compiler reports missing members, unknown members and wrong types. Every standard request that the server knows must
+// occur with an answer. The same for random sessions (tests/unit/lsp/random_sessions.cpp), and for recordings on the command line. The types come
+// with the VS Code extension's dependencies, which are generated from LSP's meta model.
 //   run.mjs [--keep] [--all-but METHOD,...] [RECORDING.jsonl]...
-//     recordings are what `loopsmith lsp --record` writes; then nothing else is checked. --all-but: they answer every request that the server
-//     knows, except those: what an editor has no use for
+//     recordings are files of `loopsmith lsp --record`; then nothing else is checked. --all-but: the recordings must answer every request that the
+//     server knows, except these, which the editor does not use
 //   LOOPSMITH_SESSIONS_PROGRAM                unit_lsp_server: plays random sessions and records them; unset: none
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ if (!existsSync(join(extension, 'node_modules/vscode-languageclient'))) {
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: extension, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-// The result type of each method; our own methods and those of 3.18 are written out.
+// The result type of each method; Loopsmith's own methods and those of 3.18 are written out.
 const results = {
   'initialize': 'P.InitializeResult',
   'shutdown': 'null',
@@ -137,7 +137,7 @@ const take = (where, message, methods) => {
   }
 };
 
-/// A recording has many messages of one form: each form is checked once. Names, texts and numbers are no form, but what stands for a choice is.
+/// A recording has many messages of one form: each form is checked once. Names, texts and numbers do not belong to the form, except values that select a variant.
 const choices = new Set(['kind', 'severity', 'type', 'insertTextFormat', 'insertTextMode', 'tags', 'method', 'state']);
 const form = (value, key) => Array.isArray(value) ? [...new Set(value.map(one => JSON.stringify(form(one, key))))]
   : value !== null && typeof value === 'object' ? Object.fromEntries(Object.entries(value).map(([name, below]) => [key === 'changes' ? 'uri' : name, form(below, name)]))
@@ -166,7 +166,7 @@ const takeRecording = (path) => {
 const all = process.argv.indexOf('--all-but');
 const recordings = process.argv.slice(2).filter((argument, i) => argument !== '--keep' && (all < 0 || (i + 2 !== all && i + 2 !== all + 1)));
 for (const path of recordings) { takeRecording(path); }
-// Transcripts shorten messages, so each is played once more and the server records the whole messages.
+// Transcripts shorten messages, so each is played again while the server records the whole messages.
 if (recordings.length === 0) {
   const folder = join(root, 'tests/golden/lsp');
   const player = join(dirname(process.env.LOOPSMITH ?? join(root, 'build/release/bin/loopsmith')), 'golden-lsp');
@@ -192,8 +192,8 @@ if (recordings.length === 0 && process.env.LOOPSMITH_SESSIONS_PROGRAM) {
     rmSync(records, { recursive: true, force: true });
   }
 }
-// Links lead into the tree they were built in, so no transcript holds one; an edit that is asked for needs a job that ended;
-// instructions are the machine's. The recordings of the editors' sessions have them.
+// Links contain the path of the source tree, so transcripts have none; a requested edit needs a finished job;
+// instructions depend on the machine. The recordings of the editors' sessions contain these.
 const elsewhere = new Set(['textDocument/documentLink', 'workspace/executeCommand', 'textDocument/implementation']);
 const excepted = all < 0 ? elsewhere : new Set(process.argv[all + 1].split(','));
 for (const row of recordings.length > 0 && all < 0 ? [] : readFileSync(join(root, 'lsp/protocol/methods.def'), 'utf8').matchAll(/^METHOD\(\w+, "([^"]+)", Request/gm)) {

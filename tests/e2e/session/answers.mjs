@@ -1,6 +1,6 @@
-// When two answers to a step of the session are the same: the comparison of steps.mjs, which a driver that asks again until the answer is right uses, too.
+// Decides when two answers to a step of the session are equal: used by steps.mjs, and by a driver that asks again until the answer is right.
 
-// Records from before the session differ from run to run.
+// Records from before the session differ between runs.
 export const masked = (line) => line.replace(/[\d.]+ (ns|us|ms|s), recorded/, 'TIME, recorded')
   .replace(/(best \w+): [\d.]+ (ns|us|ms|s) \(.* recorded\)/, '$1: TIME (recorded)');
 

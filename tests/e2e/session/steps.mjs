@@ -1,11 +1,11 @@
-// One session for every editor: session.json has its steps and, of each, the answer that the editor has to give. An editor's own driver
-// (neovim/session.lua, vscode/probe/) takes the steps, asks the editor, and writes its answers in the same form: lines of text.
-// This program puts both side by side.
+// One session for every editor: session.json has the steps, each with the expected answer. An editor's driver
+// (neovim/session.lua, vscode/probe/) executes the steps in the editor, and writes the answers in the same form: lines of text.
+// This program compares the two.
 //   steps.mjs ANSWERS.json EDITOR        LOOPSMITH_UPDATE=1 writes the answers into session.json instead; the diff is the review
 //
 // A step is {what, file?, ask: VERB, at?: [LINE, IN_IT, MORE?], ...}. `at` is the first line that contains LINE (with `last`: the last one)
-// and in it the place where IN_IT begins, MORE characters further on. `only`: of the answer, the lines with that text; `brief`: not what
-// became of the document. `editors`: who shows it; nobody else is asked. Verbs are in the drivers, one function each.
+// and in it the place where IN_IT begins, MORE characters further on. `only`: only the lines of the answer with that text; `brief`: without
+// the new text of the document. `editors`: the editors that support the step; others skip it. Verbs are in the drivers, one function each.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A terminal's screen as a picture: what `tmux capture-pane -p -e` prints (standard input) becomes SVG (standard output), text as text.
+// A terminal's screen as a picture: turns the output of `tmux capture-pane -p -e` (standard input) into SVG (standard output) with selectable text.
 //   picture.mjs [TITLE [PAPER]] < SCREEN > PICTURE.svg      PAPER: the colour of the background
 import { readFileSync } from 'node:fs';
 
@@ -77,7 +77,7 @@ lines.forEach((line, row) => {
     if (part.trim() !== '') {
       const looks = [`fill="${front}"`, style.bold && 'font-weight="bold"', style.italic && 'font-style="italic"', style.dim && 'opacity="0.6"',
         style.underline && `text-decoration="underline${style.line ? ` wavy ${style.line}` : ''}"`].filter(Boolean).join(' ');
-      // Blanks at the ends are room, those between stay as wide as they are.
+      // Blanks at the ends are dropped, those in between keep their width.
       const shown = part.trim();
       const left = column + [...part].length - [...part.trimStart()].length;
       texts.push(`<text x="${(left * cell.width).toFixed(1)}" y="${row * cell.height + 13.5}" textLength="${([...shown].length * cell.width).toFixed(1)}" lengthAdjust="spacingAndGlyphs" ${looks}>${escaped(shown).replace(/ /g, '\u00a0')}</text>`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Packs what the tests of VS Code install: the extension, type-checked, and the probe that takes VS Code through the shared session.
-// The test `e2e/vscode/extension` runs this program beside other tests, because it needs the network and not an editor.   extension.mjs FOLDER
+// The test `e2e/vscode/extension` runs this program beside other tests, because it needs the network, but no editor.   extension.mjs FOLDER
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../../..');
 
-/// Packs the extension in a part of `parent` and returns the path of the package. The modules that it is built with stay there, and are
+/// Packs the extension in a part of `parent` and returns the path of the package. Its build modules stay there, and are
 /// installed again when package-lock.json has changed.
 export function packExtension(parent) {
   const folder = join(parent, 'extension');

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The pictures of VS Code in README and docs/editor.md: hero (an illegal step with its reason and repairs), editor (a schedule and the program
-// beside it), loops (the loop tree and a choice), assembly, tuning. Each waits for what it shows, so a picture of something that does not work is
-// not made. Nothing else is on them: no side bars, no panels, no notifications.   pictures.mjs [FOLDER]   (docs/)
+// beside it), loops (the loop tree and a choice), assembly, tuning. Each waits until its content is shown, so a picture of a broken feature is
+// not made. Side bars, panels and notifications are hidden.   pictures.mjs [FOLDER]   (docs/)
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ try {
   mkdirSync(join(folder, '.vscode'), { recursive: true });
   writeFileSync(join(folder, 'matmul.tir'), program);
   writeFileSync(join(folder, 'illegal.tir'), `${program}    sch.parallel(k)\n`);
-  // The server measures nothing that other sessions measured, and leaves nothing behind.
+  // The server does not see measurements of other sessions, and leaves no files.
   const server = join(work, 'loopsmith');
   writeFileSync(server, `#!/bin/sh\nexec env XDG_CACHE_HOME='${join(work, 'cache')}' XDG_STATE_HOME='${join(work, 'state')}' XDG_DATA_HOME='${join(work, 'data')}' '${loopsmith}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': server }));
@@ -76,7 +76,7 @@ try {
   const text = (selector) => vscode.page.evaluate((what) => [...document.querySelectorAll(what)].map((e) => e.textContent ?? '').join('\n').replace(/\u00a0/g, ' '), selector);
   const lineOf = (what) => program.split('\n').findIndex((line) => line.includes(what)) + 1;
   const settled = () => new Promise((r) => setTimeout(r, 1500));
-  // The editors without the status bar, which is needed to see where the cursor is.
+  // The editors without the status bar, which the script needs to find the cursor.
   const picture = async (name, bottom = Infinity) => {
     await settled();
     const frame = await vscode.page.evaluate(() => {
@@ -95,7 +95,7 @@ try {
   await vscode.command('View: Toggle Primary Side Bar Visibility');
   await quiet();
 
-  // An illegal step: underlined, with the reason in a hover, and repairs under it.
+  // An illegal step: underlined, with the reason in a hover, and repairs below.
   await vscode.until('the illegal step', async () => (await vscode.squiggles('error')) > 0);
   await vscode.until('what the steps made', async () => (await text('.view-line')).includes('=> i0:64 i1:8'));
   const last = program.split('\n').length;
@@ -163,7 +163,7 @@ try {
   await vscode.page.setViewportSize({ width: 1280, height: 660 });
   await vscode.focusEditor();
 
-  // A search, when it has ended: the panel and the lens agree.
+  // A finished search: the panel and the lens agree.
   await vscode.goto(lineOf('def matmul'), 6);
   await vscode.quickFixes(lineOf('def matmul'), 6);
   await vscode.applyQuickFix('Tune matmul in the background');

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Loopsmith in real VS Code, from the packed extension to the inserted schedule: errors, a failing primitive, hover,
-// tuning with progress, insertion, one undo. Exits 0 when all is well.   run.mjs [SCREENSHOT.png]
-// Packs the extension first (extension.mjs), unless LOOPSMITH_VSCODE_PACKED names a folder where it is packed.
+// tuning with progress, insertion, one undo. Exits with 0 on success.   run.mjs [SCREENSHOT.png]
+// Packs the extension first (extension.mjs), unless LOOPSMITH_VSCODE_PACKED names a folder with a packed one.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const work = mkdtempSync(join(tmpdir(), 'loopsmith-vscode-'));
 const screenshot = resolve(process.argv[2] ?? join(tmpdir(), 'loopsmith-vscode.png'));
 let vscode;
 try {
-  // ctest packs the extension in a test of its own, which runs beside others.
+  // ctest packs the extension in a separate test, which runs beside others.
   const packed = process.env.LOOPSMITH_VSCODE_PACKED ?? work;
   const vsix = packed === work ? [packExtension(work), packProbe(work)] : [join(packed, 'extension/loopsmith-0.1.0.vsix'), join(packed, 'probe/loopsmith-probe-0.1.0.vsix')];
   done('the extension is packed');
@@ -40,10 +40,10 @@ try {
   writeFileSync(join(folder, 'kernel.tir'), source);
   const session = join(here, '../session');
   const answers = join(work, 'answers.json');
-  // A path is of the machine that the server runs on: settings of the folder say it, since those of the user may be of another machine.
+  // A path belongs to the machine of the server, so it is in the folder's settings; those of the user may belong to another machine.
   mkdirSync(join(folder, '.vscode'));
-  // The session is recorded: at the end all messages of the server are checked against the protocol. For a server that is started again the
-  // clock counts, as it does for users.
+  // The session is recorded: at the end all messages of the server are checked against the protocol. A restarted server has the usual time
+  // limits.
   const recording = join(work, 'session.jsonl');
   const recorded = join(work, 'loopsmith');
   writeFileSync(recorded, `#!/bin/sh\n[ "$1" != lsp ] || { record='${recording}'; while [ -e "$record" ]; do record="$record.next"; unset LOOPSMITH_TEST_PATIENCE; done; exec env XDG_CACHE_HOME='${join(work, 'cache')}' XDG_STATE_HOME='${join(work, 'state')}' '${loopsmith}' "$@" --record "$record"; }\nexec '${loopsmith}' "$@"\n`, { mode: 0o755 });
@@ -53,8 +53,8 @@ try {
     settings: { 'loopsmith.tune.seconds': 4, 'editor.wordBasedSuggestions': 'off' },
     env: { STEPS: join(session, 'session.json'), ANSWERS: answers, RECORD: recording, LOOPSMITH: loopsmith, SERVER_CACHE: join(work, 'cache'), LOOPSMITH_TEST_CORE: '1', LOOPSMITH_TEST_PATIENCE: '1', LOOPSMITH_TEST_FAULT: '1' },
   });
-  // Runs a command that asks something. Its question may take the place of the list of commands at once, so the list is never seen to close
-  // (`vscode.command` waits for that); the caller waits for the question.
+  // Runs a command that asks a question. The question may replace the list of commands at once, so the list is never seen to close
+  // (`vscode.command` waits for that); the caller waits for the question instead.
   const commandThatAsks = async (title) => {
     await vscode.page.keyboard.press('F1');
     await vscode.page.locator('.quick-input-widget:not([style*="display: none"]) .quick-input-box input').fill(`>${title}`);
@@ -74,7 +74,7 @@ try {
   });
   done(`undefined name: ${JSON.stringify(problems)}`);
 
-  // Mended, the failing primitive shows.
+  // After the correction, the failing primitive is shown.
   const lines = source.split('\n');
   const bad = lines.findIndex((line) => line.includes('Bx['));
   await vscode.focusEditor();
@@ -88,7 +88,7 @@ try {
   await vscode.focusEditor();
   await vscode.screenshot(screenshot);
   done(`failing primitive: ${JSON.stringify(failing)}; screenshot in ${screenshot}`);
-  // The light bulb has what was tried and works; one undo takes it back.
+  // The code actions were tried and work; one undo reverts the edit.
   await vscode.goto(fuse + 1, 1);
   await vscode.page.keyboard.press('Shift+End');
   await vscode.type('    sch.fuse(i1, i0)');
@@ -109,7 +109,7 @@ try {
   await vscode.until('no squiggles', async () => (await vscode.squiggles('error')) === 0);
   done('mended');
 
-  // The effect of a statement behind it; lenses.
+  // The effect of a statement behind it, and lenses.
   const split = lines.findIndex((line) => line.includes('sch.split'));
   await vscode.until('the inlay hint of the split', () => vscode.page.evaluate(() =>
     [...document.querySelectorAll('.view-line')].some((line) => line.textContent?.replace(/\u00a0/g, ' ').includes('=> i0:16 i1:8'))));
@@ -125,7 +125,7 @@ try {
   assert.match(said, /by_hand ran on random inputs: C float32 \(128, 64\)/);
   done(`a lens runs the program: ${JSON.stringify(said)}`);
 
-  // A block is interpreted alone.
+  // Only a block is interpreted.
   const head = lines.findIndex((line) => line.includes('with T.block("C")'));
   const offered = await vscode.quickFixes(head + 1, lines[head].indexOf('T.block') + 3);
   const alone = offered.find((one) => one.startsWith('Interpret block'));
@@ -136,7 +136,7 @@ try {
   await vscode.focusEditor();
   done(`a block alone: ${JSON.stringify(checked)}`);
 
-  // The IR beside, which follows the cursor.
+  // The IR beside the text, which follows the cursor.
   const viewText = () => vscode.page.evaluate(() => {
     const views = [...document.querySelectorAll('.editor-group-container')].slice(1);
     return views.map((view) => [...view.querySelectorAll('.view-line')].map((line) => line.textContent ?? '').join('\n')).join('\n').replace(/\u00a0/g, ' ');
@@ -148,7 +148,7 @@ try {
   await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
   await vscode.goto(split, 8);
   await vscode.until('the IR to follow', async () => !(await viewText()).includes('i_0') && (await viewText()).includes('T.grid(128, 64, 96)'));
-  // Keys in the view: each writes its primitive after the statement that is viewed, and the view follows; a rejected one shows the reason.
+  // Keys in the view: each writes its primitive after the viewed statement, and the view follows; a rejected key shows the reason.
   const codeText = () => vscode.page.evaluate(() => [...document.querySelector('.editor-group-container').querySelectorAll('.view-line')].map((line) => line.textContent ?? '').join('\n').replace(/\u00a0/g, ' '));
   const lookAt = async (line) => {
     await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
@@ -157,7 +157,7 @@ try {
   const intoView = async (word) => {
     await vscode.until(`${word} in the view`, async () => (await viewText()).includes(word));
     await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor .view-line').first().click();
-    // Lines by their place on the screen: the view is short.
+    // Lines by their row on the screen, since the view is short.
     const shown = await vscode.page.evaluate(() => [...[...document.querySelectorAll('.editor-group-container')][1].querySelectorAll('.view-line')]
       .map((line) => ({ top: line.getBoundingClientRect().top, text: (line.textContent ?? '').replace(/\u00a0/g, ' ') })).sort((a, b) => a.top - b.top).map(({ text }) => text));
     const row = shown.findIndex((line) => line.includes(word));
@@ -189,7 +189,7 @@ try {
   const why = await vscode.until('v: the reason', async () => (await vscode.notifications()).find((text) => text.includes('which is not spatial')));
   assert.ok(!(await codeText()).includes('sch.vectorize'), why);
   done(`keys in the IR view write into the schedule, or say why not: ${JSON.stringify(why)}`);
-  // Typed at once: the second is about what the first one made.
+  // Typed at once: the second key applies to the result of the first.
   await lookAt(split + 1);
   await intoView('i_1, j, k');
   await vscode.page.keyboard.press('u');
@@ -203,7 +203,7 @@ try {
   for (const key of ['Control+z', 'Control+z']) { await vscode.page.keyboard.press(key); }
   await vscode.until('the keys to be undone', async () => !/sch\.(unroll|parallel)/.test(await codeText()));
   done('keys typed fast follow each other');
-  // From the view: where a loop came from; and the command that opens it has nothing to complain of.
+  // From the view: the origin of a loop; and the command that opens the view shows no error.
   await lookAt(split + 1);
   await intoView('i_1, j, k');
   await vscode.page.keyboard.press('Control+k');
@@ -214,7 +214,7 @@ try {
   await vscode.page.keyboard.press('Escape');
   assert.ok(!(await vscode.notifications()).some((text) => text.includes('no program here')));
   done('from the view to the text');
-  // Hidden by another text, it comes to the front when a key is written into it.
+  // If another text hides it, the text comes to the front when a key writes into it.
   await lookAt(split + 1);
   await vscode.page.keyboard.press('Control+n');
   await vscode.until('the text to be hidden', async () => !(await codeText()).includes('sch.split'));
@@ -244,7 +244,7 @@ try {
   await vscode.command('View: Close All Editors in Group');
   await vscode.until('one group of editors', () => vscode.page.evaluate(() => document.querySelectorAll('.editor-group-container').length === 1));
   await vscode.focusEditor();
-  // A closed view is computed no more.
+  // A closed view is not computed any more.
   const asked_for = () => readFileSync(recording, 'utf8').split('loopsmith/ir').length - 1;
   const asked_before = asked_for();
   assert.ok(asked_before > 0);
@@ -254,7 +254,7 @@ try {
   }
   assert.equal(asked_for(), asked_before, 'views that are closed are asked for');
   done('the assembly beside, with the lines of the statement at the cursor, until it is closed');
-  // Two states of the schedule in the editor of differences.
+  // Two states of the schedule in the diff editor.
   await vscode.goto(split + 1, 8);
   await commandThatAsks('Loopsmith: Compare States of the Schedule');
   await vscode.until('the states', () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => (row.textContent ?? '').includes('the one before'))));
@@ -269,7 +269,7 @@ try {
   await vscode.focusEditor();
   done('two states side by side');
 
-  // The loop view: a click on a loop, a choice, and it is written into the schedule, where the cursor goes.
+  // The loop view: a click on a loop and a choice; the statement is written into the schedule, and the cursor goes there.
   await vscode.goto(split + 1, 8);
   await vscode.command('Loopsmith: Focus on Loops View');
   const treeRows = () => vscode.page.evaluate(() => [...document.querySelectorAll('.pane-body .monaco-list-row')].map((row) => (row.textContent ?? '').replace(/\u00a0/g, ' ')));
@@ -283,7 +283,7 @@ try {
   const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
   const choices = () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
   const picks = await vscode.until('the choices', async () => {
-    // The tree may be drawn anew under the pointer.
+    // The tree may be redrawn under the pointer.
     await vscode.page.locator('.pane-body .monaco-list-row', { hasText: 'i_1 8' }).click();
     for (let i = 0; i < 15; ++i) {
       const found = await choices();
@@ -293,7 +293,7 @@ try {
     return undefined;
   });
   await vscode.screenshot(screenshot.replace(/\.png$/, '-loops.png'));
-  // A second click on the row opens the list anew, which empties its input: the choice is typed as long as the list is there.
+  // A second click on the row opens the list again and empties its input, so the choice is typed while the list is open.
   await vscode.until('the written choice', async () => {
     if (await inText('sch.unroll(i1)')) { return true; }
     if (!(await choices()).some((row) => row.includes('sch.unroll(i1)'))) { return false; }
@@ -305,7 +305,7 @@ try {
   await vscode.focusEditor();
   await vscode.page.keyboard.press('Control+Z');
   await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
-  // The gain in the title is not written into the text; several statements are. The cursor goes behind the last one, and the tree shows its result.
+  // The gain in the title is not inserted; several statements may be. The cursor goes behind the last one, and the tree shows the result.
   const take = async (loop, wanted, behind, statements, shown) => {
     await vscode.goto(split + 1, 8);
     const label = await vscode.until(`the choice of ${wanted}`, async () => {
@@ -353,7 +353,7 @@ try {
   await vscode.until('the split to be undone', async () => !await inText('factors=[None, 2, 2]'));
   done('a loop is split by the factors that are answered');
 
-  // The build task: what it finds in a file that nobody has opened is among the problems, and goes with the fault.
+  // The build task: its diagnostics in a file that is not open are among the problems, and disappear with the fault.
   await vscode.page.keyboard.press('Control+S');
   const build = async () => {
     await commandThatAsks('Tasks: Run Build Task');
@@ -373,13 +373,13 @@ try {
   await vscode.focusEditor();
   done(`the build task says what is wrong in ${JSON.stringify(matched)}, and makes a library`);
 
-  // The menu of refactorings: what cannot be done to a loop stands there too, greyed. (Why is in the action; this VS Code keeps it to itself.)
+  // The menu of refactorings also lists illegal primitives, greyed. (The action has the reason; this version of VS Code does not show it.)
   {
     const at = lines.findIndex((line) => line.includes('T.grid'));
     await vscode.goto(at + 1, lines[at].indexOf('k in') + 1);
     await vscode.page.keyboard.press('Control+Shift+R');
     const all = vscode.page.locator('.action-widget').getByText('Show Disabled');
-    // The transparent sheet over a menu that was just opened goes when the mouse moves.
+    // The transparent layer over a new menu disappears when the mouse moves.
     await all.waitFor();
     const { x, y, width, height } = await all.boundingBox();
     await vscode.page.mouse.move(x + width / 2, y + height / 2, { steps: 3 });
@@ -402,7 +402,7 @@ try {
   assert.match(hover, /flop/i);
   done(`hover: ${JSON.stringify(hover)}`);
 
-  // Tuned with what is answered: three questions.
+  // Tunes with the answers to three questions.
   {
     const at = lines.findIndex((line) => line.startsWith('def matmul'));
     await vscode.page.keyboard.press('Escape');
@@ -425,7 +425,7 @@ try {
   assert.ok(actions.includes('Tune matmul in the background'), actions.join());
   let seen;
   for (let tries = 0; !seen && tries < 3; ++tries) {
-    // Actions that VS Code asked for again meanwhile make those of the open menu commands that are gone.
+    // If VS Code requests the actions again meanwhile, the commands of the open menu become invalid.
     if (tries > 0) { await vscode.quickFixes(def + 1, column); }
     await vscode.applyQuickFix('Tune matmul in the background');
     seen = await vscode.until('progress', async () => {
@@ -436,7 +436,7 @@ try {
   assert.ok(seen, 'the search did not begin');
   done(`progress: ${JSON.stringify(seen)}`);
 
-  // The panel: points while it runs, the schedule at the end.
+  // The panel: points while the search runs, the schedule at the end.
   await vscode.command('Loopsmith: Show Tuning');
   const inPanel = async (f) => {
     for (const frame of vscode.page.frames()) {
@@ -456,7 +456,7 @@ try {
   await vscode.page.keyboard.press('Control+F4');
   await vscode.focusEditor();
 
-  // The best schedule can be inserted once it is there.
+  // The best schedule can be inserted as soon as it is found.
   const title = /^Insert best schedule/;
   const insert = await vscode.until('the action to insert', async () => {
     await vscode.focusEditor();
@@ -483,7 +483,7 @@ try {
   await vscode.until('one undo', () => readFileSync(join(folder, 'kernel.tir'), 'utf8').split('@ls.schedule').length === 2);
   done('one undo removes it');
 
-  // A search is cancelled where its progress is shown: it ends long before its time, and keeps what it has.
+  // A search is cancelled in its progress notification: it ends long before its time limit, and keeps its best schedule.
   {
     const at = lines.findIndex((line) => line.startsWith('def matmul'));
     await vscode.command('Notifications: Clear All Notifications');
@@ -513,7 +513,7 @@ try {
     await vscode.page.keyboard.press('End');
     await vscode.page.keyboard.press('Enter');
     await vscode.type('    sch.unr');
-    // Items of the list that the point opened are of an earlier text once more was typed, and have no preview: it is opened anew.
+    // Items of a list that was opened by the point belong to an earlier text after further typing, and have no preview: so it is opened again.
     const details = vscode.page.locator('.suggest-details:visible');
     const told = await vscode.until('the preview', async () => {
       await vscode.page.keyboard.press('Escape');
@@ -531,7 +531,7 @@ try {
     done(`a chosen completion, with its preview: ${JSON.stringify(told.split('\n').find((line) => line.includes('T.unroll(')))}`);
   }
 
-  // A REPL in a terminal, which sees what is not saved.
+  // A REPL in a terminal, which sees unsaved text.
   {
     const at = lines.findIndex((line) => line.includes('T.block("C")'));
     await vscode.goto(at + 1, lines[at].indexOf('"C"') + 3);
@@ -551,11 +551,11 @@ try {
     done('a REPL beside sees the text that is not saved');
   }
 
-  // The session that every editor is taken through, compared answer by answer.
+  // The common session of all editors, compared answer by answer.
   for (const name of ['session.tir', 'session.py', 'session_kernel.tir', 'session_fast.tir']) { cpSync(join(session, name), join(folder, name)); }
   await vscode.command('Probe: Run the Session');
   await vscode.until('the session', async () => {
-    // Edits that come with a file's new name are asked about.
+    // VS Code asks for confirmation of edits that come with a renamed file.
     await vscode.page.evaluate(() => [...document.querySelectorAll('.monaco-dialog-box .monaco-button')].find((button) => button.textContent === 'OK')?.click());
     return existsSync(answers);
   }, 480_000);
@@ -566,7 +566,7 @@ try {
   assert.match(vscode.output('Loopsmith'), /textDocument\/hover answered in/);
   done('what the server traces stands in the output');
 
-  // Without a server it is not the file that is blamed.
+  // If the server is missing, the message does not blame the file.
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': join(work, 'nothing') }));
   await vscode.until('that the server did not start', async () => (await vscode.notifications()).some((text) => text.includes('did not start')));
   await vscode.command('Notifications: Clear All Notifications');

@@ -1,4 +1,4 @@
-// The checks, one per kind: each draws a case and returns the error in its answers, or an empty text.
+// The checks, one per kind: each creates a random case and returns the error that it finds, or an empty text.
 #pragma once
 
 #include <string>

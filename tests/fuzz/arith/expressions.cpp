@@ -143,7 +143,7 @@ auto judge(const Expr& e, const Setting& s) -> std::string { return complaint(e,
 namespace {
 
 auto check_any(Random& random, bool at_ends) -> std::string {
-  // Index types mostly; the others wrap around, and rules of index types must leave them alone.
+  // Usually index types; other integers wrap around, and the rules for index types must not apply to them.
   static const DataType types[] = {DataType::int_(32), DataType::int_(32), DataType::int_(32), DataType::int_(64), DataType::int_(64), DataType::int_(32),
                                    DataType::int_(8), DataType::uint(8), DataType::uint(32), DataType::int_(16), DataType::uint(64)};
   DataType dtype = types[random.chance(3) ? random.pick(11) : random.pick(6)];

@@ -29,7 +29,7 @@ class Generator {
   auto condition(int depth) -> Expr;
   /// int32x4 or int32x2 expressions of ramps and broadcasts.
   auto vector(int depth, int lanes) -> Expr;
-  /// An instance of a rule's left side; null where no operands of suitable types were found.
+  /// An instance of a rule's left side; null: no operands of suitable types were found.
   auto rule_instance() -> Expr;
   auto constant() -> Expr;
   auto nonzero() -> Expr;

@@ -98,7 +98,7 @@ auto check_map(Random& random) -> std::string {
   std::vector<Column> values;
   for (const Expr& e : indices) { values.push_back(space.evaluate(e)); }
 
-  // iter_map_simplify keeps values, whether or not a map was found.
+  // iter_map_simplify keeps values, also if no map was found.
   Analyzer fresh;
   std::vector<Expr> simplified = iter_map_simplify(indices, iters, predicate, level, fresh, trivial);
   auto compare = [&](const std::vector<Expr>& others, const char* what) -> std::string {
@@ -142,7 +142,7 @@ auto check_map(Random& random) -> std::string {
   if (level == IterMapLevel::Bijective) {
     if (image.size() != inside) { return report("said to be a bijection, and two points have one image"); }
     if (image.size() != product) { return report("said to be a bijection, and the image has holes"); }
-    // The extents are those of the images.
+    // The extents must equal those of the images.
     std::vector<Var> outputs;
     std::vector<Expr> as_expr;
     VarMap to;

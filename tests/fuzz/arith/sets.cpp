@@ -79,7 +79,7 @@ auto check_bound(Random& random) -> std::string {
   DataType dtype = index_type(random);
   Space space(random_domains(random, dtype, random.pick(3) + 1, 150));
   Generator generator(random, dtype, space.domains());
-  // Comparisons that mention the variable once, mostly: sums and products of small depth.
+  // Comparisons, usually with one use of the variable: sums and products of small depth.
   Expr e = generator.condition(random.pick(2) + 1);
   const Domain& target = space.domains()[0];
   arith::DomMap hint, relax;

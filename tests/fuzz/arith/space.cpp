@@ -1,4 +1,4 @@
-// Evaluation over all points of small domains: see space.h. The operators of ir/ir.h are implemented a second time on
+// Evaluation at all points of small domains: see space.h. The operators of ir/ir.h are implemented a second time on
 // purpose: no code here comes from the tested room.
 #include "space.h"
 
@@ -59,7 +59,7 @@ auto Space::of_integers() const -> Space {
 
 auto Space::evaluate(const Expr& e, int lane) const -> Column {
   auto fill = [&](int64_t v, bool is_defined) { return Column{std::vector<int64_t>(size_, v), std::vector<uint8_t>(size_, is_defined ? known : 0)}; };
-  // A value in the type: wraps, and is no value where signed index arithmetic would.
+  // A value in the type: wraps around, or is undefined if signed index arithmetic overflows.
   auto settle = [&](DataType t, __int128 v, uint8_t& defined) -> int64_t {
     if (is_of_integers_ && is_index(t)) {
       if (v != static_cast<int64_t>(v)) { defined &= beyond; }
@@ -107,7 +107,7 @@ auto Space::evaluate(const Expr& e, int lane) const -> Column {
       return a;
     }
     case NodeKind::Let: {
-      // Substituted by columns: a space with one more variable, whose column is the value's.
+      // A substitution by columns: a space with one more variable, whose column is the value's column.
       const auto* n = e.as<Let>();
       Column value = evaluate(n->value, lane);
       Space inner = *this;

@@ -30,7 +30,7 @@ auto all_hold(const Space& space, const std::vector<Expr>& conditions) -> std::v
 auto check_system(Random& random) -> std::string {
   DataType dtype = DataType::int_(random.chance(4) ? 64 : 32);
   std::vector<Domain> domains = random_domains(random, dtype, random.pick(3) + 2, 400);
-  // The last one is a symbol, no variable of the system.
+  // The last one is a symbol, not a variable of the system.
   std::vector<Var> variables;
   for (size_t i = 0; i + 1 < domains.size(); ++i) { variables.push_back(domains[i].var); }
   Space space(domains);
@@ -65,14 +65,14 @@ auto check_system(Random& random) -> std::string {
   }
   auto solution = arith::solve_linear_equations(variables, system, analyzer);
   if (!solution) { return {}; }
-  // Each solution is found: the values at the free variables' values are the point.
+  // Each solution is found: the formulas give the point for the point's values of the free variables.
   VarMap to;
   for (size_t i = 0; i < solution->free.size(); ++i) { to[solution->free[i].get()] = solution->free_values[i]; }
   std::vector<Expr> found = solution->conditions;
   for (const auto& [v, e] : solution->values) { found.push_back(make<EQ>(Var(v), substitute(e, to))); }
   std::vector<uint8_t> inside = all_hold(space, found);
   for (size_t p = 0; p < space.size(); ++p) { if (inside[p] != holds[p]) { return report("solved as " + text_of(found) + ", wrong at " + space.point(p)); } }
-  // And whatever the free variables are, where the conditions hold it is one.
+  // For all values of the free variables, the formulas give a solution where the conditions hold.
   std::vector<Domain> free = {domains.back()};
   for (const Var& v : solution->free) { free.push_back({v, -2, 3}); }
   Space open(free);

@@ -1,16 +1,16 @@
-// Runs `loopsmith` as a user does and compares what it writes. A case is a text file:
+// Runs `loopsmith` as a user does and compares its output. A case is a text file:
 //
 //     # Why the case exists.
 //     --- file bad.tir              the lines below, in a file of the case's own folder
-//     --- make deep.tir "x = " "("*20000 "1\n"      a file made of quoted pieces, each repeated where `*N` follows
+//     --- make deep.tir "x = " "("*20000 "1\n"      a file made of quoted pieces; `*N` repeats a piece
 //     --- run check bad.tir         a command line (split at spaces; quotes keep words together; `> F` at the end
-//                                   puts what it writes into a file of the folder; `> /dev/full`, `>&-` and the same
-//                                   with `2` in front are the shell's; words `NAME=VALUE` in front of the
-//                                   command are variables of the environment)
-//     --- input                     what it reads from standard input; none: nothing
-//     --- stdout                    what is expected; none: nothing may be written
+//                                   writes the output to a file of the folder; `> /dev/full`, `>&-` and the same
+//                                   with `2` in front work as in a shell; words `NAME=VALUE` before the
+//                                   command set environment variables)
+//     --- input                     the standard input; without this section it is empty
+//     --- stdout                    the expected output; without this section nothing may be written
 //     --- stderr
-//     --- exit 1                    none: 0
+//     --- exit 1                    without this section 0
 //
 // One case may run several commands, in order, in the same folder. In expectations, `{*}` stands for any text
 // within a line, and a line `{...}` for any number of lines. EXAMPLES at the start of a word is the folder of
@@ -37,13 +37,13 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Run {
-  std::string files;                                          // the sections `--- file` and `--- make` above it, as they stand
+  std::string files;                                          // the sections `--- file` and `--- make` above it, unchanged
   std::string command;
   std::string input, out, err;
   int code = 0;
 };
 struct Case {
-  std::string preamble;                                       // the comment above the first section, as it stands
+  std::string preamble;                                       // the comment above the first section, unchanged
   std::vector<std::pair<std::string, std::string>> files;
   std::vector<Run> runs;
 };
@@ -210,7 +210,7 @@ auto indent(const std::string& text) -> std::string {
   return out;
 }
 
-// The new text, in which a line keeps its old form with wildcards where the old line still matches: the longest common run of lines decides.
+// The new text; a line keeps its old form with wildcards if the old form still matches. The longest common sequence of lines decides.
 auto updated_lines(const std::string& old_text, const std::string& new_text) -> std::string {
   if (matches(old_text, new_text)) { return old_text; }
   std::vector<std::string> was = lines_of(old_text);
@@ -235,7 +235,7 @@ auto updated_lines(const std::string& old_text, const std::string& new_text) -> 
   return out;
 }
 
-// Takes the redirections to devices off a command line, and streams that it closes, as text for the shell.
+// Removes redirections to devices, and closed streams, from a command line, and returns these as text for the shell.
 auto take_redirections(std::vector<std::string>& words) -> std::string {
   std::string out;
   while (words.size() > 1) {
@@ -249,7 +249,7 @@ auto take_redirections(std::vector<std::string>& words) -> std::string {
   return out;
 }
 
-// Wide changes of a case's folder stay in a folder of its own, deleted at the end.
+// Keeps large changes of a case in a folder of its own, which is deleted at the end.
 auto run_case(const std::string& program, const std::string& examples, const fs::path& path) -> bool {
   Case test = parse_case(read_file(path));
   if (test.runs.empty()) {

@@ -1,4 +1,4 @@
-// The values of messages, for people: see notation.h.
+// Prints the values of messages in a readable form: see notation.h.
 #include "tests/golden/lsp/notation.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ auto has_block(const Json& value) -> bool {
 
 auto spaces(size_t depth) -> std::string { return std::string(depth, ' '); }
 
-/// Numbers beside one another, as many as fit.
+/// Lines of numbers, with as many as fit.
 auto wrapped(const Json& numbers, size_t depth) -> std::string {
   std::string out, line;
   for (const Json& number : numbers) {
@@ -45,7 +45,7 @@ auto wrapped(const Json& numbers, size_t depth) -> std::string {
 
 auto members(const Json& object, size_t depth, bool first_is_placed) -> std::string;
 
-/// The value behind a name or a dash at `depth`: on the same line, or on lines of its own below.
+/// The value after a name or a dash at `depth`: on the same line, or on lines below.
 auto value_behind(const Json& value, size_t depth, size_t width_before) -> std::string {
   if (value.is_string() && is_block(value.get_ref<const std::string&>())) { return block(value.get_ref<const std::string&>(), depth + indent); }
   std::string line = one_line(value);
@@ -100,7 +100,7 @@ auto one_line(const Json& value) -> std::string {
 auto notation(const Json& value, size_t width_before) -> std::string { return value_behind(value, 0, width_before); }
 
 auto is_block(std::string_view text) -> bool {
-  // Blank lines at the end would be taken for the space between messages, and odd characters cannot be seen.
+  // Blank lines at the end would be read as the space between messages, and control characters are invisible.
   return text.find('\n') + 1 < text.size() && text.find('\n') != std::string_view::npos && !text.ends_with("\n\n") && text.find_first_of("\r\t") == std::string_view::npos &&
          std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' && c != '\n'; });
 }

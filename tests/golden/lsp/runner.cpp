@@ -1,13 +1,13 @@
-// Plays a transcript (transcript.h has its form) against the real server, and compares what comes back.
+// Plays a transcript (transcript.h describes its form) against the real server, and compares the received messages.
 //
-// After a request everything up to its answer is read, and an edit that the editor is asked to make counts as made; after anything else nothing
-// is waited for. So a transcript has `wait` where it wants diagnostics, and always between two edits of a document: without it the second edit
-// may come before the first is analysed, or not. A transcript that does not send `exit` ends with `shutdown` and `exit`, and the server must
-// answer the first and end with status 0. A line `# records: PATH` puts records into the tuning database: a file of `loopsmith db export`, of
-// the machine "@machine". Comparing is exact, but for the server's version and, in all transcripts but `lifecycle`, its capabilities.
+// After a request, everything up to its answer is read, and an edit that the server requests is accepted. Other messages do not wait
+// for anything, so a transcript has `wait` where it needs diagnostics, and between any two edits of a document: otherwise the second edit
+// may arrive before or after the analysis of the first. A transcript without `exit` ends with `shutdown` and `exit`, and the server must
+// answer the first and end with status 0. A line `# records: PATH` adds records to the tuning database: a file of `loopsmith db export`, for
+// the machine "@machine". The comparison is exact, except for the server's version and, in all transcripts but `lifecycle`, its capabilities.
 //
-//   golden-lsp LOOPSMITH SOURCES CASE.jsonrpc           LOOPSMITH_UPDATE=1 writes what came as what is expected
-//   golden-lsp --from-record SESSION.jsonl CASE.jsonrpc makes a transcript of what an editor sent (`lsp --record`)
+//   golden-lsp LOOPSMITH SOURCES CASE.jsonrpc           LOOPSMITH_UPDATE=1 writes the received messages as expectations
+//   golden-lsp --from-record SESSION.jsonl CASE.jsonrpc makes a transcript of an editor's messages (`lsp --record`)
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -35,7 +35,7 @@ auto read_file(const std::string& path) -> std::string {
   return text.str();
 }
 
-/// Bytes of memory differ from machine to machine; the parts that they are counted for do not.
+/// Bytes of memory differ between machines; the parts that they are counted for do not.
 void mask_bytes(Json& node) {
   node["bytes"] = 1;
   if (node.contains("text")) { node["text"] = "TEXT"; }
@@ -75,7 +75,7 @@ auto from_record(const char* record, const char* transcript) -> int {
   return out.good() ? 0 : 1;
 }
 
-/// Puts lines of records into the database of a folder.
+/// Adds lines of records to the database in a folder.
 void fill_database(const std::string& program, const std::string& folder, std::string records) {
   constexpr std::string_view machine = "@machine";
   for (size_t at = records.find(machine); at != std::string::npos; at = records.find(machine, at)) { records.replace(at, machine.size(), target::machine_identity()); }
@@ -83,14 +83,14 @@ void fill_database(const std::string& program, const std::string& folder, std::s
   (void)run_program({.argv = {program, "db", "import", folder + "/records.jsonl"}, .environment = {{"XDG_DATA_HOME", folder}}}, "", in(Session::patience));
 }
 
-/// A server that a transcript is played to; `actual` grows by what is sent and what comes.
+/// Plays a transcript to a server; `actual` grows by each message sent or received.
 class Player {
  public:
   Player(const std::string& program, const std::string& folder, const std::string& record, bool with_capabilities)
       : session_(command(program, record), {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", folder}, {"XDG_CACHE_HOME", folder}}),
         with_capabilities_(with_capabilities) {}
 
-  /// Why it cannot be played; empty: it was.
+  /// Returns the reason why the transcript cannot be played; empty: it was.
   auto play(const Step& step) -> std::string {
     if (step.kind == Step::Kind::Raw) {
       session_.send_bytes(step.bytes);
@@ -100,7 +100,7 @@ class Player {
     if (step.kind == Step::Kind::Start) {
       Step asked = step;
       asked.message = {{"method", "initialize"}, {"params", step.message}};
-      // Every transcript begins so: an answer as it should be is no news.
+      // Every transcript begins with this request, so a normal answer is not printed.
       ask(asked, [](const Json& answer) { return answer.contains("result") && answer["result"]["serverInfo"]["name"] == "loopsmith"; });
       session_.notify("initialized", Json::object());
       return {};
@@ -121,7 +121,7 @@ class Player {
     return {};
   }
 
-  /// The end of the session, where the transcript has none.
+  /// Ends the session if the transcript does not.
   void end() {
     bool is_ours = !has_ended_;
     if (is_ours) {
@@ -137,7 +137,7 @@ class Player {
   std::string actual;
 
  private:
-  /// Sends a request and takes everything up to its answer. An answer that `is_expected` accepts is not written down.
+  /// Sends a request and reads everything up to its answer. An answer that `is_expected` accepts is not printed.
   void ask(const Step& step, const std::function<bool(const Json&)>& is_expected = {}) {
     Json message = step.message;
     if (!message.contains("id")) { message["id"] = next_id_++; }
@@ -169,7 +169,7 @@ class Player {
   Session session_;
   bool with_capabilities_;
   bool has_ended_ = false;
-  std::string edited_;   // the document whose edit no request has followed yet
+  std::string edited_;   // the document with an edit after which no request was sent
   int next_id_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// Reading and writing transcripts: see transcript.h.
+// Reads and writes transcripts: see transcript.h.
 #include "tests/golden/lsp/transcript.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ auto unescaped(std::string_view text) -> std::string {
 
 auto uri_of(const std::string& name) -> std::string { return name.find(':') == std::string::npos ? std::string(file_scheme) + name : name; }
 
-/// The name that `uri_of` makes the same URI of; empty where there is none.
+/// The name for which `uri_of` returns this URI; empty: there is none.
 auto name_of(const std::string& uri) -> std::string {
   if (uri.empty() || uri.find(' ') != std::string::npos) { return {}; }
   std::string name = uri.starts_with(file_scheme) ? uri.substr(file_scheme.size()) : uri;
@@ -47,9 +47,9 @@ auto name_of(const std::string& uri) -> std::string {
 
 auto language_of(const std::string& name) -> std::string { return name.ends_with(".py") ? "python" : "tirscript"; }
 
-// ---- reading what is sent ------------------------------------------------------------------------------------------
+// ---- reading steps -------------------------------------------------------------------------------------------------
 
-/// The words of a line, taken one by one; what stands in braces or quotes is one to the end of the line.
+/// Splits a line into words; text in braces or quotes is one word up to the end of the line.
 class Words {
  public:
   explicit Words(std::string_view line) : left_(line) {}
@@ -76,7 +76,7 @@ class Words {
   std::string_view left_;
 };
 
-/// The text below a step, without its indentation; `whole`: with an end of its last line.
+/// The text below a step, without its indentation; `whole`: with a line end after the last line.
 auto text_below(const std::vector<std::string>& below, bool whole) -> std::string {
   std::string out;
   for (const std::string& line : below) { out += (&line == &below.front() ? "" : "\n") + (line.empty() ? line : line.substr(indent)); }
@@ -116,7 +116,7 @@ auto read_change(Words words, const std::vector<std::string>& below) -> Json {
   return notification_of("textDocument/didChange", {{"textDocument", {{"uri", uri_of(name)}, {"version", version}}}, {"contentChanges", Json::array({std::move(change)})}});
 }
 
-/// A method with its parameters: a document, a place, further JSON, what is shown of the answer.
+/// Reads a method with its parameters: a document, a place, further JSON, the shown members of the answer.
 auto read_method(const std::string& method, Words words, Step& step) -> std::string {
   const MethodRow* row = find_method(method);
   if (row == nullptr) { return "the method is not known; write `message {...}`"; }
@@ -130,7 +130,7 @@ auto read_method(const std::string& method, Words words, Step& step) -> std::str
     params[name] = std::move(place);
   }
   std::string rest = words.rest();
-  // `show` stands last, behind the JSON.
+  // `show` is last, after the JSON.
   if (size_t show = rest.rfind("show "); show != std::string::npos && (show == 0 || rest[show - 1] == ' ') && rest.find('"', show) == std::string::npos) {
     std::istringstream names(rest.substr(show + 5));
     for (std::string name; std::getline(names, name, ',');) { step.shown.push_back(name); }
@@ -181,9 +181,9 @@ auto read_step(std::string_view line, const std::vector<std::string>& below, con
   return {};
 }
 
-// ---- writing what came ---------------------------------------------------------------------------------------------
+// ---- writing received messages -------------------------------------------------------------------------------------
 
-/// One diagnostic: place, severity, code and message on a line; the rest of the message, related places and what else it carries below.
+/// A diagnostic: place, severity, code and message on a line; below it the rest of the message, related places and other members.
 auto diagnostic_text(Json diagnostic) -> std::string {
   static constexpr const char* severities[] = {"", "error", "warning", "info", "hint"};
   auto taken = [&](const char* name) {
@@ -252,7 +252,7 @@ auto read_transcript(std::string_view text, const std::string& sources) -> std::
   std::vector<Piece> pieces;
   for (size_t at = 0; at < lines.size();) {
     const std::string& line = lines[at];
-    // Blank lines belong to what is indented around them.
+    // Blank lines belong to the indented lines around them.
     size_t end = at + 1;
     if (line.starts_with("--> ") || line.starts_with("<--")) {
       for (size_t next = end; next < lines.size() && (lines[next].empty() || is_below(next)); ++next) {
@@ -336,7 +336,7 @@ auto sent_text(const Json& message) -> std::string {
     more.erase(place);
     break;
   }
-  // No parameters and empty ones differ.
+  // Missing parameters and empty parameters differ.
   if (!more.empty() || (params.is_object() && params.empty())) { out += " " + with_short_places(more).dump(); }
   return out + "\n";
 }

@@ -1,8 +1,8 @@
 // The results of the grammar's queries on texts: highlights, locals, folds, indents, text objects. A case is NAME.tir and
 // NAME.expect: a part for each query, a line for each capture or fold. Also, of every text of the corpus: each word,
-// number and string has a colour that fits it, each name that is used is found where it is defined, and folds, indents and
-// text objects are there for every block; the same, but for names of other texts, of tests/language/data, where every construct
-// of the language occurs.
+// number and string has the right colour, each used name is resolved to its definition, and folds, indents and
+// text objects exist for every block; the same, except for names of other texts, for tests/language/data, which contains every construct
+// of the language.
 //
 //   golden_queries GRAMMAR CASES [--all]      LOOPSMITH_UPDATE=1 rewrites the expectations
 #include <tree_sitter/api.h>
@@ -144,7 +144,7 @@ class Parsed {
   TSTree* tree_;
 };
 
-/// The colour of every leaf: the last pattern that matches the innermost node around it.
+/// The colour of every leaf: given by the last pattern that matches the innermost node around it.
 auto colours(Query& query, TSNode root, const std::string& text) -> std::vector<std::pair<TSNode, std::string>> {
   std::map<uint32_t, std::string> at_byte;
   std::vector<std::string> colour(text.size());
@@ -166,7 +166,7 @@ auto colours(Query& query, TSNode root, const std::string& text) -> std::vector<
 }
 
 auto line_of(TSNode node) -> uint32_t { return ts_node_start_point(node).row + 1; }
-/// The last line with something of the node on it.
+/// The last line with a character of the node that is not blank.
 auto last_line(TSNode node, const std::string& text) -> uint32_t {
   uint32_t end = ts_node_end_byte(node);
   while (end > ts_node_start_byte(node) && std::strchr(" \t\r\n", text[end - 1]) != nullptr) { --end; }
@@ -181,7 +181,7 @@ struct Definitions {
   std::vector<Scope> scopes;
   std::vector<std::pair<TSNode, std::optional<uint32_t>>> references;  // with the line of the definition
 };
-/// As editors resolve: the innermost scope around with a definition of the name.
+/// Resolves names as editors do: in the innermost scope with a definition of the name.
 auto resolve(Query& query, TSNode root, const std::string& text) -> Definitions {
   Definitions out;
   std::vector<Capture> captures = query.run(root, text);
@@ -255,7 +255,7 @@ auto describe(Queries& queries, const std::string& text) -> std::string {
   return out;
 }
 
-/// A name that locals.scm takes for nothing, though it is no attribute, argument's name or part of an import.
+/// A name that locals.scm does not capture, although it is no attribute, no keyword of an argument and no part of an import.
 auto forgotten_name(Queries& queries, TSNode root, const std::string& text) -> std::string {
   std::set<uint32_t> known;
   for (const Capture& capture : queries.locals.run(root, text)) { known.insert(capture.begin()); }
@@ -269,7 +269,7 @@ auto forgotten_name(Queries& queries, TSNode root, const std::string& text) -> s
   return {};
 }
 
-/// The first property of texts without mistakes that this text lacks; empty: it has them all. `is_closed`: the text defines all its names.
+/// The first property of a correct text that this text lacks; empty: it has all of them. `is_closed`: the text defines all its names.
 auto problem_in(Queries& queries, const std::string& text, bool is_closed) -> std::string {
   Parsed parsed(text);
   if (ts_node_has_error(parsed.root())) { return "it has errors"; }
@@ -284,14 +284,14 @@ auto problem_in(Queries& queries, const std::string& text, bool is_closed) -> st
     if (auto found = wanted.find(type); found != wanted.end() && !found->second.contains(colour)) { return "the colour " + colour + " for" + at; }
   }
   if (std::string forgotten = forgotten_name(queries, parsed.root(), text); !forgotten.empty()) { return forgotten; }
-  // Names of a program are all defined in it, but for the namespaces and builtins.
+  // All names of a program are defined in it, except namespaces and builtins.
   static const std::set<std::string> known = {"T", "I", "R", "tir", "range"};
   for (const auto& [node, definition] : resolve(queries.locals, parsed.root(), text).references) {
     if (!is_closed || definition || known.contains(text_of(node, text))) { continue; }
     if (text_of(node, text) == "Module") { continue; }
     return "no definition of `" + text_of(node, text) + "` in line " + std::to_string(line_of(node));
   }
-  // Every block folds, is indented, and is an object.
+  // Every block has a fold, an indentation and a text object.
   std::set<std::pair<uint32_t, std::string>> folds, indents, objects;
   for (const Capture& c : queries.folds.run(parsed.root(), text)) { folds.emplace(c.begin(), ts_node_type(c.node)); }
   for (const Capture& c : queries.indents.run(parsed.root(), text)) {

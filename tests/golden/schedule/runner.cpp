@@ -1,6 +1,6 @@
-// golden-schedule DIR PRIMITIVE/CASE: runs the schedule in DIR/PRIMITIVE/CASE.tir. Where the file says `# error[code]: text`, that
-// error must be reported and the program be as before the failing statement; else the result must be the text of
-// CASE.expect.tir, read back equal, compute the same (by the interpreter), and come out of its own trace again, by JSON.
+// golden-schedule DIR PRIMITIVE/CASE: runs the schedule in DIR/PRIMITIVE/CASE.tir. If the file has `# error[code]: text`, that
+// error must be reported, with the program as before the failing statement. Otherwise the result must be the text of
+// CASE.expect.tir, parse to an equal program, compute the same (in the interpreter), and be reproduced by its own trace, written to JSON and read.
 // LOOPSMITH_UPDATE=1 writes the expectation.
 #include <fmt/format.h>
 

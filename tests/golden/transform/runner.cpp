@@ -1,5 +1,5 @@
 // golden-transform DIR PASS/CASE: runs one lowering stage on DIR/PASS/CASE.tir and compares the printed result with
-// DIR/PASS/CASE.expect.tir. The result must also read back equal and compute the same (by the interpreter, where that can run
+// DIR/PASS/CASE.expect.tir. The result must also parse to an equal program and compute the same (if the interpreter can run
 // the program).
 // LOOPSMITH_UPDATE=1 writes the expectation.
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   if (!stage) { fail("no stage is called `" + pass_name + "`"); }
   IRModule before = parse(read(path + ".tir"), path + ".tir");
   transform::LowerContext context;
-  // Stages that run on demand are switched on.
+  // Optional stages are switched on.
   context.options.check_bounds = true;
   context.options.share_subexpressions = true;
   context.options.profile_depth = 2;

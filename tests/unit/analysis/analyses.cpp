@@ -1,4 +1,4 @@
-// Findings kept between versions of a text, work that a budget leaves for later, and the text after fixes.
+// Findings that are reused between versions of a text, work that a budget postpones, and the text after fixes.
 #include "analysis/analyses.h"
 
 #include <algorithm>
@@ -78,10 +78,10 @@ TEST_CASE("after every edit the findings are those of a fresh analysis") {
     CHECK(described(document, analyses.diagnostics()) == fresh(document.text()));
   };
   look();
-  // A line above: all places move, nothing else changes.
+  // A line above: all places move, and nothing else changes.
   document.edit({0, 0}, "N = 4\n\n");
   look();
-  // The mistake is mended, made again, and the program broken.
+  // Correct the mistake, make it again, and break the program.
   size_t at = document.text().find("i + 1");
   document.edit({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 5)}, "i");
   look();
@@ -89,7 +89,7 @@ TEST_CASE("after every edit the findings are those of a fresh analysis") {
   look();
   document.edit({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)}, "j");
   look();
-  // A declaration goes.
+  // Delete a declaration.
   at = document.text().find("@T.prim_func\ndef second");
   document.edit({static_cast<uint32_t>(at), static_cast<uint32_t>(document.text().size())}, "");
   look();

@@ -87,7 +87,7 @@ TEST_CASE("sums of iterators are ordered by their scale, numbers and symbols in 
   IterDomains small = {{x, from_zero_to(number(9))}, {y, from_zero_to(number(4))}, {z, from_zero_to(number(3))}};
   Expr two_dimensions = (y + x * number(4) + number(2)) * n;
   CHECK(normal_form(z + two_dimensions + number(3), small) == "x * (n * T.int64(4)) | y * n | z | n * T.int64(2) + T.int64(3)");
-  // Not a sum of iterators: it becomes part of the base.
+  // Not a sum of iterators, so it becomes part of the base.
   CHECK(normal_form(max(Expr(z), Expr(a)) + two_dimensions + number(3), small) == "x * (n * T.int64(4)) | y * n | n * T.int64(2) + T.max(z, a) + T.int64(3)");
   IterDomains large = {{y, from_zero_to(a * n * number(4))}, {x, from_zero_to(n * number(4))}, {z, from_zero_to(a)}};
   CHECK(normal_form(z + (y * number(4) * a + x * number(4) + number(2)) * n + number(3), large) ==

@@ -146,7 +146,7 @@ TEST_CASE("simplification is idempotent, and returns simple expressions as the s
 }
 
 TEST_CASE("the fast path for linear sums gives the same results as the rules") {
-  // Facts of a scope switch the fast path for linear sums off: the rules answer.
+  // With facts of a scope the fast path for linear sums is off, so the rules are tested.
   std::mt19937_64 random(20261124);
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   const DataType types[] = {DataType::int_(32), DataType::int_(64)};
@@ -307,7 +307,7 @@ TEST_CASE("input made to be hard ends") {
   Expr deep = x;
   for (int i = 0; i < tests::size_of_test(5000, 5000, 500); ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
   (void)analyzer.simplify(deep);
-  // Each level asks for proofs about the one below.
+  // Each level needs proofs about the level below.
   Expr nested = x;
   for (int i = 0; i < 40; ++i) { nested = make<Min>(make<FloorMod>(make<Add>(make<Mul>(nested, int_imm(3 + i % 5)), x), int_imm(17 + i)), make<Max>(nested, x)); }
   (void)analyzer.simplify(less(nested, int_imm(5)));

@@ -25,7 +25,7 @@ TEST_CASE("conditions are simplified across the parts of their normal form, when
   CHECK(both(make<And>(make<Or>(is_five, make<LE>(b, int_imm(10))), make<Or>(is_five, make<LE>(int_imm(11), b)))) ==
         "(a == 5 or b <= 10) and (a == 5 or 11 <= b) | a == 5");
   CHECK(text_of(form.simplify(make<And>(make<Or>(is_five, make<LT>(b, n)), is_five))) == "a == 5");
-  // The form would be too large: the condition is simplified in the ordinary way.
+  // The form would be too large, so the condition is simplified in the ordinary way.
   Expr large;
   for (int i = 0; i < 40; ++i) {
     Expr pair = make<And>(make<LT>(var("p"), var("q")), make<LT>(var("r"), var("s")));
@@ -51,7 +51,7 @@ TEST_CASE("linear equations: all solutions, in terms of the free variables") {
   VarMap values;
   for (const auto& [v, e] : open->values) { values[v] = e; }
   CHECK(text_of(analyzer.simplify(substitute(i * int_imm(2) + j * int_imm(3), values))) == "n");
-  // No solution, and no linear system, are different answers.
+  // Results differ for systems without a solution and for conditions that are no linear system.
   auto none = solve_linear_equations({i}, {equal(i * int_imm(2), int_imm(7))}, analyzer);
   REQUIRE(none);
   REQUIRE(none->conditions.size() == 1);
@@ -78,7 +78,7 @@ TEST_CASE("linear inequalities: bounds of each variable in terms of the next") {
   REQUIRE(empty);
   REQUIRE(empty->conditions.size() == 1);
   CHECK(is_zero(empty->conditions[0]));
-  // Rounded inwards: 3 i <= 10 and 5 <= 2 i is i == 3.
+  // Bounds are rounded inwards: 3 i <= 10 and 5 <= 2 i give i == 3.
   auto rounded = solve_linear_inequalities({i}, {less_equal(i * int_imm(3), int_imm(10)), less_equal(int_imm(5), i * int_imm(2))}, analyzer);
   REQUIRE(rounded);
   CHECK(text_of(rounded->bounds[0].lower[0]) == "3");
@@ -125,7 +125,7 @@ TEST_CASE("rules do not apply where a constant would exceed its type") {
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
   Var x = var("x");
   Analyzer analyzer;
-  // Not x < most - 4, which wrapping round would give: no x is that small.
+  // Not x < most - 4, which would be the result with wrapping: no x is that small.
   Expr never = make<LT>(make<Add>(x, int_imm(10)), int_imm(-most + 4));
   CHECK(analyzer.prove(never) != Proof::True);
   CHECK(text_of(analyzer.simplify(never)) != "x < 2147483641");

@@ -1,4 +1,4 @@
-// Small flat kernels written by hand, and running them: for tests of code generation.
+// Builds and runs small flat kernels, for tests of code generation.
 #pragma once
 
 #include <string>

@@ -71,7 +71,7 @@ TEST_CASE("a vector if_then_else reads only the lanes it chose") {
 
 TEST_CASE("stores to every second or fourth element, with those between them, write every element once") {
   for (int count : {2, 4, 8}) {
-    // B[i * 16 * count + lane * count + part] = A[part][i * 16 + lane] + part; the last program reads what it writes.
+    // B[i * 16 * count + lane * count + part] = A[part][i * 16 + lane] + part; the last program reads these values.
     for (bool reads_own : {false, true}) {
       const int n = 32 * count;
       Buffer a = buffer("A", i8, n);

@@ -13,7 +13,7 @@ using namespace loopsmith::test;
 
 namespace {
 
-/// Distance in units in the last place of the exact result, as a float has them.
+/// The distance in units in the last place of the exact result as a float.
 auto ulps(float got, double exact) -> double {
   if (std::isnan(got) && std::isnan(exact)) { return 0; }
   if (static_cast<float>(exact) == got) { return 0; }
@@ -67,7 +67,7 @@ TEST_CASE("mathematics of float32, vector and scalar") {
         float v = x.as<float>()[static_cast<size_t>(k)];
         double exact = c.exact(static_cast<double>(v));
         double off = ulps(y.as<float>()[static_cast<size_t>(k)], exact);
-        // 1 / (1 + exp(-x)) far to the left: exp overflows where the result is below the normal range already.
+        // 1 / (1 + exp(-x)) for very negative x: exp overflows, and the result is below the normal range.
         if (std::string_view(c.name) == "sigmoid" && v < -87) { off = std::abs(y.as<float>()[static_cast<size_t>(k)] - exact) < 1e-37 ? 0 : 1e9; }
         if (off > worst) { worst = off; where = v; }
       }

@@ -273,7 +273,7 @@ def parallel(sch: tir.Schedule) -> None:
     }
     CHECK((streaming->find('p') != std::string::npos) == (v.name == "serial"));
     CHECK(streaming->find('r') != std::string::npos);
-    if (v.name == "serial") { CHECK(fetched == 8); }   // the four lines of 64 floats; twice, for memory that begins elsewhere too
+    if (v.name == "serial") { CHECK(fetched == 8); }   // the four lines of 64 floats; twice, for memory with another alignment, too
     auto same = interp::compare_modules(programs[0].module, *flat, programs[0].module->functions[0].first);
     CHECK(same.ok());
   }
@@ -329,7 +329,7 @@ def avx512(sch: tir.Schedule) -> None:
   CHECK(assembly(p.scheduled[0], of_cpu("cascadelake")).find("vpdpbusd") != std::string::npos);
   CHECK(assembly(p.scheduled[0], of_cpu("haswell")).find("the target has no `avx512vnni`") != std::string::npos);
   CHECK(assembly(p.scheduled[1], of_cpu("skylake-avx512")).find("vpmaddubsw") != std::string::npos);
-  // Runs on machines with the unit; the interpreter runs it everywhere.
+  // Runs on machines with the unit; the interpreter runs the program everywhere.
   for (size_t i = 0; i < 2; ++i) {
     auto flat = transform::lower(p.scheduled[i].module);
     REQUIRE(flat.ok());
@@ -406,7 +406,7 @@ def main({0}R: T.Buffer(({1}, {2}), "{3}")):
     interp::Inputs ours = interp::copy_inputs(*inputs);
     auto expected = interp::interpret(program, program->functions[0].first, inputs->arguments);
     if (!expected.ok()) { FAIL(text_of(expected.diagnostics())); }
-    // Run where this machine has the unit.
+    // Runs if this machine has the unit.
     if (!codegen::emit(*flat, target::host(), codegen::EmitKind::Assembly).ok()) { continue; }
     ++run_here;
     auto code = runtime::JitModule::compile(*flat, target::host(), {}, program);
@@ -487,7 +487,7 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.in
 }
 
 TEST_CASE("elements beyond 2^31 are found, of buffers whose extents fit int32") {
-  // Memory that is only reserved: few of its pages are touched.
+  // The memory is only reserved: few of its pages are touched.
   constexpr size_t rows = 60000, columns = 60000, bytes = rows * columns;
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) { return; }

@@ -173,7 +173,7 @@ TEST_CASE("arithmetic on every type is the interpreter's") {
     if (t.is_bool()) { continue; }
     auto [x, y] = pairs_of(t);
     const bool is_int = t.is_integral();
-    if (is_int) {   // what is divided by
+    if (is_int) {   // the divisors
       for (int64_t i = 0; i < y.count(); ++i) {
         if (bits_of(y, i) == 0 || (t.is_int() && y.get(i) == -1)) { set_bits(y, i, 3); }
       }

@@ -119,7 +119,7 @@ TEST_CASE("vectors of neighbours are fetched together, gaps between rows move co
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 128, "T.vectorized(4)", "tx * 4 + i"))[0].ways == 1);
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 128, "range(4)", "tx * 4 + i"))[0].ways == 4);
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 256, "T.vectorized(4)", "tx * 8 + i"))[0].ways == 2);
-  // Lanes with gaps are no vector access.
+  // Lanes with gaps are not a vector access.
   CHECK(uses_of(kernel({32, 1, 1}, "float32", 256, "T.vectorized(4)", "tx * 8 + i * 2"))[0].ways == 8);
   // Two halves of a word are in the same word.
   CHECK(uses_of(kernel({32, 1, 1}, "float16", 64, "range(2)", "tx"))[0].ways == 1);
@@ -139,7 +139,7 @@ TEST_CASE("vectors of neighbours are fetched together, gaps between rows move co
   CHECK(uses_of(columns, {{0, 32, 1}})[0].ways == 1);
   CHECK(uses_of(columns, {{0, 32, 8}})[0].ways == 8);
 
-  // Only some threads take part.
+  // Only some threads are active.
   std::string half = columns.substr(0, columns.find("                S[")) + "                if tx < 4:\n                    S[tx, ty] = A[ty, tx]\n";
   CHECK(uses_of(half)[0].ways == 4);
 

@@ -212,7 +212,7 @@ TEST_CASE("dependences and reuse distances are those of every pair of accesses, 
       const cost::Reuse* reuse = reuse_of(found, std::string(1, buffer));
       if (reuse == nullptr || !found.is_whole) { continue; }
       CHECK(reuse->distance == reuse_in(log, buffer));
-      // The hull is never smaller than the touched bytes.
+      // The hull is at least as large as the touched bytes.
       if (reuse->distance) { CHECK(reuse->bytes.value_or(INT64_MAX) >= bytes_in(log, *reuse->distance)); }
     }
   }

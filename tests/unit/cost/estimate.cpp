@@ -114,7 +114,7 @@ TEST_CASE("a loop in two adjacent parts touches as much as the whole loop") {
   double whole = seconds(head + part(0, 512));
   double parts = seconds(head + part(0, 256) + part(256, 256));
   CHECK(cost::gain_text(whole / parts) == "");
-  // The form that loop_partition gives: each part starts at its own offset.
+  // The form after loop_partition: each part starts at its own offset.
   auto counted_on = [](int begin, int end) {
     return fmt::format("        for k in range({0}, {1}):\n            with T.block(\"C{0}\"):\n                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
                        "                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n", begin, end);

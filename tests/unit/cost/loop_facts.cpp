@@ -98,7 +98,7 @@ auto compare(const PrimFunc& function, const interp::Stats& stats) -> Compared {
     if (!facts) { continue; }
     INFO("loop " << loop.name.view());
     agrees(facts->iterations, facts->is_most_runs, static_cast<double>(loop.iterations));
-    // Of all runs: those that are alike.
+    // The flops of all runs: those of one run times the number of runs.
     if (facts->runs && facts->flops) { agrees(*facts->flops * static_cast<double>(*facts->runs), facts->is_most_flops || facts->is_most_runs, static_cast<double>(loop.counts.flops)); }
   }
   double of_blocks = 0;
@@ -269,7 +269,7 @@ TEST_CASE("a triangle is bounded by its longest row, and a loaded index is one p
   CHECK(touch_of(t, "tab").bytes() == 128 * 256);
   CHECK(touch_of(t, "tab").is_most);
   CHECK(strides_of(t, "tab") == std::vector<std::string>{"?"});
-  // An index that the loop itself writes is not one place.
+  // An index that depends on elements written in the loop has no fixed place.
   cost::LoopFacts moving = facts_of(function_of(
       "@T.prim_func\n"
       "def moving(at: T.Buffer((1,), \"int32\"), out: T.Buffer((128,), \"float32\")):\n"

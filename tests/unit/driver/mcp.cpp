@@ -1,4 +1,4 @@
-// The real `loopsmith mcp`, as an agent talks to it.
+// The real `loopsmith mcp`, from an agent's point of view.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -168,7 +168,7 @@ TEST_CASE("schedule shows what steps change; a refused one says why and what wor
   CHECK(text_of(refused).find("`C` at k=0 and at k=1 both update `C[0]`") != std::string::npos);
   CHECK(text_of(refused).find("1) sch.parallel(i)") != std::string::npos);
   CHECK(text_of(refused).find("type 1") == std::string::npos);
-  // Steps are script: no file is written this way.
+  // Steps are statements; commands of the REPL are refused, so no file is written this way.
   CHECK(agent.call("schedule", {{"text", racy}, {"steps", {":save /tmp/x.tir"}}})["isError"] == true);
   CHECK(agent.call("schedule", {{"text", racy}, {"steps", {"?split"}}})["isError"] == true);
   // `schedule` accepts the step that a hint shows.
@@ -200,7 +200,7 @@ TEST_CASE("bench measures; tune tells how far it is, and answers with a schedule
   CHECK(check["structuredContent"]["errors"] == 0);
 }
 
-// A client may pass on text that strangers wrote. So no argument is read as a command of the REPL: one of those starts a shell.
+// A client may pass on text from strangers, so no argument is interpreted as a command of the REPL: one of those starts a shell.
 TEST_CASE("no argument runs a command") {
   std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
   std::filesystem::remove(mark);
@@ -249,7 +249,7 @@ TEST_CASE("what is wrong is answered, and nothing ends the server") {
   for (Json arguments : {Json::object(), Json{{"path", "a"}, {"text", "b"}}, Json{{"path", 7}}, Json{{"text", racy}, {"insert", true}}, Json{{"path", ""}}}) {
     CHECK(agent.call("check", arguments)["isError"] == true);
   }
-  // A path that looks like an option is a path.
+  // A path that looks like an option is treated as a path.
   CHECK(text_of(agent.call("check", {{"path", "--help"}})).find("./--help") != std::string::npos);
   CHECK(agent.call("check", {{"text", std::string(2000, '(')}})["isError"] == false);
   CHECK(agent.end() == 0);
@@ -312,7 +312,7 @@ TEST_CASE("at the end of the input searches that wait answer, too") {
     answered.push_back(answer["id"]);
     CAPTURE(answer.dump());
     std::string text = text_of(answer["result"]);
-    // With its best, or with the reason that there is none; never because a signal ended it.
+    // The search ends with its best schedule, or with the reason why it has none; never because a signal ended it.
     CHECK(text.find("signal") == std::string::npos);
     CHECK_FALSE(text.empty());
   }

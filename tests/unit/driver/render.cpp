@@ -1,4 +1,4 @@
-// Diagnostics as people see them: carets under the right characters, whatever the line holds.
+// Diagnostics in a terminal: carets under the right characters, for any text in the line.
 #include "driver/render.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The page of a report: well-formed, with nothing from outside, whatever names and numbers are in it.
+// The page of a report: well-formed and without external resources, for any names and numbers in it.
 #include "driver/report_page.h"
 
 #include <string>
@@ -10,7 +10,7 @@ using namespace loopsmith::driver;
 
 namespace {
 
-/// The first tag that is not closed as it was opened; empty: all are.
+/// The first tag that is not closed in order; empty: all are.
 auto unbalanced(const std::string& page) -> std::string {
   std::vector<std::string> open;
   size_t at = page.find("<html");

@@ -1,4 +1,4 @@
-// The script language: values, limits, errors where they stand, and functions resumed from a statement.
+// The script language: values, limits, errors with their places, and functions resumed from a statement.
 #include "eval/evaluator.h"
 
 #include "support/codes.h"
@@ -140,7 +140,7 @@ TEST_CASE("a function goes on from a snapshot, edited after it") {
   syntax::Document edited("def f():\n    a = [1]\n    b = a\n    b.append(30)\n    b.append(40)\n    return a\n");
   first.evaluator.tree = edited.items()[0].item;
   Value g = first.evaluator.make_function(*edited.items()[0].item->statements[0]->as<syntax::FunctionDef>(), {});
-  // `a` and `b` are still the same list in the copy, and what ran before did not change it.
+  // `a` and `b` are still the same list in the copy, and the original run did not change it.
   Frame frame = watch.frames[2].snapshot();
   first.evaluator.resume_from(2, frame, Ref<Function>(g.as<Function>()));
   CHECK(frame.result.repr() == "[1, 30, 40]");
@@ -169,7 +169,7 @@ TEST_CASE("values that contain themselves, and values that share parts, are prin
   CHECK(run["same"] == "True");
   CHECK(run["other"] == "False");
   CHECK(run["shared"] == "(True, False, 1)");
-  // Reference counts do not free values that contain themselves: the test takes them apart.
+  // Reference counts do not free values that contain themselves, so the test breaks the cycles.
   Value result;
   syntax::Document undone("a.pop()\nb.pop()\nd.pop('d')\n");
   for (const auto& item : undone.items()) {
@@ -179,7 +179,7 @@ TEST_CASE("values that contain themselves, and values that share parts, are prin
 }
 
 TEST_CASE("values nest as deep as steps allow, and walks over them are refused at the statement") {
-  // Sanitizers need larger frames: the depth matters, not its figure.
+  // Sanitizers need larger frames, so they test with a smaller depth.
   const std::string deep = std::string("a = []\nb = []\nfor i in range(") + (tests::is_sanitized ? "10000" : "100000") + "):\n    a, b = [a], [b]\n";
   CHECK_FALSE(Run(deep + "text = str(a)\n").failed);
   CHECK(Run(deep + "same = a == b\n").error() == "too-deep at same = a == b");

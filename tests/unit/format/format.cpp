@@ -1,4 +1,4 @@
-// The formatter's promises: done twice is done once; meaning, comments and order stay; damage to blanks is repaired;
+// Properties of the formatter: formatting twice changes nothing more; meaning, comments and order stay; damaged blanks are repaired;
 // broken text stays; parts of a text are formatted as in the whole. Over all texts of the corpus and of this tree.
 #include "format/format.h"
 
@@ -44,7 +44,7 @@ void walk(const std::string& folder, const std::function<void(const std::string&
   }
 }
 
-// All texts there are, each with its name.
+// All available texts, each with its name.
 auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
   static const auto all = [] {
     std::vector<std::pair<std::string, std::string>> out = tests::corpus_texts();
@@ -63,7 +63,7 @@ auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
   return all;
 }
 
-// A spread of the corpus and of all other texts; every text where LOOPSMITH_ALL is set.
+// Some texts of the corpus and some others; every text if LOOPSMITH_ALL is set.
 auto next_text(size_t i, size_t step) -> size_t {
   if (std::getenv("LOOPSMITH_ALL") != nullptr) { return i + 1; }
   step *= tests::stride(10, 3);
@@ -92,7 +92,7 @@ auto program_count(frontend::File& file) -> size_t {
   return count;
 }
 
-// Blanks doubled and taken away, lines broken inside brackets, levels of three columns, quotes changed.
+// Blanks are doubled and removed, lines broken inside brackets, levels indented by three columns, quotes changed.
 auto damaged(const std::string& text, std::mt19937& random) -> std::string {
   syntax::Lines lines = syntax::scan_lines(text);
   std::string out;
@@ -114,7 +114,7 @@ auto damaged(const std::string& text, std::mt19937& random) -> std::string {
       auto is_word = [](const Token& t) { return t.kind != TokenKind::Operator && t.kind != TokenKind::Open && t.kind != TokenKind::Close; };
       if (before != nullptr) {
         bool needs_blank = (is_word(*before) && is_word(token)) || (before->kind == TokenKind::Number && token.is_operator("."));
-        // A break after a bracket that only groups shows that the bracket only allows line breaks.
+        // A line break after a bracket that only groups: the bracket is there only to allow the break.
         bool may_break = depth > 0 && !(before->is("(") && token.kind != TokenKind::Close);
         switch (random() % 4) {
           case 0: out += needs_blank ? " " : ""; break;
@@ -169,7 +169,7 @@ TEST_CASE("formatting keeps the TIR") {
     frontend::File new_file(&script::predeclared);
     old_file.update(before);
     new_file.update(after);
-    // An ill-formed program gets new variables in each reading.
+    // An ill-formed program gets new variables each time it is parsed.
     if (has_errors(old_file.diagnostics())) { continue; }
     REQUIRE(program_count(old_file) == program_count(new_file));
     for (size_t a = 0, b = 0; a < old_file.size() && b < new_file.size(); ++a) {
@@ -189,7 +189,7 @@ TEST_CASE("damaged blanks are repaired") {
   for (size_t i = 0; i < tests::corpus_texts().size(); i = next_text(i, 11)) {
     const auto& [name, text] = tests::corpus_texts()[i];
     std::string wanted = format_text(text);
-    // The comment that marks a root block stays in place only where its columns are free.
+    // The comment that marks a root block keeps its place only if the columns before it are free.
     std::string worse = damaged(text, random);
     INFO(name << "\n" << worse);
     CHECK(format_text(worse) == wanted);
@@ -221,7 +221,7 @@ TEST_CASE("ends of lines stay as they are") {
   CHECK(format_text("\xEF\xBB\xBFx=1") == "\xEF\xBB\xBFx = 1\n");
   CHECK(format_text("\n\n  \nx = 1\n\n\n\n\ny = 2\n\n\n") == "x = 1\n\n\ny = 2\n");
   CHECK(format_text("").empty());
-  // A string that does not end stays as it is, and so does the break that it ends within.
+  // A string that does not end stays unchanged, and so does the line break inside it.
   std::string mixed = format_text("# a\r\n@T.prim_func\ndef f():\n    v = T.axis.spatial(4,''' j)\n    B[v] = A[v]\n\n\n@T.prim_func\ndef g():\n    x=1\n");
   CHECK(format_text(mixed) == mixed);
 }

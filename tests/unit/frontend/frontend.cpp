@@ -188,7 +188,7 @@ TEST_CASE("an edit evaluates again the changed declaration and those that use it
   CHECK_FALSE(file.find(Name("g"))->module->functions[0].second == g);
   CHECK(print_script(file.find(Name("g"))->module).find("T.Buffer((6,)") != std::string::npos);
 
-  // Text above moves everything and changes nothing.
+  // Text above moves everything and changes nothing else.
   document.edit(Span{0, 0}, "# a comment\n\n");
   file.update(document);
   (void)file.diagnostics();
@@ -247,7 +247,7 @@ TEST_CASE("an edit in a long program lowers the statement it is in, and those th
     return count;
   };
 
-  // A statement: the others are the same nodes, and lie where they lie now.
+  // Edit a statement: the others are the same nodes, at their present places.
   frontend::File::PartWork work = edited.replace("C[vi] = A[vi] + T.float32(4)", "C[vi] = A[vi] + A[vi] + T.float32(44)");
   CHECK(work.lowered == 1);
   CHECK(work.reused >= 41);
@@ -257,14 +257,14 @@ TEST_CASE("an edit in a long program lowers the statement it is in, and those th
   REQUIRE(last);
   CHECK(last->begin == edited.document.text().rfind("for i in range"));
 
-  // A statement more: those behind it move.
+  // Insert a statement: those after it move.
   work = edited.replace("    for i in range(16):\n        with T.block(\"b10\")", "    T.evaluate(n)\n    for i in range(16):\n        with T.block(\"b10\")");
   CHECK(work.lowered == 1);
   now = edited.statements();
   REQUIRE(now.size() == 41);
   CHECK(same(now, 10, 1) == 30);
 
-  // A buffer that many use: all of those, and no other.
+  // Edit a buffer with many uses: all of these statements are lowered again, and no other.
   work = edited.replace("C = T.alloc_buffer((16,))", "C = T.alloc_buffer((16,), scope=\"local\")");
   CHECK(work.lowered >= 41);
   CHECK(messages(edited.file.diagnostics()) == "");
@@ -275,7 +275,7 @@ TEST_CASE("an edit in a long program lowers the statement it is in, and those th
   CHECK(work.lowered == 1);
   CHECK(as_int(edited.statements()[7].as<For>()->extent) == 8);
 
-  // A mistake is reported once it is there, and only then.
+  // A mistake is reported after it is made, and not before.
   work = edited.replace("A[vi] + T.float32(6)", "A[vi] + T.float32(\"6\")");
   CHECK(edited.file.diagnostics().size() == 1);
   work = edited.replace("T.float32(12)", "T.float32(120)");
@@ -283,7 +283,7 @@ TEST_CASE("an edit in a long program lowers the statement it is in, and those th
   work = edited.replace("T.float32(\"6\")", "T.float32(6)");
   CHECK(edited.file.diagnostics().empty());
 
-  // A variable that another one hides, a name given twice, a line that cannot be read.
+  // A variable that hides another one, a name bound twice, a line that cannot be parsed.
   work = edited.replace("    m: T.int32 = n + 1\n", "    m: T.int32 = n + 1\n    C = T.alloc_buffer((16,))\n");
   CHECK(messages(edited.file.diagnostics()).find("redefined-name") != std::string::npos);
   work = edited.replace("    m: T.int32 = n + 1\n    C = T.alloc_buffer((16,))\n", "    m: T.int32 = n + 1\n");
@@ -444,7 +444,7 @@ TEST_CASE("a head without its colon stays the head of its block") {
   const auto& d = file.declaration(0);
   REQUIRE(d.partial);
   CHECK(print_script(d.partial->functions[0].second).find("A[i] = T.float32(1.0)") != std::string::npos);
-  // Places after the colon that is not there are where they are in the text.
+  // Places after the missing colon are correct.
   Origin at = d.partial->functions[0].second->body.origin();
   CHECK(text.substr(at.begin, 3) == "for");
 }
@@ -463,7 +463,7 @@ TEST_CASE("half a line takes no name away from the programs below it") {
     CHECK(messages(file.diagnostics()) == "");
     CHECK(file.find(Name("f"))->module);
   }
-  // The broken line may bind names that nothing else binds: none is reported as undefined.
+  // The broken line may bind names that are bound nowhere else, so no name is reported as undefined.
   syntax::Document document("n = (\n\n" + program);
   frontend::File file;
   file.update(document);

@@ -1,4 +1,4 @@
-// The interpreter: the meaning of programs, compared with plain C++; errors are reported with the iteration at fault.
+// The interpreter: the meaning of programs, compared with plain C++; errors are reported with the iteration in which they occur.
 #include "interp/interp.h"
 
 #include <cmath>
@@ -237,7 +237,7 @@ TEST_CASE("the gate tells equal programs from different ones") {
   auto same = compare_modules(matmul(4, 5, 6), matmul(4, 5, 6), "main");
   REQUIRE(same.ok());
   CHECK(same->equal);
-  // One iteration of the reduction left out.
+  // One iteration of the reduction is omitted.
   IRModule wrong = matmul(4, 5, 6);
   PrimFuncNode changed = *wrong->find("main");
   const Block* root = root_block(wrong->find("main"));

@@ -1,5 +1,5 @@
-// The interpreter on programs as people write them: cooperating threads, pointers, calls; its reports of races, unwritten
-// elements and accesses outside of declared regions, with the iteration at fault; its counters.
+// The interpreter on realistic programs: cooperating threads, pointers, calls; its reports of races, unwritten
+// elements and accesses outside declared regions, with the iteration in which they occur; its counters.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -274,7 +274,7 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
         "                B[v * 2 + i] = S[3 - (v * 2 + i)]\n", arrival);
   };
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
-  // More bytes than come, and a thread that does not arrive.
+  // More bytes than arrive, and a thread that does not arrive.
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never reach this point, where the others wait for them, at t=0");
   CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never reach this point, where the others wait for them, at t=0");
 }
@@ -557,7 +557,7 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     REQUIRE(same.ok());
     CHECK(same->difference == "");
     CHECK(same->how.find("in float32") != std::string::npos);
-    // One of 2,048 products is left out and another counted twice: the error is smaller than rounding, and found.
+    // One of 2,048 products is omitted and another counted twice: the error is smaller than rounding, and still found.
     auto wrong = compare_modules(sum_of_products(type, false), sum_of_products(type, true, "T.min(p * 64 + k, 2046)"), "main");
     REQUIRE(wrong.ok());
     CHECK_FALSE(wrong->equal);
@@ -568,7 +568,7 @@ TEST_CASE("a wider type does not excuse a result that is wrong by less than a hu
   const std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 64), \"float32\"), C: T.Buffer((4,), \"float32\")):\n";
   const std::string tail = "    for i in range(4):\n        C[i] = T.float32(0)\n        for k in range(64):\n";
   IRModule exact = parse(head + tail + "            C[i] = C[i] + A[i, k]\n");
-  // Small integers pass through the short type as they are, and in float64 no type is short: only the rounding of real inputs shows the mistake.
+  // The short type represents small integers exactly, and in float64 no type is short: only the rounding of real inputs shows the mistake.
   auto wrong = compare_modules(exact, parse(head + "    S = T.alloc_buffer((1,), \"bfloat16\")\n" + tail +
                                             "            S[0] = T.Cast(\"bfloat16\", A[i, k])\n            C[i] = C[i] + T.Cast(\"float32\", S[0])\n"), "main");
   REQUIRE(wrong.ok());
@@ -596,7 +596,7 @@ TEST_CASE("the memory of allocations has a limit, which the error names") {
   REQUIRE(inputs.ok());
   Options options;
   options.max_bytes = 4096;
-  // Each iteration has the same memory.
+  // All iterations use the same memory.
   CHECK(interpret(module, "main", inputs->arguments, options).ok());
   options.max_bytes = 4095;
   auto stopped = interpret(module, "main", inputs->arguments, options);
@@ -634,7 +634,7 @@ def main(P: T.Buffer((8, 16), "float32"), Q: T.Buffer((8,), "float32")):
 }
 
 TEST_CASE("the offset of a view without a declaration follows the iteration") {
-  // The view's offset is that of the iteration, whether an iter var, a loop or a let variable gives it.
+  // The view's offset is that of the iteration: of an iter var, a loop or a let variable.
   for (const char* offset : {"vi", "i", "x"}) {
     INFO(offset);
     Ran ran = run(fmt::format(R"(

@@ -1,4 +1,4 @@
-// The built-in tensor intrinsics: every script evaluates, and every pair is an intrinsic. And intrinsics that files register.
+// The built-in tensor intrinsics: every script evaluates, and every pair is an intrinsic. Also intrinsics that files register.
 #include <set>
 #include <string>
 
@@ -26,7 +26,7 @@ struct Source {
   frontend::File file;
 };
 
-/// A description that is its own implementation.
+/// A description that is also the implementation.
 constexpr std::string_view copy_of_four = R"(
 @T.prim_func
 def one(A: T.Buffer((4,), "float32", offset_factor=1), B: T.Buffer((4,), "float32", offset_factor=1)):

@@ -1,4 +1,4 @@
-// Every tensor intrinsic computes the same as its description: the interpreter runs both on the same contents, on tiles inside of
+// Every tensor intrinsic computes the same as its description: the interpreter runs both on the same contents, on tiles inside
 // larger buffers. The contents of WMMA's fragments are opaque, and the layouts in TVM's descriptions for operands of mma hold only
 // between its loads and its products; so loads, products and stores of those run together.
 #include <cstring>
@@ -316,7 +316,7 @@ TEST_CASE("unsupported uses of units are refused with a reason") {
     }
     return "no program";
   };
-  // A vector goes on with the next row of a tile, but not behind the last one.
+  // A vector continues in the next row of a tile, but not after the last row.
   CHECK(refusal(R"(
 @T.prim_func
 def main(A: T.Buffer((4, 8), "int8"), B: T.Buffer((16,), "int8")):

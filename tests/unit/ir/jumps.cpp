@@ -1,4 +1,4 @@
-// Jumps: which loop or function each leaves, and which stores are certain behind one.
+// Jumps: the loop or function that each leaves, and the stores that are certain to happen after it.
 #include "ir/jumps.h"
 
 #include <set>

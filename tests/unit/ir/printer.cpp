@@ -1,5 +1,5 @@
 // The script printer on modules built by hand: its syntax, its names, and the variables that it declares.
-// Its agreement with TVM over thousands of programs is tests/oracle's business.
+// tests/oracle checks its agreement with TVM over thousands of programs.
 #include "ir/printer.h"
 
 #include "../catch.h"

@@ -1,4 +1,4 @@
-// Diffs of printed programs: faithful to both texts, short where a nest only moved, with a summary of lines that are left out.
+// Diffs of printed programs: faithful to both texts, short if a nest only moved, with a summary of omitted lines.
 #include "ir/script_diff.h"
 
 #include <algorithm>

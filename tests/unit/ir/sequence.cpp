@@ -1,4 +1,4 @@
-// Sequences against vectors: the same items after any splices, shared pieces, and no more made than a change needs.
+// Sequences compared with vectors: the same items after any splices, shared pieces, and no more new pieces than a change needs.
 #include "ir/sequence.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST_CASE("a sequence equals a vector after any splices", "[sequence]") {
       expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(from), with.begin(), with.end());
       REQUIRE(is_same(now, expected));
       if (step % 17 == 0) { REQUIRE(is_same(before, expected_before)); }
-      // The items that both have, from any place in both.
+      // The length of the common run of items, from any place in both.
       size_t a = now.empty() ? 0 : random() % now.size(), b = before.empty() ? 0 : random() % before.size();
       for (auto [i, k] : {std::pair{size_t{0}, size_t{0}}, std::pair{a, b}, std::pair{from + with.size(), to}, std::pair{a, a}}) {
         size_t run = 0;
@@ -81,7 +81,7 @@ TEST_CASE("a sorted sequence is searched, and differences are found", "[sequence
         for (size_t k = random() % 3; k > 0; --k) { with.push_back(next++); }
         now = now.spliced(from, to, with);
       }
-      // With the differences applied, one sequence becomes the other.
+      // Applying the differences turns one sequence into the other.
       std::vector<int> made;
       size_t at = 0;
       difference(before, now, [&](size_t from, size_t to, size_t new_from, size_t new_to) {

@@ -1,4 +1,4 @@
-// Words for machines: which family a thread axis or a memory is of, and how the lists of words fit each other.
+// The words for machines: the family of each thread axis or memory, and the agreement of the lists of words.
 #include "ir/vocabulary.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST_CASE("memories by the word that their scope begins with") {
   CHECK(memory_family("wmma.matrix_a") == MemoryFamily::WmmaA);
   CHECK(memory_family("local") > memory_family("warp"));
   CHECK_FALSE(memory_family("globl"));
-  // A suffix is a tag of the program's own.
+  // A suffix is a tag chosen by the program.
   CHECK(is_shared_memory("shared0"));
   CHECK(memory_family("local.mine") == MemoryFamily::Local);
 }

@@ -1,5 +1,5 @@
-// Every request that the worker answers, cancelled at a random moment of its work on a program where much is slow: it is answered at once, as
-// cancelled where it was not done, and the worker is free for what comes next.
+// Every request that the worker answers, cancelled at a random moment of its work on a program with much slow work: it is answered at once, as
+// cancelled if it was not finished, and the worker is ready for the next request.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 constexpr int request_cancelled = -32800;
 constexpr int internal_error = -32603;
 
-/// A chain of blocks and a schedule: each of its states has hundreds of loops to judge and estimate. `key`: a factor, so that each text is new.
+/// A chain of blocks and a schedule: each of its states has hundreds of loops to judge and estimate. `key`: a factor that makes each text new.
 auto wide(int blocks, int key) -> std::string {
   std::string text = fmt::format("@T.prim_func\ndef wide(A0: T.Buffer((64, 64, 64), \"float32\"), A{}: T.Buffer((64, 64, 64), \"float32\")):\n", blocks);
   for (int i = 1; i < blocks; ++i) { text += fmt::format("    A{} = T.alloc_buffer((64, 64, 64))\n", i); }
@@ -55,10 +55,10 @@ TEST_CASE("every request can be cancelled at any moment, and frees its work", "[
   for (const MethodRow& row : method_rows) {
     if (row.kind != MethodKind::Request || row.owner != MethodOwner::Worker) { continue; }
     for (int turn = 0; turn < 3; ++turn) {
-      // Nothing is remembered of a text that was not there before.
+      // Each text is new, so nothing is cached.
       document.lines = lines_of(wide(blocks, document.version % 5 + 1));
       session.replace(uri, document.text(), ++document.version);
-      // In the schedule, where all that is slow is asked for; in the program; anywhere.
+      // In the schedule, where all requests are slow; in the program; anywhere.
       size_t line = turn == 0 ? lines - 2 : turn == 1 ? lines / 2 : random.below(lines);
       Json params = params_at(document, std::string(row.name), line, turn == 0 ? 8 : 4);
       params["position"] = position(line, turn == 0 ? 8 : 4);

@@ -1,4 +1,4 @@
-// Completion and signature help at one place of a text: `$0` is the cursor; what is offered there, in which order, and with which reason.
+// Completion and signature help at one place of a text: `$0` is the cursor; tests check the items, their order, and the reasons.
 #include "lsp/features/completion.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Typed {
   uint32_t at = 0;
 };
 
-/// Lines behind the program's schedule, with the cursor.
+/// Analyses lines after the program's schedule, with the cursor in them.
 auto type(const std::string& lines) -> Typed {
   std::string text = program + lines;
   size_t at = text.find("$0");
@@ -60,14 +60,14 @@ class Offered {
     return found == items_.end() ? nullptr : &*found;
   }
   [[nodiscard]] auto place(std::string_view label) const -> size_t { return static_cast<size_t>(find(label) - items_.data()); }
-  /// The first of them, by label.
+  /// The labels of the first items.
   [[nodiscard]] auto first(size_t count) const -> std::vector<std::string> {
     std::vector<std::string> out;
     for (size_t i = 0; i < std::min(count, items_.size()); ++i) { out.push_back(items_[i].label); }
     return out;
   }
   [[nodiscard]] auto is_refused(std::string_view label) const -> bool { return find(label) != nullptr && find(label)->note == "not here"; }
-  /// Is it told to be legal? Such items come before names that are nothing but names.
+  /// True when the item is known to be legal. Such items come before names without a known legality.
   [[nodiscard]] auto is_legal(std::string_view label) const -> bool { return find(label) != nullptr && find(label)->rank <= 1 && find(label)->note.empty(); }
 
  private:
@@ -76,7 +76,7 @@ class Offered {
 
 using Labels = std::vector<std::string>;
 
-/// The note that signature help shows for the argument at the cursor.
+/// The note of signature help for the argument at the cursor.
 auto note_at(const std::string& lines) -> std::string {
   Typed typed = type(lines);
   auto signature = signature_help(*typed.document->snapshot(), typed.at);
@@ -103,9 +103,9 @@ TEST_CASE("inside an if the state is that behind the statements before the curso
   CHECK(offered.find("i")->detail == "its loop or block is no longer there");
   CHECK(offered.place("i") > offered.place("i1"));
   CHECK(Offered("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.split(i1, factors=[$0").first(4) == Labels{"None", "1", "2", "4"});
-  // Behind it, all of it was done.
+  // After the `if`, all of its statements have run.
   CHECK(Offered("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n    sch.parallel($0").is_legal("i0"));
-  // A blank line belongs to the statement as far as it is indented.
+  // An indented blank line belongs to the statement.
   CHECK(has(Offered("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.$0").find("vectorize")->detail, "sch.vectorize("));
 }
 
@@ -116,12 +116,12 @@ TEST_CASE("inside a for the state is that of the first pass") {
   CHECK_FALSE(offered.is_legal("j"));
   CHECK(offered.find("j")->detail == "its loop or block is no longer there");
   CHECK(Offered(fuses + "        sch.split(f, factors=[$0").find("4096") != nullptr);
-  // The first one: the second has not been split yet.
+  // The state is that of the first iteration, so the second loop has not been split yet.
   Offered first("    for x in [i, j]:\n        sch.parallel($0\n        x0, x1 = sch.split(x, factors=[None, 4])\n");
   CHECK(first.is_legal("x"));
   CHECK(first.is_legal("i"));
   CHECK(first.is_legal("j"));
-  // By what an iteration before skips, the script comes only later.
+  // The first iteration skips this statement, so the state is that of a later iteration.
   Offered later("    for n in range(3):\n        if n == 1:\n            sch.parallel($0\n        i, x = sch.split(i, factors=[None, 2])\n");
   CHECK(later.is_legal("x"));
   Offered else_branch("    if False:\n        pass\n    else:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel($0");
@@ -155,7 +155,7 @@ TEST_CASE("inside a statement what is known of its state is remembered while the
 
 TEST_CASE("hover on what is made inside a statement") {
   CHECK(has(hover_title("    if True:\n        i$00, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel(i0)\n"), "loop `i_0`"));
-  // Also where the statement does not work as a whole.
+  // Also if the statement fails as a whole.
   CHECK(has(hover_title("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel(i$01)\n        sch.vectorize(k)\n"), "loop `i_1`"));
   CHECK(has(hover_title("    for x in [i, j]:\n        x0, x1 = sch.split($0x, factors=[None, 4])\n"), "no longer there after this line"));
   Typed typed = type("    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.parallel(i$00)\n");
@@ -248,7 +248,7 @@ TEST_CASE("a completion that is cancelled at any moment is remembered for nothin
     for (const CompletionItem& item : found.items) { out += item.label + " | " + item.detail + " | " + item.note + " | " + item.call + "\n"; }
     return out;
   };
-  // Of few iterations, so that they are counted.
+  // With few iterations, so that all calls can be counted.
   auto small = [](const std::string& lines) {
     std::string text = program + lines;
     for (auto [from, to] : {std::pair<std::string_view, std::string_view>("128", "16"), {"64", "8"}}) {
@@ -266,7 +266,7 @@ TEST_CASE("a completion that is cancelled at any moment is remembered for nothin
     const std::string expected = told(completion(*snapshot, typed.at, {.judged = &whole}));
     for (int microseconds = 0; microseconds < 12000; microseconds += tests::is_sanitized ? 4000 : 300) {
       CAPTURE(microseconds);
-      // Nothing is kept of the state from before, and all of what this one leaves.
+      // Completion starts with an empty cache; after a cancelled request it uses the cached answers.
       Typed fresh = small(lines);
       JudgedState judged;
       CancelSource source;

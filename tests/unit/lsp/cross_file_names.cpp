@@ -1,4 +1,4 @@
-// Names beyond one file: a program and its blocks are renamed in every file that imports them, however it does, and in no other.
+// Names beyond one file: a program and its blocks are renamed in every file that imports them, by any form of import, and in no other.
 #include "lsp/features/cross_file_names.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST_CASE("a block is renamed in the schedules of every file, those of its progr
   CHECK(renamed(files, files.at("kernels.py", "\"C\"", 1)) == block);
   CHECK(renamed(files, files.at("alias.py", "\"C\"", 1)) == block);
   CHECK(renamed(files, files.at("deep/use.tir", "\"C\"", 1)) == block);
-  // That of another program has the same name.
+  // The block of another program has the same name.
   CHECK(renamed(files, files.at("plain.py", "\"C\", func_name", 1)) == Lines{"kernels.py 15:26", "plain.py 10:19"});
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("definition and references lead to other files") {
   auto place = definition(files, *file, offset);
   REQUIRE(place);
   CHECK(lines_of({*place}) == Lines{"kernels.py 6:22"});
-  // Those of the file that asks come first.
+  // The places in the file of the request come first.
   Lines first = lines_of(all_references(files, *file, offset));
   REQUIRE(first.size() == block.size());
   CHECK(first.front() == "alias.py 5:18");
@@ -177,7 +177,7 @@ constexpr const char* factory = R"PY(def make(n):
 small = make(16)
 )PY";
 
-/// "FILE NAME: LINES" of each.
+/// "FILE NAME: LINES" for each.
 auto lines_of(const std::vector<Calling>& all, const workspace::Snapshot* from = nullptr) -> std::vector<std::string> {
   std::vector<std::string> out;
   for (const Calling& one : all) {

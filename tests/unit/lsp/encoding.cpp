@@ -1,4 +1,4 @@
-// Positions: columns in three units against an independent reference, and texts under edits against a plain string.
+// Positions in three units compared with an independent reference, and texts under edits compared with a plain string.
 #include "lsp/protocol/encoding.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Encoding all_encodings[] = {Encoding::Utf8, Encoding::Utf16, Encoding::Utf32};
 
-// The reference works on code points, one at a time, and knows nothing of bytes but how to write them.
+// The reference works on code points, one at a time; it uses bytes only to write them.
 auto utf8(char32_t c) -> std::string {
   if (c < 0x80) { return {static_cast<char>(c)}; }
   if (c < 0x800) { return {static_cast<char>(0xC0 | (c >> 6)), static_cast<char>(0x80 | (c & 63))}; }
@@ -141,7 +141,7 @@ TEST_CASE("edits in all encodings give what a plain string gives, and the lines 
         changes.push_back({{"range", to_json(TextRange{a.at, b.at})}, {"text", bytes_of(inserted)}});
         reference.replace(a.index, b.index - a.index, inserted);
       }
-      // As few replacements as what lies near each other makes: the same text.
+      // Edits near each other are joined into few replacements, with the same text as result.
       std::string joined = synced.text;
       for (const ByteEdit& edit : joined_edits({changes.begin(), changes.end()}, synced, encoding)) { joined.replace(edit.replaced.begin, edit.replaced.end - edit.replaced.begin, edit.text); }
       CHECK(synced.apply_changes(changes, encoding));

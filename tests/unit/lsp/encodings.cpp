@@ -1,4 +1,4 @@
-// The same document, three editors: one counts bytes, one 16-bit units, one code points. The same requests at the same
+// The same document in three editors: one counts bytes, one 16-bit units, one code points. The same requests at the same
 // places get the same places, and the same diagnostics are published.
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ using namespace loopsmith::lsp::random;
 
 namespace {
 
-// Letters of two, three and four bytes, one of them beside a combining accent, in front of what is asked about.
+// Letters of two, three and four bytes, one of them beside a combining accent, in front of the requested places.
 const std::string text =
     "# 😀 größe\n\n\n@T.prim_func\ndef größe(\n    A: T.Buffer((64, 64), \"float32\"), é中: T.Buffer((64, 64), \"float32\"), C: T.Buffer((64, 64), \"float32\")\n):\n"
     "    for i, j, k in T.grid(64, 64, 64):\n        with T.block(\"C😀\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                C[vi, vj] = T.float32(0)\n"
@@ -27,7 +27,7 @@ const std::string text =
 
 auto name_of(Encoding encoding) -> std::string { return std::string(encoding_name(encoding)); }
 
-/// Every position of an answer, counted in bytes instead.
+/// Converts every position of an answer to bytes.
 void in_bytes(Json& json, const std::vector<std::string>& lines, Encoding encoding) {
   if (json.is_object() && json.contains("line") && json.contains("character") && json["line"].is_number_unsigned() && json["character"].is_number_unsigned()) {
     auto line = json["line"].get<size_t>();
@@ -38,7 +38,7 @@ void in_bytes(Json& json, const std::vector<std::string>& lines, Encoding encodi
   for (auto& value : json) { in_bytes(value, lines, encoding); }
 }
 
-/// Semantic tokens, which the protocol sends as differences, each as its line, its first and last byte, type and modifiers.
+/// Converts semantic tokens, which the protocol sends as differences, to line, first and last byte, type and modifiers.
 auto tokens_in_bytes(const Json& data, const std::vector<std::string>& lines, Encoding encoding) -> Json {
   Json out = Json::array();
   size_t line = 0;
@@ -87,18 +87,18 @@ TEST_CASE("editors that count bytes, 16-bit units and code points get the same p
       keep(method, std::move(answer));
     }
     for (size_t line = 0; line < lines.size(); line += tests::stride(5)) {
-      // Beginnings of words, and places between. The requests of a line are sent together, so that no answer is waited for alone.
+      // Beginnings of words, and places between them. The requests of a line are sent together, so that the test need not wait for each answer.
       std::vector<std::pair<std::string, int>> asked;
       for (uint32_t byte = 0; byte <= lines[line].size(); byte += byte % 3 == 0 ? 5 : 3) {
         uint32_t column = bytes_to_column(lines[line], byte, encoding);
         if (column_to_bytes(lines[line], column, encoding) != byte) { continue; }
         for (const std::vector<std::string>* methods : {&at_position, &of_range}) {
           for (const std::string& method : *methods) {
-            // Answers about other texts (programs that a schedule makes, tokens as differences), or about the whole text at any place.
+            // These answers are about other texts (programs that a schedule makes), are differences (tokens), or are about the whole text.
             static const std::set<std::string> left = {"loopsmith/ir", "loopsmith/loops", "loopsmith/viewMoves", "loopsmith/viewHover", "textDocument/semanticTokens/range", "workspace/willRenameFiles", "textDocument/inlayHint"};
             if (left.contains(method) || (method == "textDocument/codeAction" && byte % 2 == 1)) { continue; }
             Json params = params_at(document, method, line, column);
-            // Members that are no positions are the same for all.
+            // Members that are not positions are equal for all editors.
             Json others = params_at(document, method, line, byte);
             for (const char* name : {"place", "primitive"}) {
               if (params.contains(name)) { params[name] = others[name]; }

@@ -1,4 +1,4 @@
-// Numbers of splits under the cursor: what others would come to is what the engine says once they are written, and offered edits are
+// Factors of splits at the cursor: the facts about other factors agree with a schedule that contains these factors, and offered edits are
 // accepted.
 #include "lsp/features/factors.h"
 
@@ -47,7 +47,7 @@ TEST_CASE("the factor under the cursor says what others in its place would come 
   auto info = hover_factor(*here.document->snapshot(), here.offset);
   REQUIRE(info);
   CHECK(info->title == "factor 64 of a loop of 512, and others in its place");
-  // Of every divisor one line, the present one marked, each with what a run touches and which cache holds it.
+  // One line for every divisor, the present one marked, each with the memory of a run and the cache that holds it.
   auto line = [&](const std::string& begin) {
     for (const Fact& fact : info->facts) {
       if (fact.text.starts_with(begin)) { return fact.text; }
@@ -108,7 +108,7 @@ TEST_CASE("other factors are offered as edits that are accepted") {
   bool has_larger = false;
   for (const TextRewrite& rewrite : rewrites) {
     INFO(rewrite.title);
-    // Nothing is left out: the outer factor makes up for it.
+    // No divisor is excluded, because the outer factor adapts.
     CHECK(rewrite.edits.size() == 2);
     std::vector<TextEdit> edits = rewrite.edits;
     std::sort(edits.begin(), edits.end(), [](const TextEdit& a, const TextEdit& b) { return a.span.begin < b.span.begin; });

@@ -1,8 +1,8 @@
-// A fault in every handler of the server, the real one, front and worker as programs: exceptions cost one request, crashes cost the
-// worker for a moment, a request that crashes twice is refused while all else of its document goes on, and no edit is lost.
+// A fault in every handler of the real server, front and worker as processes: exceptions cost one request, crashes cost the
+// worker for a moment, a request that crashes twice is refused while other requests about its document are answered, and no edit is lost.
 //
-// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/faults.h). In most runs each handler meets one kind of
-// crash; a soak (`ctest -L soak`, some minutes) makes every kind in every handler, and asserts how soon the server is back.
+// Messages contain the fault (`"fault": "segfault"` in their parameters; see lsp/worker/faults.h). In most runs each handler gets one kind of
+// crash; a soak (`ctest -L soak`, some minutes) plants every kind in every handler, and asserts the time until the server answers again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ TEST_CASE("an exception in a handler of the worker costs its request and nothing
       Json answer = session.call(row.name, params);
       CHECK(code_of(answer) == internal_error);
       CHECK(answer["error"]["message"].get<std::string>().starts_with(row.name));
-      // The same without the fault is answered as ever.
+      // The same request without the fault is answered as before.
       CHECK(code_of(session.call(row.name, params_for(row))) != internal_error);
     }
   }
@@ -119,14 +119,14 @@ TEST_CASE("an exception in a handler of the front costs its message; a text that
 TEST_CASE("a crash in any handler costs the worker for a moment; what crashes twice is refused, and its document goes on", "[soak]") {
   const bool is_long = tests::is_soak();
   const std::vector<const char*> kinds = {"segfault", "kill", "abort", "overflow", "exit", "spin"};
-  const size_t rotated = kinds.size() - 1;   // a loop without end takes a while to be seen as such
+  const size_t rotated = kinds.size() - 1;   // an endless loop is detected after a while
   std::vector<double> seconds;
   size_t turn = 0, handler = 0;
   for (const MethodRow& row : worker_requests()) {
     if (handler++ % tests::stride(3) != 0 && row.method != Method::Hover) { continue; }
     for (size_t k = 0; k < (is_long ? kinds.size() : 1); ++k, ++turn) {
       const char* kind = is_long ? kinds[k] : row.method == Method::Hover ? "spin" : kinds[turn % rotated];
-      // The request that shows that the other documents go on.
+      // This request shows that other documents are still answered.
       const char* probe = row.method == Method::DocumentSymbol ? "textDocument/foldingRange" : "textDocument/documentSymbol";
       INFO(row.name << ": " << kind);
       Session session = start();
@@ -143,7 +143,7 @@ TEST_CASE("a crash in any handler costs the worker for a moment; what crashes tw
         CHECK(session.call(probe, {{"textDocument", {{"uri", good}}}})["result"].size() >= 2);
         seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
       }
-      // Not again for this text, whether it would crash or not; other requests are answered, an edit heals.
+      // The request is refused for this text, with or without a fault; other requests are answered, and an edit ends the refusal.
       CHECK(code_of(session.call(row.name, params)) == request_failed);
       CHECK(session.call(probe, {{"textDocument", {{"uri", good}}}})["result"].size() >= 2);
       session.replace(good, program + "\n", 2);

@@ -1,4 +1,4 @@
-// Features as functions of a snapshot: programs, a cursor (`$0` in a piece of the program), and the facts that are expected there.
+// Features as functions of a snapshot: programs, a cursor (`$0` in a piece of the program), and the expected facts.
 #include <algorithm>
 
 #include "codegen/llvm/codegen.h"
@@ -37,7 +37,7 @@ const std::string matmul =
     "    f = sch.fuse(i, j)\n"
     "    sch.parallel(f)\n";
 
-/// The byte of a text that `$0` marks in a piece of it: of several such pieces the first. "for i, $0j" is the `j` behind "for i, ".
+/// The byte of a text that `$0` marks in a piece of it; if the piece occurs several times, the first one. "for i, $0j" is the `j` after "for i, ".
 auto cursor_in(const std::string& text, std::string piece) -> uint32_t {
   INFO(piece);
   size_t mark = piece.find("$0");
@@ -48,7 +48,7 @@ auto cursor_in(const std::string& text, std::string piece) -> uint32_t {
   return static_cast<uint32_t>(at + mark);
 }
 
-/// The title and the facts of a hover; empty: nothing is shown.
+/// The title and the facts of a hover; empty: no hover.
 auto hover_at(const std::string& text, const std::string& piece) -> std::vector<std::string> {
   auto document = workspace::analyse("file:///t.tir", text);
   auto info = hover(*document->snapshot(), cursor_in(text, piece));
@@ -79,11 +79,11 @@ TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
                                                   "cannot be parallel or vectorized: it feeds `vk` of block `C`, which is not spatial"});
   CHECK(hover_at(matmul, "for i, $0j, k").back() == "can be parallel or vectorized");
   CHECK(hover_at(matmul, "for i, $0j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
-  // On the word `for`: the outermost, and the others named.
+  // On the word `for`: the outermost loop, with the names of the others.
   Lines header = hover_at(matmul, "$0for");
   CHECK(header.front() == "loop `i`: serial, extent 128");
   CHECK(header.back() == "`k`: serial, extent 256");
-  // The variable where it is used is the same loop.
+  // The variable in an expression is the same loop.
   CHECK(hover_at(matmul, "\"SSR\", [i, $0j, k]").front() == "loop `j`: serial, extent 64");
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("a found schedule goes behind its program, with the line ends of the f
 }
 
 TEST_CASE("edits give what a fresh analysis of the final text gives") {
-  // Each key of a schedule typed and taken back, with the findings compared.
+  // Type and delete each key of a schedule, and compare the findings.
   auto shown = [](const workspace::Snapshot& snapshot) {
     std::string all;
     for (const workspace::Finding& finding : snapshot.findings()) {
@@ -276,7 +276,7 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
       last = line;
       REQUIRE(span.end <= matmul.size());
       if (span.begin < update || span.end > update + 45) { continue; }
-      // The instructions that multiply belong to the statement that multiplies.
+      // The multiply instructions belong to the statement with the multiplication.
       bool multiplies = stage == Stage::Assembly ? lines[line].find("mul") != std::string::npos || lines[line].find("fma") != std::string::npos || lines[line].find("fmadd") != std::string::npos
                         : stage == Stage::LlvmIR ? lines[line].find("fmul") != std::string::npos || lines[line].find("fma") != std::string::npos
                                                  : lines[line].find('*') != std::string::npos;
@@ -286,7 +286,7 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
     CHECK(view->text.find("DILocation") == std::string::npos);
     CHECK(view->text.find(".loc") == std::string::npos);
     CHECK(view->text.find("place:") == std::string::npos);
-    // Its address gives the same.
+    // Its address gives the same view.
     auto again = view_of(snapshot, view->address.substr(view->address.find('#') + 1));
     REQUIRE(again);
     CHECK(again->text == view->text);
@@ -294,7 +294,7 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
   CHECK(view_at(snapshot, 5, Stage::Lowered)->title == "matmul as written, lowered");
   CHECK(view_of(snapshot, "matmul:lowered")->text == view_at(snapshot, 5, Stage::Lowered)->text);
   CHECK_FALSE(view_of(snapshot, "matmul:nonsense"));
-  // A cursor in front of a statement is on it; on a blank line or behind the one before, it is after that one.
+  // A cursor before a statement is on it; on a blank line or after the statement above, it is after that statement.
   auto line = static_cast<uint32_t>(matmul.find("    f = sch.fuse"));
   CHECK(view_at(snapshot, line)->address == view_at(snapshot, line + 6)->address);
   CHECK(view_at(snapshot, line - 1)->address != view_at(snapshot, line)->address);
@@ -311,7 +311,7 @@ TEST_CASE("a variable of a schedule is a loop of the program at that line; a loo
   CHECK(word("k0, $0k1") == "#s@3 k_1");
   CHECK(word("$0f = sch") == "#s@4 i_j_fused");
   CHECK(word("sch.get_block(\"$0C\"") == "#s@1 C");
-  // The loop is no more after that line.
+  // The loop does not exist after that line.
   CHECK(word("sch.fuse($0i,").empty());
   CHECK(word("def matmul($0A:").empty());
   if (codegen::llvm_version().empty()) { return; }
@@ -353,7 +353,7 @@ TEST_CASE("every method that the table gives to the worker has a route") {
   }
 }
 
-// As quoted in notes about MetaSchedule: the trace of a rule for a product of 1024 by 1024.
+// From notes about MetaSchedule: the trace of a rule for a product of 1024 by 1024.
 TEST_CASE("a quoted trace runs") {
   std::string text = matmul.substr(0, matmul.find("\n\n@ls"));
   for (const char* size : {"128", "256", "64"}) {

@@ -1,4 +1,4 @@
-// Frames: whatever the portions they come in, and whatever garbage comes between them.
+// Frames: in portions of any size, and with any garbage between them.
 #include "lsp/protocol/framing.h"
 
 #include <random>
@@ -141,7 +141,7 @@ TEST_CASE("random bytes never stop the reader") {
       reader.feed(bytes);
       (void)read_all(reader);
     }
-    // Whatever state it is in, enough well-formed input brings it back.
+    // In any state, enough well-formed input lets the reader continue.
     reader.feed(std::string(3000, '\n'));
     for (int i = 0; i < 3; ++i) { reader.feed(framed("{\"recovered\":true}")); }
     auto frames = read_all(reader);

@@ -1,5 +1,5 @@
-// The front by itself, with a worker and an editor that are played: order of messages, stale and cancelled requests,
-// workers that die, content that kills, jobs.
+// The front alone, with a worker and an editor that the test plays: order of messages, stale and cancelled requests,
+// workers that die, content that kills workers, jobs.
 #include "lsp/jobs/wording.h"
 #include "lsp/protocol/jobs.h"
 #include "lsp/server/front.h"
@@ -25,8 +25,8 @@ using namespace loopsmith::lsp;
 namespace {
 
 struct Stage final : Host {
-  std::vector<Json> client;                                // what the editor got
-  std::vector<Frame> worker;                               // what the worker got
+  std::vector<Json> client;                                // frames to the editor
+  std::vector<Frame> worker;                               // frames to the worker
   std::vector<std::pair<JobId, int>> signals;
   std::vector<std::string> job_arguments;
   std::string job_input;
@@ -35,7 +35,7 @@ struct Stage final : Host {
   bool killed = false;
   bool jobs_held = false;
   double cpu = 0;
-  Clock::time_point time = Clock::now();                   // the front's clock: it stands unless a test advances it
+  Clock::time_point time = Clock::now();                   // the front's clock: it does not move unless a test advances it
   std::optional<int> exit_status;
   FrameReader client_reader;
   FrameReader worker_reader;
@@ -262,7 +262,7 @@ TEST_CASE("an edit makes requests about the older text stale; one about another 
   CHECK(stage.error_of(stale) == content_modified);
   CHECK(stage.answer_to(other).is_null());
   CHECK(stage.answer_to(waits).is_null());
-  // Its answer comes too late: nobody hears it.
+  // The answer comes too late, and is dropped.
   size_t before = stage.client.size();
   stage.from_worker(response(stale, "late"), {{header::ticket, 1}});
   CHECK(stage.client.size() == before);
@@ -281,7 +281,7 @@ TEST_CASE("jobs stand still from a key on until the worker has nothing to do, an
   CHECK_FALSE(stage.jobs_held);
   stage.replace("a", "new", 2);
   CHECK(stage.jobs_held);
-  // It was at rest before the key came.
+  // This report of idleness is older than the key.
   rest(opened);
   CHECK(stage.jobs_held);
   rest(stage.worker.size());
@@ -368,7 +368,7 @@ TEST_CASE("a trace is sent while the editor wants one; views that changed are re
   CHECK(stage.last("$/logTrace")["params"]["message"].get<std::string>().starts_with("textDocument/hover answered in "));
   stage.replace("a", "y", 2);
   stage.replace("a", "z", 3);
-  // Of the newest text only, and it stands for the changes before.
+  // Diagnostics of the newest text only; these also answer the changes before.
   Json found = notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 3}, {"diagnostics", Json::array()}});
   stage.from_worker(found, {{header::document, 1}, {header::version, 3}});
   std::vector<std::string> traced;
@@ -456,7 +456,7 @@ TEST_CASE("content that killed two workers is set aside with a diagnostic, until
 
   stage.replace("bad", "healed", 2);
   CHECK(stage.has_open("healed"));
-  // The same content again, by undoing or under another name, is not tried again.
+  // The same content again, by undo or under another name, is not sent again.
   stage.worker.clear();
   stage.replace("bad", "poison", 3);
   CHECK_FALSE(stage.has_open("poison"));
@@ -542,7 +542,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(report["percentage"] == 25);
   for (const char* noise : {"", "no json", "{}", "[1]", R"({"event":"progress","trial":"x"})", R"({"event":9})"}) { stage.front.on_job_line(1, noise); }
 
-  // The job outlives the worker, and the next worker hears of it.
+  // The job outlives the worker, and the next worker gets its facts.
   stage.worker_dies();
   CHECK(std::any_of(stage.worker.begin(), stage.worker.end(), [](const Frame& f) { return f.body.find("loopsmith/job") != std::string::npos; }));
 
@@ -578,7 +578,7 @@ TEST_CASE("the nearer limit gives the progress of a search") {
   };
   CHECK(message({{"trials", 600}, {"seconds", 9}}, R"({"event":"progress","trial":70,"trials":600,"elapsed":8})") == "trial 70/600, 8 s so far, 1 s left: 88%");
   CHECK(message({{"trials", 100}, {"seconds", 900}}, R"({"event":"progress","trial":80,"trials":100,"elapsed":80})") == "trial 80/100, 1:20 min so far, 14 s to 26 s left: 80%");
-  // The trials may be over before the time, or after it.
+  // Either limit may end the search first: the trials or the time.
   CHECK(message({{"trials", 100}, {"seconds", 100}}, R"({"event":"progress","trial":80,"trials":100,"elapsed":80})") == "trial 80/100, 1:20 min so far, 14 s to 20 s left: 80%");
   CHECK(message({{"seconds", 5}}, R"({"event":"progress","trial":3,"elapsed":2})") == "trial 3, 2 s so far, 3 s left: 40%");
   // A limit that the command leaves open comes from the search, or stays unknown.
@@ -615,7 +615,7 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   command("loopsmith.tune", {{"uri", "a"}, {"function", "f"}});
   Json create = stage.last("window/workDoneProgress/create");
   stage.send({{"jsonrpc", "2.0"}, {"id", create["id"]}, {"result", nullptr}});
-  // Before its first line a signal would end the search.
+  // Before the job's first line a signal would end it, so the signal waits.
   CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"uri", "a"}})).contains("result"));
   CHECK(stage.signals.empty());
   CHECK(stage.last("$/progress")["params"]["value"]["message"] == "paused: starting");
@@ -661,7 +661,7 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   Stage stage;
   stage.initialize({});
   stage.open("a", "x");
-  // Options that are another command's stay away from it.
+  // Settings of other commands do not apply.
   stage.notify("workspace/didChangeConfiguration", {{"settings", {{"tune", {{"target", "llvm"}, {"seconds", 4}}}}}});
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.interpret"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"block", "C"}}}}});
   CHECK(stage.job_arguments[0] == "interpret");
@@ -698,7 +698,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
     command(first, "loopsmith.tune", {{"uri", "a"}, {"function", "f"}, {"seconds", 60.0}, {"trials", 64}});
     first.front.on_job_line(1, R"({"event":"progress","trial":12,"trials":64,"best_seconds":0.25,"elapsed":20})");
     {
-      // Another editor at the same time does not go on with it, too.
+      // Another editor at the same time does not continue the search, too.
       Stage beside(options);
       beside.initialize({});
       beside.open("a", "x");
@@ -724,7 +724,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(job["phase"] == "kept");
   CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.0 ms");
   CHECK(second.job_arguments.empty());
-  // On the text as it is now.
+  // The search continues on the present text.
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
   CHECK(second.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--trials", "64", "--time", "40"});
   CHECK(second.job_input == "y");
@@ -734,12 +734,12 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
-  // A search that is done or given up is not offered again.
+  // A finished or abandoned search is not offered again.
   CHECK(std::filesystem::is_empty(folder.path + "/searches"));
   command(second, "loopsmith.tune", {{"uri", "b"}, {"function", "g"}});
   second.ask("shutdown", nullptr);
   CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
-  // Whatever lies there, no document is lost for it.
+  // No content of such a file may prevent a document from being opened.
   int number = 0;
   for (const char* text : {R"({"uri":"c","function":"f","measured":-1,"best_seconds":-2,"seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","measured":"7"})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
     std::ofstream(fmt::format("{}/searches/{:016x}.json", folder.path, ++number)) << text;
@@ -771,7 +771,7 @@ TEST_CASE("the server sends its status, once for each change") {
   stage.front.on_worker_end(ExitStatus{.signal = SIGSEGV});
   stage.front.on_tick();
   CHECK(stage.last("experimental/serverStatus")["params"]["health"] == "warning");
-  // An editor that does not show it gets no status.
+  // An editor that cannot show the status does not get it.
   Stage other;
   other.initialize({});
   other.front.on_tick();
@@ -789,7 +789,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
   CHECK(stage.last("$/progress")["params"]["value"]["kind"] == "report");
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "running");
-  // The search ends; the comparison has only begun.
+  // The search ends; the comparison has begun.
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"verifying","stopped":true})");
   Json end = stage.last("$/progress")["params"]["value"];
   CHECK(end["kind"] == "end");
@@ -803,7 +803,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
   Json job = parse_json(sent, why).value_or(Json())["params"];
   CHECK(job["phase"] == "comparing stopped");
   CHECK(!job.contains("schedule_text"));
-  // It takes as long as it takes.
+  // The comparison may take any time.
   stage.advance(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
@@ -858,10 +858,10 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
   stage.notify("textDocument/didChange", {{"textDocument", {{"uri", "file:///no/such/a%20b.tir"}, {"version", 2}}}, {"contentChanges", {{{"text", "two"}}}}});
   stage.front.on_tick();
   CHECK(read(mirror) == "two");
-  // Asked for again it is the same one.
+  // A second request returns the same mirror.
   id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}}}}});
   CHECK(stage.answer_to(id)["result"]["mirror"] == mirror);
-  // With the cursor's line it begins there.
+  // With the cursor's line, the REPL begins at that line.
   id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}, {"position", {{"line", 6}, {"character", 0}}}}}}});
   CHECK(stage.answer_to(id)["result"]["command"][4] == "--line");
   CHECK(stage.answer_to(id)["result"]["command"][5] == "7");
@@ -869,7 +869,7 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
   CHECK(read(mirror) == "(none)");
   CHECK(::stat(mirror.substr(0, mirror.rfind('/')).c_str(), &facts) != 0);
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "b"}}}}})) == invalid_params);
-  // An editor that goes leaves nothing behind, and names of files cannot lead elsewhere.
+  // After the editor has gone, no file remains, and names of files cannot escape from the folder.
   {
     Stage other;
     other.initialize();
@@ -928,7 +928,7 @@ TEST_CASE("an editor with views hears of every trial of a search, and how it end
   stage.initialize({{"experimental", {{"loopsmithViews", true}}}});
   stage.open("a", "x");
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
-  // The second line comes too soon after the first to be sent on its own.
+  // The second line follows too soon to be sent separately.
   stage.front.on_job_line(1, R"({"event":"progress","trial":1,"measured":[0.5],"best_seconds":0.5})");
   Json first = stage.last("loopsmith/tuning")["params"];
   CHECK(first["measured"] == Json({0.5}));

@@ -1,6 +1,6 @@
-// Programs of the server killed at random moments while somebody edits, asks and tunes: the analysis worker, the tuner, a worker that
-// measures, the front itself. The editor goes on: every request is answered, soon; texts are what was typed; a search that lost a
-// measuring worker goes on, one that was killed is reported; no measurement that was reported is lost; no process or file stays behind.
+// Processes of the server are killed at random moments while the user edits, requests and tunes: the analysis worker, the tuner, a measuring
+// worker, the front itself. The editor continues: every request is answered soon; texts are those that were typed; a search that lost a
+// measuring worker continues, and a killed one is reported; no reported measurement is lost; no process or file remains.
 //
 //   LOOPSMITH_SECONDS=S kills for S seconds (5; 60 in a soak, which also asserts how soon the server is back), LOOPSMITH_SEED=S seeds the choices
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ const std::string tuned_text =
     "        with T.block(\"C\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                C[vi, vj] = T.float32(0)\n"
     "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n";
 
-/// The programs that a program started, and those they started, with a word of their command line; zombies are gone.
+/// The processes that a process started, and those that they started, with a word of their command line; without zombies.
 auto children_of(int root, const std::string& word) -> std::vector<int> {
   std::vector<std::pair<int, int>> all;
   std::error_code none;
@@ -63,7 +63,7 @@ auto children_of(int root, const std::string& word) -> std::vector<int> {
   return found;
 }
 
-/// An editor whose server may go away: it starts another one and opens what it shows.
+/// An editor whose server may die: it starts another one and opens its documents again.
 class Editor {
  public:
   explicit Editor(std::string folder) : folder_(std::move(folder)) {
@@ -93,9 +93,9 @@ class Editor {
     job = answer["result"]["job"];
     is_tuning = true;
   }
-  /// Waits for a message about the search, and notes its trials.
+  /// Waits for a message about the search, and records its trials.
   auto news(std::chrono::seconds patience) -> Json {
-    // Those that came while something else was waited for count as well.
+    // Messages that arrived during other waits count as well.
     for (Deadline end = in(patience); looked_at_ < session_->received.size() || session_->next(end);) {
       const Json& message = session_->received[looked_at_++];
       if (message.value("method", "") != "loopsmith/tuning") { continue; }
@@ -154,9 +154,9 @@ TEST_CASE("whatever is killed, the editor goes on and no reported measurement is
   std::vector<int> fronts;
   {
     Editor editor(folder);
-    int64_t least = 0;         // records that have to be there
+    int64_t least = 0;         // the number of records that must exist
     Deadline end = in(std::chrono::seconds(number("LOOPSMITH_SECONDS", tests::is_soak() ? 60 : 5)));
-    // Each kind at least once, however slow the machine.
+    // Every kind of kill at least once, also on a slow machine.
     for (size_t turn = 0; turn < 4 || Clock::now() < end; ++turn) {
       if (!editor.is_tuning) {
         editor.trials = 0;
@@ -164,7 +164,7 @@ TEST_CASE("whatever is killed, the editor goes on and no reported measurement is
         while (editor.trials < 4) {
           Json report = editor.news(60s);
           REQUIRE(report.is_object());
-          // The end of its predecessor may arrive only now.
+          // The end of the job before it may arrive only now.
           if (report["job"] == editor.job) { REQUIRE(report["state"] == "running"); }
         }
       }
@@ -209,7 +209,7 @@ TEST_CASE("whatever is killed, the editor goes on and no reported measurement is
         CHECK_FALSE(report["message"].get<std::string>().empty());
         editor.is_tuning = false;
       } else if (kind != 3) {
-        // The search goes on.
+        // The search continues.
         Deadline patience = in(60s);
         while (editor.trials <= before && Clock::now() < patience) {
           Json report = editor.news(60s);
@@ -223,7 +223,7 @@ TEST_CASE("whatever is killed, the editor goes on and no reported measurement is
       CHECK(now >= editor.trials);
       least = now;
     }
-    // The editor shows the diagnostics that a fresh server finds.
+    // The editor shows the diagnostics of a fresh server.
     for (const Document& document : editor.documents) {
       (void)editor.session().wait_for(document.uri, document.version);
       Session fresh({tests::loopsmith_program(), "lsp"});

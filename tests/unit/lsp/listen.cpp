@@ -1,4 +1,4 @@
-// Clients that reach the server by a socket: only those that can open it, or that know its token, are served.
+// Clients that connect by a socket: the server serves only clients that can open the socket, or that have its token.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr auto patience = std::chrono::seconds(tests::is_sanitized ? 120 : 30);
 const std::string token = "0123456789abcdef-the-token-of-a-test";
 
-/// A port that no one listens on.
+/// A port without a listener.
 auto free_port() -> int {
   int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -49,7 +49,7 @@ class Connection {
   Connection(const Connection&) = delete;
   auto operator=(const Connection&) -> Connection& = delete;
 
-  /// Connects as soon as the server listens: its message that it does comes before.
+  /// Connects as soon as the server listens, which it reports in a message.
   void connect(const sockaddr* address, socklen_t size) {
     for (Deadline until = in(patience); ::connect(socket_, address, size) != 0;) { REQUIRE(Clock::now() < until); }
   }

@@ -1,5 +1,5 @@
-// The server under load: many documents open at once, a long file that is edited as fast as messages go, documents opened, edited and closed
-// over and over. A soak (`ctest -L soak`) takes a thousand documents and 20,000 lines, and asserts the memory that is left when documents are
+// The server under load: many open documents, a long file that is edited as fast as messages can be sent, documents opened, edited and closed
+// repeatedly. A soak (`ctest -L soak`) uses a thousand documents and 20,000 lines, and asserts the memory that remains after documents are
 // closed. More cycles: LOOPSMITH_SOAK=1 LOOPSMITH_CYCLES=10000 build/release/bin/unit_lsp_load 'documents opened*'
 #include <fmt/format.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ auto descriptors_of(Session& session) -> size_t {
   return count;
 }
 
-/// Bytes resident, of the server and its worker.
+/// Resident bytes of the server and its worker.
 auto memory_of(Session& session) -> uint64_t {
   uint64_t bytes = 0;
   for (int pid : processes_of(session)) {
@@ -74,14 +74,14 @@ TEST_CASE("many documents at once, and memory once they are closed", "[soak]") {
   };
   auto leave = [&](int from, int to, uint64_t at_most) {
     for (int i = from; i < to; ++i) { close(session, name_of(i)); }
-    // The answer comes once all closes were read. Memory is given back after a quiet tenth of a second, later on a busy machine.
+    // The answer comes after all closes were read. Memory is released after a quiet tenth of a second, later on a busy machine.
     (void)session.call("workspace/symbol", {{"query", ""}});
     if (!tests::is_soak()) { return memory_of(session); }
     std::this_thread::sleep_for(500ms);
     for (Deadline until = in(10s); memory_of(session) > at_most && Clock::now() < until;) { std::this_thread::sleep_for(100ms); }
     return memory_of(session);
   };
-  // The memory that a session keeps once it had files open.
+  // The memory that a session keeps after its first files were closed.
   visit(0, 20);
   const uint64_t before = leave(0, 20, UINT64_MAX);
   visit(0, count);
@@ -104,7 +104,7 @@ TEST_CASE("documents opened, edited and closed over and over leave no memory and
   std::vector<double> memory;
   size_t descriptors = 0;
   for (size_t cycle = 0; cycle < cycles; ++cycle) {
-    // The same texts over and over: the server keeps facts about a text once.
+    // The same texts repeatedly: the server stores facts about a text only once.
     Document document{name_of(static_cast<int>(cycle % 97)), 1, lines_of(texts[cycle % std::min<size_t>(texts.size(), 60)])};
     if (document.lines.empty()) { continue; }
     session.open(document.uri, document.text());

@@ -1,4 +1,4 @@
-// Files that move: all that was imported from them, and all that they import, is found again; and the edits are those that people would write.
+// Files that move: all imports of them, and all imports in them, still find their files; and the edits are those that a person would write.
 #include "lsp/features/moved_files.h"
 
 #include <algorithm>

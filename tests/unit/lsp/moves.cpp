@@ -1,5 +1,5 @@
-// Offered is accepted: moves that code actions offer are written into the text and run; primitives and arguments that completion ranks
-// first are legal by all candidates, those it puts last are not. On every place of the examples.
+// Offered moves are accepted: moves of code actions are written into the text and run; primitives and arguments that completion ranks
+// first are legal by all candidates, those ranked last are not. At every place of the examples.
 #include "lsp/features/moves.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ auto step_beginning(const workspace::Snapshot& snapshot, uint32_t at) -> const s
   return nullptr;
 }
 
-/// As an editor does it: the text was whole before.
+/// Types a line as in an editor: the text was analysed before.
 void type_line(workspace::Document& document, uint32_t at, const std::string& line) {
   document.check();
   (void)document.replay({});
@@ -78,7 +78,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
     for (const Occurrence& occurrence : names_of(*snapshot).occurrences) {
       for (const OfferedMove& move : moves_offered(*snapshot, occurrence.span.begin)) {
         if (!move.why_not.empty() || !seen.insert(fmt::format("{} {}", move.offset, move.insert)).second) { continue; }
-        // The few moves of several statements are counted apart: a spread of all holds some of them.
+        // Moves of several statements are rare, so they are counted separately, and some are always tested.
         size_t& place = move.text.find('\n') == std::string::npos ? offered : offered_of_several;
         if (place++ % tests::stride(15) != 0) { continue; }
         std::string after = text.substr(0, move.offset) + move.insert + text.substr(move.offset);
@@ -92,7 +92,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
         INFO((step->diagnostics.empty() ? std::string() : step->diagnostics.front().message()));
         REQUIRE(step->state == script::StepState::Done);
         ++written;
-        // Of several statements all.
+        // All statements of a move must run.
         for (size_t line = move.text.find('\n'); line != std::string::npos; line = move.text.find('\n', line + 1)) {
           size_t next = after.find_first_not_of(" \n", at + line);
           const script::Step* further = step_beginning(*edited->snapshot(), static_cast<uint32_t>(next));
@@ -124,7 +124,7 @@ TEST_CASE("moves that are greyed are refused once they are written, for the reas
       for (const OfferedMove& move : moves_offered(*snapshot, occurrence.span.begin, Refusals::All)) {
         CHECK(move.why_not.find('\n') == std::string::npos);
         if (move.why_not.empty() || move.text.empty() || !seen.insert(fmt::format("{} {}", move.offset, move.text)).second || greyed++ % tests::stride(15) != 0) { continue; }
-        // After a statement of the schedule: behind it. At the program's schedule: at its end.
+        // On a variable of the schedule the move goes after its statement; in the program, to the end of its schedule.
         std::string after = text.substr(0, move.offset) + "\n    " + move.text + text.substr(move.offset);
         auto edited = workspace::analyse(name, after);
         const script::Step* step = step_beginning(*edited->snapshot(), move.offset + 5);
@@ -195,7 +195,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
       }
     }
   }
-  // More than a menu shows at once.
+  // More moves than a menu shows at once.
   CHECK(most > 14);
   CHECK(places > 100 / tests::stride(3));
 }
@@ -261,11 +261,11 @@ TEST_CASE("completion ranks loops by whether the call is legal with them, and sa
   CHECK(find(parallel, "k0")->note == "not here");
   CHECK(find(parallel, "k0")->detail.find("is not spatial") != std::string::npos);
   CHECK(find(parallel, "i0") < find(parallel, "k0"));
-  // A whole list: k0 and k1 are nested directly, i0 and k0 are not.
+  // The list as a whole: k0 and k1 are nested directly, i0 and k0 are not.
   auto fuse = labels("sch.fuse(k0, ");
   CHECK(find(fuse, "k1")->note.empty());
   CHECK(find(fuse, "i0")->note == "not here");
-  // The second argument, with the first one written.
+  // The second argument, after the first one.
   auto compute_at = labels("sch.compute_at(acc, ");
   CHECK(find(compute_at, "i0")->note == "not here");
 }
@@ -280,7 +280,7 @@ TEST_CASE("the preview of a primitive is the call and what it changes") {
   CHECK(shown.find("\n+") != std::string::npos);
   CHECK(shown.find("T.unroll(") != std::string::npos);
   CHECK(preview(*document->snapshot(), static_cast<uint32_t>(at + 8), "no_such").empty());
-  // Of a text that no schedule is in, nothing.
+  // A text without a schedule has no preview.
   CHECK(preview(*document->snapshot(), 0, "split").empty());
 }
 
@@ -350,7 +350,7 @@ TEST_CASE("what there was no time to judge is said not to be all, and is there w
   Completion known = ask(past, &judged);
   CHECK(known.is_complete);
   CHECK(said(known) == said(fresh));
-  // Of another state nothing is known.
+  // In another state nothing is cached.
   workspace::Document other("matmul.tir", 1, text);
   type_line(other, static_cast<uint32_t>(at), "    sch.unroll(i1)\n    sch.\n");
   CHECK_FALSE(completion(*other.snapshot(), static_cast<uint32_t>(at + 27), {.until = past, .judged = &judged}).is_complete);

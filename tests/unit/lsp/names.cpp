@@ -1,4 +1,4 @@
-// Names: what a rename changes, and that a program means the same under other names.
+// Names: the places that a rename changes, and a program's unchanged meaning under other names.
 #include "lsp/features/names.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto renamed(const std::string& text, std::vector<Span> places, const std::strin
   return out;
 }
 
-/// The text under the cursor `|`, and where it was.
+/// The text without the cursor `|`, and the place of the cursor.
 auto with_cursor(std::string text) -> std::pair<std::string, uint32_t> {
   size_t at = text.find('|');
   REQUIRE(at != std::string::npos);
@@ -75,10 +75,10 @@ TEST_CASE("a program means the same with any one name changed") {
       const auto& was = before->snapshot()->programs();
       const auto& is = after->snapshot()->programs();
       REQUIRE(was.size() == is.size());
-      // The name of a block and of a function belong to the structure.
+      // The names of blocks and functions belong to the structure.
       bool is_structure = names.entities[o.entity].kind == EntityKind::Block || names.entities[o.entity].kind == EntityKind::Program;
       for (size_t i = 0; i < was.size() && !is_structure; ++i) { CHECK(structural_equal(was[i].module, is[i].module)); }
-      // Schedules run as they did.
+      // Schedules have the same results as before.
       const auto& ran = before->snapshot()->schedules();
       const auto& runs = after->snapshot()->schedules();
       REQUIRE(ran.size() == runs.size());
@@ -157,7 +157,7 @@ auto of_two(const std::string& body) -> std::string {
 }
 constexpr size_t body_line = 18;
 
-/// The lines of all places of a block, counted from the first of the schedule's statements; those of the program are left out.
+/// The lines of all places of a block, counted from the first statement of the schedule; without those of the program.
 auto strings_of(const std::string& text, size_t which) -> std::vector<std::string> {
   size_t at = text.find("T.block(\"copy");
   if (which == 1) { at = text.find("T.block(\"copy", at + 1); }
@@ -200,14 +200,14 @@ TEST_CASE("where it is not known which function has the block nothing is renamed
     CHECK(strings_of(text, 1) == second);
     std::string problem = "\"copy\" in line " + std::to_string(body_line + line - 1) + unclear;
     CHECK(problem_at(text, "T.block(\"copy", 9) == problem);
-    // That the string itself cannot be renamed has the same reason.
+    // The string itself cannot be renamed, for the same reason.
     workspace::Document document("file:///t.tir", 1, text);
     uint32_t string = document.snapshot()->lines().line_start(text, static_cast<uint32_t>(body_line + line - 2));
     CHECK(rename(*document.snapshot(), static_cast<uint32_t>(text.find("\"copy", string) + 1), "fresh").problem == problem);
   };
   check("    which = \"fi\" + \"rst\"\n    sch.work_on(which)\n    sch.get_block(\"copy\")\n", 3, {}, {});
   check("    sch.get_block(\"copy\", func_name=pick())\n", 1, {}, {});
-  // The schedule would not run: there is no `main`, and nothing says which.
+  // The schedule would not run: the module has no `main`, and no function is selected.
   check("    sch.get_block(\"copy\")\n", 1, {}, {});
   check("    for f in [\"first\", \"second\"]:\n        sch.work_on(f)\n        sch.get_block(\"copy\")\n", 3, {}, {});
   check("    sch.work_on(\"first\")\n    if x:\n        sch.work_on(\"second\")\n        sch.get_loops(\"copy\")\n    sch.get_block(\"copy\")\n", 5, {}, {"4"});
@@ -224,17 +224,17 @@ TEST_CASE("what two branches agree on, and what a helper leaves alone, is known"
   std::string text = of_two("    sch.work_on(\"second\")\n    halves(sch, \"copy\")\n    sch.get_block(\"copy\")\n" + helper);
   CHECK(strings_of(text, 0).empty());
   CHECK(strings_of(text, 1) == Lines{"2", "3"});
-  // One of another file may do anything.
+  // A function of another file may call `work_on`.
   text = "from elsewhere import focus\n" + of_two("    sch.get_block(\"copy\")\n    focus(sch)\n    sch.get_block(\"copy\")\n");
   text.replace(text.find("second"), 6, "main");
   CHECK(strings_of(text, 0).empty());
   CHECK(strings_of(text, 1) == Lines{"2"});
-  // Nobody sees which function the helper takes it from.
+  // The function from which the helper gets its block is unknown.
   text = of_two("    halves(sch, \"copy\")\n" + helper);
   text.replace(text.find("second"), 6, "main");
   text.replace(text.find("T.block(\"copy", text.find("def main")) + 9, 4, "other");
   CHECK(strings_of(text, 0) == Lines{"1"});
-  // A schedule begins with `main`.
+  // A schedule begins on `main`.
   text = of_two("    sch.get_block(\"copy\")\n");
   text.replace(text.find("second"), 6, "main");
   CHECK(strings_of(text, 0).empty());

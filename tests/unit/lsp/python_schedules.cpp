@@ -1,4 +1,4 @@
-// Schedules written into Python files are valid Python: Python runs them here, with a stub in place of TVM.
+// Schedules inserted into Python files are valid Python: Python runs them here, with a stub in place of TVM.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -78,7 +78,7 @@ TEST_CASE("a schedule that is inserted into a file of Python makes itself, and t
     CHECK(after.find(one.imports) != std::string::npos);
     CHECK(after.find("@ls.") == std::string::npos);
     if (one.head.find("T = tir") == std::string::npos) { CHECK(run(after, "B_tuned()") == said); }
-    // And is the schedule that it was.
+    // And it is the same schedule.
     auto document = workspace::analyse("file:///kernel.py", after);
     const auto& schedules = document->snapshot()->schedules();
     REQUIRE(schedules.size() == 1);
@@ -86,12 +86,12 @@ TEST_CASE("a schedule that is inserted into a file of Python makes itself, and t
     CHECK(schedules[0].run->is_complete);
     CHECK(schedules[0].name.view() == "B_tuned");
   }
-  // In the words of the TVM that the file is for.
+  // In the dialect of the file.
   std::string newest = inserted("from tvm.script import tir as T\n\n\n" + program("sblock"));
   CHECK(newest.find("from tvm import s_tir\n") != std::string::npos);
   CHECK(newest.find("    sch = s_tir.Schedule(B)\n") != std::string::npos);
   CHECK(newest.find("    B_2 = sch.get_sblock(\"B\")\n") != std::string::npos);
-  // A file that has `ls` may say `@ls.schedule`.
+  // In a file that defines `ls`, `@ls.schedule` is allowed.
   std::string own = inserted("from project import stub as ls\nfrom tvm import tir\nfrom tvm.script import tir as T\n\n\n" + program());
   CHECK(own.find("\n\n\n@ls.schedule(B, target=\"llvm\")\ndef B_tuned(sch: tir.Schedule) -> None:\n") != std::string::npos);
   auto tir = workspace::analyse("file:///kernel.tir", program());
@@ -110,7 +110,7 @@ TEST_CASE("a move on a program of Python that has no schedule writes one that Py
   CHECK(after.find("def B_schedule() -> tir.Schedule:\n    sch = tir.Schedule(B)\n") != std::string::npos);
   std::string said = run(after, "B_schedule()");
   CHECK(said.find("parallel\n") != std::string::npos);
-  // Further moves go where the first one went.
+  // Further moves are inserted at the same place.
   auto next = workspace::analyse("file:///kernel.py", after);
   for (const OfferedMove& one : moves_offered(*next->snapshot(), static_cast<uint32_t>(after.find("for i, j") + 4))) {
     if (!one.why_not.empty()) { continue; }
@@ -133,12 +133,12 @@ TEST_CASE("the best schedule takes the place of one of Python's, with what was s
   std::string after = replaced(text, better);
   CHECK(after.ends_with("def B_tuned() -> tir.Schedule:\n    sch = tir.Schedule(B)\n    # Tuned: 0.5 us.\n    x, y = sch.get_loops(\"B\")\n    sch.parallel(x)\n    sch.vectorize(y)\n    return sch\n"));
   CHECK(run(after, "B_tuned()") == "get_loops parallel vectorize\n");
-  // One with a decorator that means nothing there becomes one that Python runs.
+  // A schedule with a decorator that is undefined in Python becomes one that Python runs.
   std::string broken = head + program() + "\n\n@ls.schedule(B)\ndef mine(sch: tir.Schedule) -> None:\n    i, j = sch.get_loops(\"B\")\n    sch.unroll(j)\n";
   CHECK(run(broken, "mine()").find("NameError") != std::string::npos);
   after = replaced(broken, better);
   CHECK(run(after, "mine()") == "get_loops parallel vectorize\n");
-  // One that is handed its schedule goes on being handed it.
+  // A function with the schedule as a parameter keeps this parameter.
   std::string handed = "from tvm import tir\n" + head + program() + "\n\ndef mine(s: tir.Schedule):\n    \"\"\"Of a person.\"\"\"\n    i, j = s.get_loops(\"B\")\n    s.unroll(j)\n";
   after = replaced(handed, better);
   CHECK(after.ends_with("def mine(s: tir.Schedule):\n    \"\"\"Of a person.\"\"\"\n    # Tuned: 0.5 us.\n    x, y = s.get_loops(\"B\")\n    s.parallel(x)\n    s.vectorize(y)\n"));
@@ -159,7 +159,7 @@ TEST_CASE("a found schedule that stands in the file is known there, in both lang
   std::string crlf;
   for (char c : own) { crlf += c == '\n' ? std::string("\r\n") : std::string(1, c); }
   CHECK(holds("file:///kernel.tir", crlf));
-  // One step less, or another loop, is another schedule.
+  // A schedule with one step less, or another loop, differs.
   std::string other = own;
   other.replace(other.find("vectorize(j)"), 12, "vectorize(i)");
   CHECK_FALSE(holds("file:///kernel.tir", other));

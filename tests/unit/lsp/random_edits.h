@@ -1,5 +1,5 @@
-// The parts of random sessions: texts that change as people and accidents change them, the same changes as the protocol writes them, and
-// requests of every kind at random places. A seed repeats all of it.
+// Parts of random sessions: texts that change as by users and by accidents, the same changes as messages of the protocol, and
+// requests of every kind at random places. A seed repeats everything.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline auto lines_of(const std::string& text) -> std::vector<std::string> {
   return lines;
 }
 
-/// Texts of the source tree of at most so many lines, in an order that does not change: examples, and what tests are about.
+/// Texts of the source tree with at most so many lines, in a fixed order: examples, and inputs of tests.
 inline auto corpus(size_t most_lines) -> std::vector<std::string> {
   std::vector<std::string> paths;
   const std::filesystem::path root(tests::source_folder());
@@ -77,7 +77,7 @@ inline auto is_ascii(std::string_view text) -> bool {
 inline auto position(size_t line, size_t character) -> Json { return {{"line", line}, {"character", character}}; }
 inline auto range(size_t line, size_t from, size_t to_line, size_t to) -> Json { return {{"start", position(line, from)}, {"end", position(to_line, to)}}; }
 
-/// A step of a schedule with whatever variables and numbers: most are refused, some are not.
+/// A step of a schedule with arbitrary variables and numbers: most of these are refused.
 inline auto random_step(Random& random) -> std::string {
   static const std::vector<std::string> steps = {
       "i, j, k = sch.get_loops(\"C\")", "b = sch.get_block(\"C\")", "l = sch.get_loops(b)[0]", "i0, i1 = sch.split(i, factors=[None, 8])", "sch.split(l, [2, None, 3])", "sch.fuse(i, j)",
@@ -140,7 +140,7 @@ inline auto params_at(const Document& document, const std::string& method, size_
   params["files"] = Json::array({{{"oldUri", document.uri}, {"newUri", "file:///renamed" + document.uri.substr(document.uri.rfind('.'))}}});
   params["newName"] = "renamed";
   params["place"] = character;
-  // In a view: lines of its own.
+  // In a view: the lines of the view.
   params["at"] = position(line % 24, character);
   constexpr const char* primitives[] = {"split", "vectorize", "unroll", "parallel", "bind", "compute_at", "reorder", "fuse"};
   params["primitive"] = primitives[(line + character) % 8];

@@ -1,11 +1,11 @@
 // Random sessions with the real server: edits, requests of every kind at random places, cancellations, malformed messages, documents closed
-// and opened again, nothing waited for. Each request is answered once; some that were asked on the way, and at the end all, equal the answers of a
-// fresh server that was given the texts as they stood, and no worker has died. Texts are an example or two and what the source tree's tests are about; edits are what people type,
+// and opened again, without waiting. Each request is answered once. Some answers, and at the end all, equal the answers of a
+// fresh server with the same texts, and no worker has died. Texts are an example or two and inputs of the source tree's tests; edits are typing,
 // accidents, and steps of schedules. The seed is printed.
 //
 //   LOOPSMITH_SESSIONS=N plays N of them, LOOPSMITH_SECONDS=S goes on for so long, LOOPSMITH_SEED=S begins with that one:
 //     LOOPSMITH_SECONDS=3600 build/release/bin/unit_lsp_server 'random sessions*'
-//   LOOPSMITH_RECORD=FOLDER keeps each session as `lsp --record` does, for tests/e2e/protocol/run.mjs
+//   LOOPSMITH_RECORD=FOLDER stores each session as `lsp --record` does, for tests/e2e/protocol/run.mjs
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using namespace loopsmith::lsp::random;
 
 namespace {
 
-/// Ids of results and versions of documents are the server's own affair.
+/// Ids of results and versions of documents may differ between servers.
 void normalise(Json& json) {
   if (json.is_object()) {
     json.erase("resultId");
@@ -42,7 +42,7 @@ auto ask_all(Session& session, const Document& document, uint64_t seed) -> std::
     Json answer = session.call(method, params_at(document, method, line, character));
     Json kept = answer.contains("result") ? answer["result"] : answer["error"];
     normalise(kept);
-    // In pieces it is the same list.
+    // A list that is sent in pieces is the same list.
     if (kept.is_array() && (method == "textDocument/references" || method == "textDocument/documentSymbol")) {
       size_t before = session.received.size();
       Json params = params_at(document, method, line, character);
@@ -76,7 +76,7 @@ auto ask_all(Session& session, const Document& document, uint64_t seed) -> std::
 const std::set<std::string> of_text = {"textDocument/formatting",     "textDocument/rangeFormatting", "textDocument/rangesFormatting", "textDocument/onTypeFormatting",
                                        "textDocument/foldingRange",   "textDocument/selectionRange",  "textDocument/prepareRename"};
 
-/// A request that was sent while texts changed, with the texts of the editor at that moment.
+/// A request that was sent while texts changed, with the editor's texts at that moment.
 struct OnTheWay {
   int id = 0;
   std::string method;
@@ -84,7 +84,7 @@ struct OnTheWay {
   std::vector<std::pair<std::string, std::string>> texts;   // address, text
 };
 
-/// Compares an answer to a request whose texts changed afterwards with the answer of a fresh server that only knew the texts of the request.
+/// Compares an answer to a request whose texts changed afterwards with the answer of a fresh server with the texts of the request.
 void compare(Session& session, const OnTheWay& asked) {
   Json answer = session.answer(asked.id);
   if (!answer.contains("result")) { return; }
@@ -111,10 +111,10 @@ void play(uint64_t seed) {
   Session session(argv, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   session.initialize();
   std::vector<Document> documents;
-  // The last imports from the others, whatever becomes of them.
+  // The last document imports from the others, in any state of these.
   const std::string importing = "from a import matmul\nfrom c import *\nimport b\n\n\n@ls.schedule(matmul)\ndef elsewhere(sch: tir.Schedule) -> None:\n    i, j, k = sch.get_loops(\"C\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n"
                                 "    sch.parallel(i0)\n    sch.reorder(k, j)\n\n\n@ls.schedule(softmax)\ndef further(sch: tir.Schedule) -> None:\n    sch.parallel(sch.get_loops(sch.get_child_blocks(sch.get_block(\"root\"))[0])[0])\n";
-  // Schedules in what a file does when it is run by itself, one of what the other made.
+  // Schedules in the main part of a file, one of them for the result of another one.
   const std::string main_block = "\n\nif __name__ == \"__main__\":\n    sch = tir.Schedule(softmax)\n    i, k = sch.get_loops(\"largest\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n    again = tir.Schedule(sch.mod)\n"
                                  "    again.parallel(again.get_loops(\"largest\")[0])\n    again.fuse(*again.get_loops(\"exps\"))\n    sch.unroll(i1)\n";
   const std::pair<std::string, const char*> sources[] = {{file("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {file("examples/softmax.tir") + main_block, "file:///c.py"}, {importing, "file:///d.tir"}};
@@ -170,7 +170,7 @@ void play(uint64_t seed) {
       }
     }
   }
-  // Every request is answered, with a result or for a reason that the protocol knows.
+  // Every request is answered, with a result or with an error code of the protocol.
   for (int id : asked) {
     Json answer = session.answer(id);
     INFO("request " << id << ": " << answer.dump());

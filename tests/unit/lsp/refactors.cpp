@@ -1,5 +1,5 @@
-// Refactorings of schedules: each edit is made, and the schedules of the text that comes of it make what they made before. On steps of the
-// examples and on draws put into them at every place.
+// Refactorings of schedules: each edit is made, and the schedules of the new text make the same programs as before. On steps of the
+// examples, and on draws inserted at every place of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ TEST_CASE("steps extracted and inlined again make the same program, whichever th
         REQUIRE(structural_equal(before, now));
         CHECK(what_breaks(*there, rewrite.edits, {}).empty());
         ++inlined;
-        // Names that nothing stands in the way of are kept, so the function is as it was.
+        // Names without a conflict stay, so the function equals the original.
         same_text += last_body(after) == last_body(text) ? 1 : 0;
       }
     }
@@ -121,22 +121,22 @@ TEST_CASE("a helper is inlined with its names kept apart") {
     return last_body(after);
   };
   const std::string tile = "def tile(s, x, y, by=8):\n    \"\"\"Both loops.\"\"\"\n    # outer, inner\n    i, ii = s.split(x, factors=[None, by])\n    j, jj = s.split(y, factors=[None, by])  # the same\n    s.reorder(i, j, ii, jj)\n    return i, jj\n";
-  // The variables that it returns get the caller's names; the others get names that are not in use.
+  // Returned variables get the caller's names; other variables get unused names.
   CHECK(inlined(tile, "    i, j = sch.get_loops(\"B\")\n    o, v = tile(sch, i, j)\n    sch.parallel(o)\n    sch.vectorize(v)\n", "tile(") ==
         "    i, j = sch.get_loops(\"B\")\n    # outer, inner\n    o, ii = sch.split(i, factors=[None, 8])\n    j_2, v = sch.split(j, factors=[None, 8])  # the same\n    sch.reorder(o, j_2, ii, v)\n"
         "    sch.parallel(o)\n    sch.vectorize(v)\n");
-  // The caller's name stands for an argument too: it is given its value behind the rest.
+  // If the caller's name is also used in an argument, it is assigned after the inlined statements.
   CHECK(inlined(tile, "    i, j = sch.get_loops(\"B\")\n    i, v = tile(sch, i, j, by=16)\n    sch.vectorize(v)\n", "tile(") ==
         "    i, j = sch.get_loops(\"B\")\n    # outer, inner\n    i_2, ii = sch.split(i, factors=[None, 16])\n    j_2, jj = sch.split(j, factors=[None, 16])  # the same\n    sch.reorder(i_2, j_2, ii, jj)\n    i, v = i_2, jj\n"
         "    sch.vectorize(v)\n");
-  // An argument that does something is evaluated once, in front.
+  // An argument with effects is evaluated once, before the statements.
   CHECK(inlined("def kinds(s, loop):\n    s.unroll(loop)\n    s.annotate(loop, \"k\", 1)\n", "    kinds(sch, sch.get_loops(\"B\")[1])\n", "kinds(") ==
         "    loop = sch.get_loops(\"B\")[1]\n    sch.unroll(loop)\n    sch.annotate(loop, \"k\", 1)\n");
-  // One expression stands wherever the call stood.
+  // A helper with a single expression can be inlined into an expression.
   CHECK(inlined("def inner(s, name):\n    return s.get_loops(name)[-1]\n", "    sch.vectorize(inner(sch, \"B\"))\n", "inner(") == "    sch.vectorize(sch.get_loops(\"B\")[-1])\n");
   CHECK(inlined("def half(n):\n    return n // 2\n", "    i, j = sch.get_loops(\"B\")\n    sch.split(j, factors=[None, half(8 + 8)])\n", "half(") ==
         "    i, j = sch.get_loops(\"B\")\n    sch.split(j, factors=[None, ((8 + 8) // 2)])\n");
-  // A parameter that gets another value is a variable.
+  // A parameter that is assigned a new value becomes a variable.
   CHECK(inlined("def down(s, loop):\n    a, loop = s.split(loop, factors=[None, 4])\n    s.unroll(loop)\n", "    i, j = sch.get_loops(\"B\")\n    down(sch, j)\n    sch.parallel(i)\n", "down(") ==
         "    i, j = sch.get_loops(\"B\")\n    loop = j\n    a, loop = sch.split(loop, factors=[None, 4])\n    sch.unroll(loop)\n    sch.parallel(i)\n");
   // In a loop of the script.
@@ -145,7 +145,7 @@ TEST_CASE("a helper is inlined with its names kept apart") {
   CHECK(inlined("def early(s, loop):\n    if loop is None:\n        return\n    s.unroll(loop)\n", "    i, j = sch.get_loops(\"B\")\n    early(sch, j)\n", "early(") == "! `early` returns before its end");
   CHECK(inlined("SIZE = 4\n\n\ndef by(s, loop):\n    s.split(loop, factors=[None, SIZE])\n", "    i, SIZE = sch.get_loops(\"B\")\n    by(sch, i)\n", "by(") == "! `SIZE` is something else in `s`");
   CHECK(inlined("def any_of(s, *loops):\n    s.fuse(*loops)\n", "    i, j = sch.get_loops(\"B\")\n    any_of(sch, i, j)\n", "any_of(") == "! `any_of` takes any number of arguments");
-  // A call inside of a helper, from the helper's side; and what is no helper of this file.
+  // A call inside a helper, and calls of functions that are no helpers of this file.
   std::string helpers = file("tests/golden/lsp/helpers.tir");
   TextRewrite inside = inline_helper(*snapshot_of(helpers), place_of(helpers, "halves(sch, b)"));
   std::string after = with_edits(helpers, inside.edits);
@@ -156,7 +156,7 @@ TEST_CASE("a helper is inlined with its names kept apart") {
 
 TEST_CASE("what was drawn stands as constants or as decisions, and the program is the same") {
   size_t done = 0;
-  // Draws at every place of a schedule: its steps keep their names and numbers.
+  // Draws at every place of a schedule: the steps keep their names and numbers.
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir"}) {
     std::string text = file(path);
     auto plain = snapshot_of(text);
@@ -233,7 +233,7 @@ TEST_CASE("draws as text: numbers, lists, loops, and what cannot be written") {
   CHECK(body("    i, j = sch.get_loops(\"B\")\n    v = sch.sample_categorical(\n        [1, 5, 9],\n        [0.0, 0.0, 1.0],\n    )\n", false) ==
         "    i, j = sch.get_loops(\"B\")\n    v = sch.sample_categorical(\n        [1, 5, 9],\n        [0.0, 0.0, 1.0], decision=2,\n    )\n");
   CHECK(body("    i, j = sch.get_loops(\"B\")\n    sch.unroll(j)\n", true) == "! ");
-  // Where a block is computed: a loop by its name, or looked up; a way without a loop stays a decision.
+  // The place of a block: a loop by its variable, or looked up; a choice without a loop stays a decision.
   const std::string cached = "    b = sch.get_block(\"B\")\n    i, j = sch.get_loops(b)\n    c = sch.cache_write(b, 0, \"global\")\n";
   CHECK(body(cached + "    r = sch.cache_read(b, 0, \"global\")\n    l = sch.sample_compute_location(r, decision=1)\n    sch.compute_at(r, l)\n", true) ==
         cached + "    r = sch.cache_read(b, 0, \"global\")\n    l = j\n    sch.compute_at(r, l)\n");
@@ -241,7 +241,7 @@ TEST_CASE("draws as text: numbers, lists, loops, and what cannot be written") {
         "    r = sch.cache_read(\"B\", 0, \"global\")\n    sch.compute_at(r, sch.get_loops(\"B\")[0])\n");
   CHECK(body("    r = sch.cache_read(\"B\", 0, \"global\")\n    l = sch.sample_compute_location(r, decision=-1)\n    n = sch.sample_categorical([3], [1.0])\n", true) ==
         "    r = sch.cache_read(\"B\", 0, \"global\")\n    l = sch.sample_compute_location(r, decision=-1)\n    n = 3\n");
-  // Several values at one place, or draws at another one.
+  // Several values for one call, or draws at another place.
   CHECK(body("    for loop in sch.get_loops(\"B\"):\n        sch.split(loop, factors=sch.sample_perfect_tile(loop, n=2))\n", true) == "! the call in line 12 draws 2 times, not always the same");
   std::string helper = scale + "def draw(sch, i):\n    return sch.sample_perfect_tile(i, n=2)\n\n\n@ls.schedule(scale)\ndef s(sch: tir.Schedule) -> None:\n    i, j = sch.get_loops(\"B\")\n    sch.split(i, factors=draw(sch, i))\n    t = sch.sample_perfect_tile(j, n=2)\n";
   auto there = snapshot_of(helper);
@@ -274,11 +274,11 @@ TEST_CASE("a step on a half of a reduction: each repair that is offered works, a
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, y)\n") ==
         Bodies{"    sch.compute_at(d, y)\n    init = sch.decompose_reduction(d, sch.get_loops(d)[-1])\n"});
   CHECK(repaired("    init = sch.decompose_reduction(d, i)\n    sch.compute_at(d, x)  # here\n").size() >= 1);
-  // A loop that holds a half: the step as it is, in front.
+  // A loop that contains half of a reduction: the step moves unchanged before the decomposition.
   CHECK(repaired("    sch.reorder(k, j)\n    init = sch.decompose_reduction(d, k)\n    sch.vectorize(j)  # lanes\n") ==
         Bodies{"    sch.reorder(k, j)\n    sch.vectorize(j)\n    init = sch.decompose_reduction(d, k)\n"});
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    j0, j1 = sch.split(j, [None, 4])\n    sch.parallel(j0)\n").empty());
-  // Refused for something else, or not helped by any order.
+  // Refused for another reason, or not repaired by any order.
   CHECK(repaired("    sch.compute_at(d, k)\n").empty());
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, k)\n").empty());
 }
@@ -300,7 +300,7 @@ TEST_CASE("all steps that change nothing go at once, and what only they used") {
   CHECK(dropped("    i, j = sch.get_loops(\"B\")\n    print(j)\n").empty());
   CHECK(dropped("    i, j = sch.get_loops(\"B\")\n    t = sch.sample_perfect_tile(i, n=2)\n    u = sch.sample_perfect_tile(i, n=2)\n    sch.split(i, factors=u)\n    sch.enter_postproc()\n").empty());
   CHECK(dropped("    i, j = sch.get_loops(\"B\")\n") == "Drop the step that changes nothing\n    pass\n");
-  // Of the examples none has one; with each of its steps doubled as far as that runs, the program stays what it was.
+  // No example has idle steps. With each step doubled, if it then still runs, removing the idle ones gives the same program.
   std::string text = file("examples/matmul.tir");
   CHECK(drop_idle_steps(*snapshot_of(text), place_of(text, "matmul_blocked(")).edits.empty());
   IRModule before = result_of(text);

@@ -1,4 +1,4 @@
-// Rewrites are applied, and what they promise is checked on the text that comes of it.
+// Rewrites are applied, and their promises are checked on the new text.
 #include "lsp/features/rewrites.h"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ TEST_CASE("steps at the top of a file that are extracted, whichever, make the sa
     if (schedules.empty() || schedules.back().run == nullptr || !schedules.back().run->is_complete || errors_of(*document->snapshot()) > 0) { return {}; }
     return schedules.back().run->result->module();
   };
-  // The same statements in what the file does when it is run by itself.
+  // The same statements in the main part of the file.
   bool is_main = GENERATE(false, true);
   std::string text = file("tests/golden/lsp/top_level.py");
   if (is_main) {
@@ -104,7 +104,7 @@ TEST_CASE("steps at the top of a file that are extracted, whichever, make the sa
   workspace::SnapshotPtr snapshot = document->snapshot();
   const script::ScheduleRun& run = *snapshot->schedules().back().run;
   auto span = [&](size_t step) { return *snapshot->resolve(run.steps[step].where); };
-  // The first statement makes the schedule, the last two use what came of it.
+  // The first statement makes the schedule, the last two use its result.
   for (size_t first = 1; first + 1 < run.steps.size(); ++first) {
     for (size_t last = first; last + 1 < run.steps.size(); ++last) {
       TextRewrite rewrite = extract_steps(*snapshot, {span(first).begin, span(last).end});
@@ -128,14 +128,14 @@ TEST_CASE("another schedule takes the place of a function, or of statements behi
   CHECK(after.substr(after.find("sch = tvm")) ==
         "sch = tvm.tir.Schedule(Module)\n# The block and its loops.\n# Tuned.\nb = sch.get_block(\"B\")\nx, y = sch.get_loops(b)\nsch.unroll(y)\n"
         "print(sch.mod.script())\nmod = tvm.build(sch.mod, target=\"llvm\")\n");
-  // In a test of Python the test stays, with the name that its schedule has there.
+  // In a Python test the assertions stay, with the test's variable for the schedule.
   std::string test = "import tvm\nfrom tvm.script import tir as T\n\n\n@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"B\"):\n"
                      "            vi = T.axis.spatial(16, i)\n            A[vi] = T.float32(1)\n\n\ndef test_f():\n    s = tvm.tir.Schedule(f)\n    i, = s.get_loops(\"B\")\n    s.parallel(i)\n";
   auto python = workspace::analyse("file:///b.py", test);
   std::string other = "@ls.schedule(f)\ndef f_tuned(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n";
   after = applied(test, replace_schedule(*python->snapshot(), python->snapshot()->schedules().back(), other).edits);
   CHECK(after.ends_with("def test_f():\n    s = tvm.tir.Schedule(f)\n    x, = s.get_loops(\"B\")\n    s.unroll(x)\n"));
-  // Statements that stay must not need any that go.
+  // Statements that stay must not use names of removed statements.
   auto needs = workspace::analyse("file:///c.py", test + "    print(i)\n");
   TextRewrite refused = replace_schedule(*needs->snapshot(), needs->snapshot()->schedules().back(), other);
   CHECK(refused.edits.empty());
@@ -182,7 +182,7 @@ TEST_CASE("a schedule minimised makes the same program with fewer steps") {
   TextRewrite rewrite = minimise_schedule(*workspace::analyse("file:///a.tir", longer)->snapshot(), at, Removed::Steps, {});
   CHECK(applied(longer, rewrite.edits) == text);
   CHECK(minimise_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), static_cast<uint32_t>(text.find("def by_hand")), Removed::Steps, {}).edits.empty());
-  // One that stops keeps what it stops with, and nothing else.
+  // A schedule that stops keeps only the statements that its error needs.
   std::string broken = text.substr(0, end) + "    sch.fuse(a, d)\n";
   auto small = minimise_schedule(*workspace::analyse("file:///a.tir", broken)->snapshot(), static_cast<uint32_t>(broken.find("def by_hand")), Removed::Steps, {});
   std::string after = applied(broken, small.edits);
@@ -206,7 +206,7 @@ TEST_CASE("what is no step of a schedule is not minimised away, nor what it uses
   const std::string needed = "        i, j = sch.get_loops(\"B\")\n        i0, i1 = sch.split(i, factors=[None, 8])\n";
   const std::string rest = "        assert len(sch.get_loops(\"B\")) == 3\n        log = open(\"x.log\", \"w\")\n        log.write(str(sch.mod))\n        print(i0)\n        return sch.mod[\"main\"]\n";
   CHECK(minimised(needed + "        sch.annotate(i0, \"x\", 1)\n        sch.unannotate(i0, \"x\")\n        for loop in sch.get_loops(\"B\"):\n            sch.get_block(\"B\")\n" + rest) == needed + rest);
-  // A name that only a line uses which stays.
+  // A variable that is used only by a line that stays.
   const std::string used = "        blocks = [sch.get_block(\"B\")]\n" + needed + "        assert len(blocks) == 1\n";
   CHECK(minimised(used + "        n = 4\n") == used);
 }
@@ -230,7 +230,7 @@ TEST_CASE("every repair that is offered for a refused step works") {
 }
 
 TEST_CASE("a diagnostic as an expectation, in the form of the golden cases") {
-  // Each finding of a golden case, written anew, is a line of it.
+  // Each finding of a golden case, written again, is a line of the case.
   std::string text = file("tests/golden/analysis/bounds.tir");
   size_t found = 0;
   std::string bare;

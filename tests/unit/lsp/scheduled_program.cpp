@@ -1,4 +1,4 @@
-// Programs that schedules make, written behind them: read again they are the scheduled module, and all that stood in the text is as it was.
+// The programs that schedules make, inserted behind them: parsed, they are the scheduled module, and the existing text is unchanged.
 #include "lsp/features/scheduled_program.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto plain(const PrimFunc& function) -> PrimFunc {
   return make_func(std::move(fields));
 }
 
-/// The number of schedules of a text that were applied: each one that runs to its end must be.
+/// The number of schedules of a text that were applied: every one that runs to its end must be.
 auto check_all(const std::string& name, const std::string& text) -> int {
   auto document = workspace::analyse(name, text);
   workspace::SnapshotPtr snapshot = document->snapshot();
@@ -40,7 +40,7 @@ auto check_all(const std::string& name, const std::string& text) -> int {
     TextRewrite rewrite = apply_schedule(*snapshot, schedule);
     CHECK(rewrite.why_not == "");
     REQUIRE(rewrite.edits.size() == 1);
-    // One insertion: nothing that stood there goes.
+    // One insertion: the existing text stays.
     CHECK(rewrite.edits.front().span.begin == rewrite.edits.front().span.end);
     std::string after = with_edits(text, rewrite.edits);
     auto read = workspace::analyse(name, after);
@@ -55,7 +55,7 @@ auto check_all(const std::string& name, const std::string& text) -> int {
     });
     CHECK(is_there);
     CHECK(what_breaks(*snapshot, rewrite.edits, {}) == "");
-    // Again: a name of its own.
+    // Applied again, the program gets another name.
     const auto& again = there->schedules();
     auto same = std::find_if(again.begin(), again.end(), [&](const script::FileSchedule& one) { return one.name == schedule.name; });
     REQUIRE(same != again.end());

@@ -1,5 +1,5 @@
-// The real server, front and worker as programs: what happens when the worker is killed, crashes, hangs or runs out of
-// stack while requests are pending, and how fast it is quiet again.
+// The real server, front and worker as processes: the worker is killed, crashes, hangs or overflows its
+// stack while requests are pending; and the time until the server is idle again.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ auto start(std::vector<std::string> options = {}) -> Session {
 auto worker_of(Session& session) -> int {
   std::string pid = std::to_string(session.process().pid());
   std::ifstream file("/proc/" + pid + "/task/" + pid + "/children");
-  // The starter thread is the parent of all children, so every thread's list is looked at.
+  // The starter thread is the parent of all children, so the lists of all threads are read.
   auto found = run_program({.argv = {"sh", "-c", "cat /proc/" + pid + "/task/*/children"}}, "", in(5s));
   int worker = 0;
   std::istringstream(found.ok() ? found->output : "") >> worker;
@@ -109,7 +109,7 @@ TEST_CASE("the editor, the command line and the REPL say the same of a file, and
     std::ostringstream all;
     all << in.rdbuf();
     std::string text = all.str();
-    // Columns are counted in one way only where all is ASCII.
+    // Both count columns the same way only in ASCII.
     bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
     std::string uri = "file://" + file;
     session.open(uri, text);
@@ -118,7 +118,7 @@ TEST_CASE("the editor, the command line and the REPL say the same of a file, and
     std::vector<std::string> command;
     for (const Json& one : session.diagnostics(uri)) {
       auto message = one["message"].get<std::string>();
-      // Hints are an editor's own.
+      // Hints exist only in the editor.
       if (one["severity"].get<int>() > 2) { continue; }
       const Json& begin = one["range"]["start"];
       editor.push_back(std::to_string(begin["line"].get<int>() + 1) + ":" + std::to_string(is_plain ? begin["character"].get<int>() + 1 : 0) + " " + one["code"].get<std::string>() + " " +
@@ -211,14 +211,14 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
     }
     CHECK(files == 4);
     CHECK(contents(path + "/session.jsonl").find("\"answered\":\"loopsmith/waitForState\"") != std::string::npos);
-    // It shows the fault to whoever gets it, with what it takes and no more.
+    // The program in the report shows the fault, without unneeded parts.
     std::string shown = contents(path + "/" + file);
     CHECK(output_of(server + " check --json " + path + "/" + file).find("\"code\":\"loop-carried\"") != std::string::npos);
     CHECK(shown.find("split") == std::string::npos);
     CHECK(shown.find("annotate") == std::string::npos);
     struct stat facts {};
     CHECK((::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 0077) == 0));
-    // The command line's is the same, but for the session.
+    // The command line makes the same report, but without a session.
     std::string whole = state.path + "/planted" + file;
     std::ofstream(whole) << text;
     Json told = Json::parse(output_of("XDG_STATE_HOME=" + state.path + " " + server + " report --fault --json " + whole));
@@ -231,7 +231,7 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
       for (const char* secret : {"planted", "Planted", "PLANTED", "customer"}) { CHECK(contents(entry.path()).find(secret) == std::string::npos); }
     }
   }
-  // A name that nothing defines is replaced too, and goes on to be undefined.
+  // An undefined name is replaced, too, and stays undefined.
   const std::string undefined = state.path + "/undefined.tir";
   std::ofstream(undefined) << program.substr(0, program.find("            with T.init()")) << "            planted_C[vi] = planted_A[vi, planted_nowhere]\n";
   Json told = Json::parse(output_of("XDG_STATE_HOME=" + state.path + " " + server + " report --fault --json " + undefined));
@@ -239,7 +239,7 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
   std::string undefined_case = contents(told["path"].get<std::string>() + "/case.tir");
   CHECK(undefined_case.find("def program1(") != std::string::npos);
   CHECK(undefined_case.find("planted") == std::string::npos);
-  // Declarations that it imports from other files are in it.
+  // Imported declarations of other files are included.
   std::ofstream(state.path + "/planted_kernels.tir") << program << rest.substr(0, rest.find("@ls.schedule"));
   const std::string importing = "from planted_kernels import planted_mm, planted_helper as planted_split\n\n\n@ls.schedule(planted_mm)\ndef planted_schedule(sch: tir.Schedule) -> None:\n    b = sch.get_block(\"planted_block\")\n"
                                 "    i, planted_loop = sch.get_loops(b)\n    i, planted_inner = planted_split(sch, i)\n    sch.parallel(planted_loop)\n";
@@ -257,7 +257,7 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
     CHECK(contents(case_file).find("import") == std::string::npos);
     CHECK(output_of(server + " check --json " + case_file).find("\"code\":\"loop-carried\"") != std::string::npos);
   }
-  // A name that stands where it cannot be told apart from the language: nothing is shown then.
+  // A name that cannot be distinguished from a word of the language: the report has no text then.
   const std::string odd = "class planted:\n    width = 3\n\n\n" + program.substr(0, program.find("    T.func_attr")) + "    for i in range(planted.width + 40):\n        planted_C[i] = planted_A[i, 0]\n";
   session.open("file:///c.tir", odd);
   (void)session.wait_for("file:///c.tir", 1);
@@ -280,7 +280,7 @@ TEST_CASE("a rename reaches files of the workspace that are not open, and folder
   std::ofstream(folder + "/kernels.tir") << kernels;
   std::ofstream(folder + "/lib/use.tir") << use;
   std::ofstream(folder + "/.git/use.tir") << use;
-  // As editors write it, which is not as we do.
+  // URIs in an editor's spelling, which differs from the server's.
   std::string root = "file://" + folder.substr(0, folder.size() - 3) + "a%20b";
   Session session = start();
   (void)session.call("initialize", {{"processId", nullptr}, {"workspaceFolders", nullptr}, {"capabilities", {{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}}}});
@@ -303,7 +303,7 @@ TEST_CASE("a rename reaches files of the workspace that are not open, and folder
   REQUIRE(found.size() == 1);
   CHECK(found[0]["name"] == "s");
   CHECK(found[0]["location"]["uri"] == root + "/lib/use.tir");
-  // Open, it is what the editor has.
+  // If the file is open, the editor's text counts.
   session.open(root + "/lib/use.tir", "from kernels import f\n", 9);
   all = rename();
   REQUIRE(all.size() == 2);
@@ -383,7 +383,7 @@ TEST_CASE("hints that wait for a schedule come although a completion has run it"
   (void)session.wait_for(uri, 1);
   auto begun = Clock::now();
   for (int version = 2; version < 30; ++version) {
-    // As editors do with each key: the change, what is shown beside it, a completion; and then nothing.
+    // As editors do after each key: the change, the requests for hints and completion; then nothing.
     std::string factor = std::to_string(version % 7 + 2);
     session.replace(uri, text.substr(0, text.find("8])")) + factor + text.substr(text.find("8])") + 1), version);
     int hints = session.request("textDocument/inlayHint", {{"textDocument", {{"uri", uri}}}, {"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 20}, {"character", 0}}}}}});
@@ -476,13 +476,13 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   CHECK(progress("begin")["params"]["value"]["cancellable"] == true);
   CHECK_FALSE(progress("report").is_null());
   auto work = [&](const char* query) { return session.call("workspace/symbol", {{"query", query}})["result"]; };
-  // The search is a symbol of the workspace, at its program. The worker gets its progress twice a second.
+  // The search is a symbol of the workspace, at its program. The worker gets the progress twice a second.
   Json running = work("tuning f");
   REQUIRE(running.size() == 1);
   CHECK(running[0]["name"].get<std::string>().starts_with("tuning f: "));
   CHECK(running[0]["containerName"] == "f");
   CHECK(running[0]["location"]["range"]["start"] == Json({{"line", 1}, {"character", 4}}));
-  // The job goes on when the worker dies.
+  // The job continues when the worker dies.
   ::kill(worker_of(session), SIGKILL);
   CHECK_FALSE(progress("report").is_null());
   session.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
@@ -491,7 +491,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   REQUIRE(tuned.size() == 1);
   CHECK(tuned[0]["name"] == "tuned f: 1.000 ms");
 
-  // Edited meanwhile: the place is found anew.
+  // After an edit the place is found again.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 0}}}}}, {"text", "# above\n"}}}}});
   at["start"]["line"] = at["end"]["line"] = 2;
@@ -515,7 +515,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
 TEST_CASE("a job and what it has started stand still while a key is answered, and go on") {
   std::string tuner = "/tmp/loopsmith-stopped-" + std::to_string(::getpid());
   {
-    // A program in the job's group tells that it was made to go on; the job would never end by itself.
+    // A program in the job's process group reports that it was continued; the job would never end by itself.
     std::ofstream script(tuner);
     script << "#!/bin/bash\ncat > /dev/null\n"
               "( trap 'kill -INT $$; exit' CONT; while :; do sleep 0.05; done ) &\n"
@@ -580,12 +580,12 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
   Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
   CHECK(said["params"]["message"] == "s: 1.000 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
   CHECK(has("1.000 ms, 4.00x: bench again"));
-  // Another place in the file is another matter; the schedule is not.
+  // An edit outside the schedule does not matter; an edit of the schedule does.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 19}}}, {"end", {{"line", 11}, {"character", 19}}}}}, {"text", "  # fast"}}}}});
   (void)session.wait_for(uri, 2);
   CHECK(has("1.000 ms, 4.00x before it was changed: bench again"));
-  // A schedule that is inserted is none of a measurement's.
+  // A measurement has no schedule that could be inserted.
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
   CHECK(session.goodbye() == 0);
   ::unlink(bench.c_str());
@@ -632,7 +632,7 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   CHECK(other["type"] == 1);
   CHECK(other["message"] == "s does not keep the results of f: `B[3]` is 1, not 2");
   CHECK(verify_title() == "results differ: verify again");
-  // It stands on the schedule until the text is another one.
+  // The diagnostic stays at the schedule until the text changes.
   Json found = session.diagnostics(uri);
   REQUIRE(found.size() == 1);
   CHECK(found[0]["code"] == "results-differ");
@@ -645,7 +645,7 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
                                               {"contentChanges", {{{"range", {{"start", {{"line", line}, {"character", 0}}}, {"end", {{"line", line}, {"character", 0}}}}}, {"text", text}}}}});
     (void)session.wait_for(uri, version);
   };
-  // Lines between are none of theirs.
+  // Lines between the two do not belong to them.
   insert(3, 7, "\n");
   CHECK(session.diagnostics(uri)[0]["range"]["start"]["line"] == 10);
   insert(4, 12, "    # as it was\n");
@@ -703,7 +703,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   Json failed = run({{"uri", uri}, {"function", "f"}, {"schedule", "s"}});
   CHECK(failed["type"] == 1);
   CHECK(failed["message"] == "run of f failed: no such thing");
-  // A run that ended leaves no lens behind.
+  // A run that ended has no lens.
   Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
   CHECK(lenses[2]["command"]["title"] == "run");
   CHECK(session.goodbye() == 0);
@@ -719,7 +719,7 @@ TEST_CASE("a program is interpreted on random inputs: what came out and that it 
                     "@T.prim_func\ndef g(I: T.Buffer((4,), \"int32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(4):\n        with T.block(\"B\"):\n"
                     "            vi = T.axis.spatial(4, i)\n            B[I[vi] % 16 + 100] = T.float32(2)\n");
   (void)session.wait_for(uri, 1);
-  // The action over the program is the command.
+  // The action over the program has the same command.
   Json at = {{"start", {{"line", 1}, {"character", 5}}}, {"end", {{"line", 1}, {"character", 5}}}};
   Json actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
   Json action;
@@ -752,12 +752,12 @@ TEST_CASE("links lead to pages that are there, and to what was measured") {
   REQUIRE(links.size() == 3);
   std::vector<std::string> targets;
   for (const Json& link : links) { targets.push_back(link["target"].get<std::string>()); }
-  // The hover of a call has one, too.
+  // The hover of a call has a link, too.
   std::string hover = session.call("textDocument/hover", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 13}, {"character", 10}}}})["result"]["contents"]["value"].get<std::string>();
   size_t link_at = hover.find("[reference](");
   REQUIRE(link_at != std::string::npos);
   targets.push_back(hover.substr(link_at + 12, hover.find(')', link_at) - link_at - 12));
-  // So has each diagnostic, where its code is explained: of a text, of a program, of a schedule's steps.
+  // Each diagnostic links to the explanation of its code: of a text, of a program, of a schedule's steps.
   const std::string wrong = "file:///wrong.tir";
   session.open(wrong, "x = (1\n\n@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\"), B: T.Buffer((1,), \"float32\")):\n    tmp = T.alloc_buffer((1,), \"float32\")\n"
                       "    for i in range(64):\n        with T.block(\"B\"):\n            vi = T.axis.reduce(64, i)\n            with T.init():\n                B[0] = T.float32(0)\n"
@@ -774,7 +774,7 @@ TEST_CASE("links lead to pages that are there, and to what was measured") {
   for (const std::string& target : targets) {
     INFO(target);
     if (!target.starts_with("file://")) {
-      // A document that the server has.
+      // The target is a document of the server.
       CHECK(target == "loopsmith-ir:/linked.tir#f:records");
       Json content = session.call("workspace/textDocumentContent", {{"uri", target}})["result"];
       CHECK(content["text"].get<std::string>().find("`f`") != std::string::npos);
@@ -805,7 +805,7 @@ TEST_CASE("memory is counted file by file: the sum is no more than the processes
   (void)session.wait_for("file:///small.tir", 1);
   (void)session.wait_for("file:///large.tir", 1);
   auto usage = [&] { return session.call("loopsmith/memoryUsage", Json::object())["result"]; };
-  // Every number is at least the sum of those below it.
+  // Every number is at least the sum of its children.
   std::function<void(const Json&)> check = [&](const Json& node) {
     uint64_t sum = 0;
     for (const Json& child : node.value("children", Json::array())) {
@@ -830,7 +830,7 @@ TEST_CASE("memory is counted file by file: the sum is no more than the processes
   REQUIRE_FALSE(large_file.is_null());
   CHECK(find(large_file, "text")["bytes"].get<uint64_t>() >= text.size());
   CHECK_FALSE(find(large_file, "31 states of schedules").is_null());
-  // States share what a step left as it was: more steps take more, and not thirty programs.
+  // States share unchanged parts: more steps need more memory, but less than thirty programs.
   auto bytes = [](const Json& node) { return node["bytes"].get<uint64_t>(); };
   CHECK(bytes(find(large_file, "31 states of schedules")) > bytes(find(small_file, "1 state of schedules")));
   CHECK(bytes(find(large_file, "31 states of schedules")) < 100 * bytes(find(small_file, "1 program")));
@@ -913,7 +913,7 @@ TEST_CASE("a schedule is replaced by the best one, in one edit, under its own na
   CHECK(edit["range"]["start"]["line"] == 8);
   CHECK(edit["range"]["end"]["line"] == 11);
   CHECK(edit["newText"] == "@ls.schedule(f, target=\"llvm\")\ndef mine(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.vectorize(i)");
-  // As the editor does it; what stands there runs, and what follows is as it was.
+  // The edit is made as by an editor; the inserted schedule runs, and the text after it is unchanged.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}}, {"contentChanges", {{{"range", edit["range"]}, {"text", edit["newText"]}}}}});
   session.send({{"id", apply["id"]}, {"result", {{"applied", true}}}});
   CHECK(session.answer(run).contains("result"));
@@ -922,7 +922,7 @@ TEST_CASE("a schedule is replaced by the best one, in one edit, under its own na
   Json symbols = session.call("textDocument/documentSymbol", {{"textDocument", {{"uri", uri}}}})["result"];
   REQUIRE(symbols.size() == 3);
   CHECK(symbols[1]["name"] == "mine");
-  // Inserted is inserted: it is offered no more.
+  // After the insertion the schedule is no longer offered.
   actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
   CHECK(std::none_of(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace `mine` with the best schedule"; }));
   CHECK(session.goodbye() == 0);
@@ -986,15 +986,15 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   CHECK(told["params"]["message"] == "mine: 1.000 ms; the code action \"Fill in the best steps\" writes them into the file");
   CHECK(lens(at)["title"] == "fill in the best steps: 1.000 ms");
   CHECK(offers(at, "Fill in the best steps"));
-  // It is no schedule of its own.
+  // The steps cannot be inserted as a separate schedule.
   CHECK(!offers(1, "Insert best schedule"));
 
-  // Another split before it: what was found is for another program.
+  // With another split before the hole, the steps were found for another program.
   edit(2, 11, 12, "    i0, i1 = sch.split(i, factors=[None, 4])\n");
   CHECK(lens(at)["title"] == "tune this again: the program was changed");
   Json refused = session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
   CHECK(refused["error"]["message"] == "the program was changed since the search began, and the steps found are not for it; tune again");
-  // As it was, with a line more above: it is for this one.
+  // With the original split and a line above, the steps still apply.
   edit(3, 11, 12, "    # eight at a time\n    i0, i1 = sch.split(i, factors=[None, 8])\n");
   command = lens(at + 1);
   CHECK(command["title"] == "fill in the best steps: 1.000 ms");
@@ -1013,7 +1013,7 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   CHECK(session.diagnostics(uri).empty());
   CHECK(!offers(13, "Fill in the best steps"));
   CHECK(!offers(13, "Tune this place in the background"));
-  // A text that is no duration is reported.
+  // A text that is not a duration is reported.
   edit(5, 14, 15, "    sch.tune(budget=\"soon\")\n");
   REQUIRE(session.diagnostics(uri).size() == 1);
   CHECK(session.diagnostics(uri)[0]["code"] == "argument-kind");
@@ -1045,7 +1045,7 @@ TEST_CASE("peaks of the machine are shown as soon as any program has measured th
   };
   CHECK(said().find("loop `i`") != std::string::npos);
   CHECK(said().find("roofline") == std::string::npos);
-  // Written and read by chance between two looks, they are known to be there, and known to be gone.
+  // The file is written and read between two checks; the server notices the file, and also its removal.
   target::keep_peaks({.fma_f32_one = 125, .fma_f32_all = 200, .threads = 2, .copy = {{4096, 20, 20}}});
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", nullptr}}}}}});
   CHECK(until("one core reaches 125"));
@@ -1055,10 +1055,10 @@ TEST_CASE("peaks of the machine are shown as soon as any program has measured th
   CHECK(is_gone);
   target::keep_peaks({.fma_f32_one = 100, .fma_f32_all = 200, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 100"));
-  // Measured again.
+  // The peaks are measured again.
   target::keep_peaks({.fma_f32_one = 150, .fma_f32_all = 300, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 150"));
-  // Peaks in the settings leave this machine's caches as they are, and caches its peaks.
+  // Peaks in the settings do not change the caches of this machine, and caches in the settings do not change its peaks.
   bool has_caches = said().find("the data of one run fits L1") != std::string::npos;
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", {{"gflops", 77}, {"gbytes", 20}}}}}}}});
   CHECK(until("one core reaches 77"));
@@ -1096,7 +1096,7 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
     return out;
   };
   using Codes = std::vector<std::string>;
-  // Nobody tells the server: it looks itself.
+  // The server is not notified: it checks the files itself.
   auto comes = [&](const Codes& wanted) {
     for (Deadline end = in(20s); codes() != wanted && Clock::now() < end;) { (void)session.next(in(100ms)); }
     return codes();
@@ -1106,13 +1106,13 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   CHECK(comes({}) == Codes{});
   write("kernels.tir", kernel("D"));
   CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
-  // At the call; the place in the other file is related information.
+  // The diagnostic is at the call; the place in the other file is related information.
   Json diagnostic = session.diagnostics(uri)[0];
   CHECK(diagnostic["range"]["start"]["line"] == 6);
   REQUIRE(diagnostic["relatedInformation"].size() == 1);
   CHECK(diagnostic["relatedInformation"][0]["location"]["uri"] == "file://" + folder + "/tiles.tir");
   CHECK(diagnostic["relatedInformation"][0]["location"]["range"]["start"]["line"] == 1);
-  // The editor's text counts, saved or not, and not the file.
+  // The editor's text counts, saved or not, rather than the file.
   const std::string other = "file://" + folder + "/kernels.tir";
   session.open(other, kernel("B"));
   CHECK(comes({}) == Codes{});
@@ -1120,7 +1120,7 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
   session.replace(other, kernel("B"), 3);
   CHECK(comes({}) == Codes{});
-  // The background job, too, gets the program of the other file.
+  // The background job also gets the program of the other file.
   write("kernels.tir", kernel("B"));
   Json job = session.call("workspace/executeCommand", {{"command", "loopsmith.verify"}, {"arguments", {{{"uri", uri}, {"function", "f"}, {"schedule", "s"}}}}});
   CHECK(job["result"].contains("job"));
@@ -1130,7 +1130,7 @@ TEST_CASE("a schedule for a program of another file follows that file, on disk a
   session.notify("textDocument/didClose", {{"textDocument", {{"uri", other}}}});
   std::filesystem::remove(folder + "/kernels.tir");
   CHECK(comes({"schedule-not-followed"}) == Codes{"schedule-not-followed"});
-  // Below another root nothing is looked for any longer.
+  // After the folder changed, files below the old folder are no longer found.
   write("kernels.tir", kernel("B"));
   CHECK(comes({}) == Codes{});
   session.notify("workspace/didChangeWorkspaceFolders", {{"event", {{"added", {{{"uri", "file://" + folder + "/fast"}, {"name", "fast"}}}}, {"removed", {{{"uri", "file://" + folder}, {"name", "all"}}}}}}});

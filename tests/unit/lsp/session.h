@@ -1,4 +1,4 @@
-// A session of an editor, played by a test, with the real `loopsmith lsp`: messages out, messages in, with deadlines.
+// A session with the real `loopsmith lsp`, in which a test is the editor: sends and receives messages, with deadlines.
 #pragma once
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 namespace loopsmith::lsp {
 
-/// A folder for a server's data, removed with it: a test must not see what the person at this machine has tuned.
+/// A folder for a server's data, removed at the end: a test must not see the user's measurements.
 struct DataFolder {
   DataFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "loopsmith-data-XXXXXX").string();
@@ -35,7 +35,7 @@ struct DataFolder {
 
 class Session {
  public:
-  /// The time that any single answer may take: far more than it ever needs, so that a slow machine fails no test.
+  /// The time that any single answer may take: much longer than needed, so that a slow machine fails no test.
   static constexpr auto patience = std::chrono::seconds(tests::is_sanitized ? 120 : 30);
 
   Session(std::vector<std::string> argv, std::vector<std::pair<std::string, std::string>> environment = {}) {
@@ -44,7 +44,7 @@ class Session {
     if (!has_data) { environment.emplace_back("XDG_DATA_HOME", data.path); }
     bool has_state = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_STATE_HOME"; });
     if (!has_state) { environment.emplace_back("XDG_STATE_HOME", state_.path); }
-    // Sanitizers slow a worker down so much that it would be taken for one that hangs.
+    // Sanitizers slow a worker down so much that it would look as if it hangs.
     if (tests::is_sanitized && std::find(argv.begin(), argv.end(), "--hang-limit") == argv.end()) { argv.insert(argv.end(), {"--hang-limit", "20s"}); }
     auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
     if (process.ok()) { process_.emplace(std::move(process).value()); }
@@ -88,7 +88,7 @@ class Session {
     }
     return nullptr;
   }
-  /// The answer to a request; null where none comes.
+  /// The answer to a request; null: none arrived.
   [[nodiscard]] auto answer(int id) -> Json {
     if (auto known = answers_.find(id); known != answers_.end()) { return known->second; }
     return until([&](const Json&) { return answers_.contains(id); });
@@ -108,7 +108,7 @@ class Session {
   [[nodiscard]] auto wait_for(const std::string& uri, int version) -> Json {
     return call("loopsmith/waitForState", {{"uri", uri}, {"version", version}});
   }
-  /// The diagnostics that were published last for a document; null where none were.
+  /// The diagnostics that were published last for a document; null: none.
   [[nodiscard]] auto diagnostics(const std::string& uri) const -> Json {
     for (auto message = received.rbegin(); message != received.rend(); ++message) {
       if (message->value("method", "") == "textDocument/publishDiagnostics" && (*message)["params"]["uri"] == uri) {
@@ -117,7 +117,7 @@ class Session {
     }
     return nullptr;
   }
-  /// Shuts the server down as an editor does; its exit status, -1 where it does not end.
+  /// Shuts the server down as an editor does; returns its exit status, or -1 if it does not end.
   [[nodiscard]] auto goodbye() -> int {
     (void)call("shutdown", nullptr);
     notify("exit", nullptr);
@@ -132,7 +132,7 @@ class Session {
   std::optional<Process> process_;
   FrameReader reader_;
   int next_id_ = 1;
-  std::unordered_map<int, Json> answers_;   // by the number of the request
+  std::unordered_map<int, Json> answers_;   // by the id of the request
 };
 
 }  // namespace loopsmith::lsp

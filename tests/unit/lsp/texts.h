@@ -1,4 +1,4 @@
-// A workspace for tests of what goes beyond one file.
+// A workspace for tests with several files.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace loopsmith::lsp {
 
-/// A workspace below `/w` that is never written.
+/// A workspace below `/w`, in memory only.
 class Texts : public Files {
  public:
   explicit Texts(std::map<std::string, std::string> texts) {

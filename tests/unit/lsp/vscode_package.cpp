@@ -1,5 +1,5 @@
-// The page of the VS Code extension names every setting that its package has, and no other; names of semantic tokens that
-// are ours are declared there.
+// The page of the VS Code extension names exactly the settings of its package, and the package declares the names of semantic tokens that only
+// Loopsmith has.
 #include <algorithm>
 #include <fstream>
 #include <set>

@@ -28,7 +28,7 @@ struct Prompt {
       REQUIRE(session.execute(input));
     }
   }
-  /// The words at the end of the input, and the part of it that they replace.
+  /// The words offered at the end of the input, and the part of the input that they replace.
   auto at_end_of(const std::string& input) -> std::vector<std::string> {
     size_t start = 0;
     std::vector<std::string> words = session.complete(input, input.size(), start);

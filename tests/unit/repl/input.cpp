@@ -1,4 +1,4 @@
-// Where an input of the REPL ends, and how the next line of one begins: what was typed, piped in, pasted.
+// The end of an input of the REPL, and the beginning of its next line: typed, piped in, pasted.
 #include "repl/input.h"
 
 #include "repl/repl.h"
@@ -41,7 +41,7 @@ TEST_CASE("a text of several inputs is cut as it would be typed") {
   };
   CHECK(cut("a = 1\r\n\r\nb = 2\r\n") == "<a = 1><b = 2>");
   CHECK(cut("sch.split(\n    i,\n\n    factors=[8, None],\n)\n:steps\n") == "<sch.split(\n    i,\n\n    factors=[8, None],\n)><:steps>");
-  // The body of a block may have empty lines; what is not indented comes after it.
+  // The body of a block may have empty lines; a line without indentation ends it.
   CHECK(cut("for i in x:\n    f(i)\n\n    g(i)\n# of the loop\n    h(i)\n:undo\n") == "<for i in x:\n    f(i)\n\n    g(i)\n# of the loop\n    h(i)><:undo>");
   CHECK(cut("for i in x:\n    f(i)\nfor j in y:\n    g(j)\n") == "<for i in x:\n    f(i)><for j in y:\n    g(j)>");
   CHECK(cut("if a:\n    f()\nelse:\n    g()\nh()") == "<if a:\n    f()\nelse:\n    g()><h()>");

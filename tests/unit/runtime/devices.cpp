@@ -1,4 +1,4 @@
-// Devices without a device: tables of GPUs, occupancy, the figures in a compiler's log, the cache of compiled kernels.
+// Devices without hardware: tables of GPUs, occupancy, the numbers in a compiler's log, the cache of compiled kernels.
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -94,12 +94,12 @@ TEST_CASE("compiled kernels are kept up to a bound") {
   CHECK_FALSE(cache.find({"a", "sm_80"}).has_value());
   cache.store({"a", "sm_80"}, "code");
   CHECK(cache.find({"a", "sm_80"}) == "code");
-  // The parts of a key are not joined.
+  // The parts of a key are separated.
   CHECK_FALSE(cache.find({"asm", "_80"}).has_value());
   CHECK_FALSE(cache.find({"a", "sm_80", ""}).has_value());
   for (int i = 0; i < 30; ++i) {
     cache.store({std::to_string(i)}, std::string(3000, 'x'));
-    // In use all the time, so that it stays.
+    // Used all the time, so that it is not removed from the cache.
     CHECK(cache.find({"a", "sm_80"}) == "code");
   }
   CHECK(size_of(folder.path) <= 40'000);

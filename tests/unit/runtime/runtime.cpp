@@ -261,7 +261,7 @@ TEST_CASE("loops shorter than a thread takes to wake up: many more threads than 
     }, nullptr, 0, extent);
     REQUIRE(code == 0);
     expected += extent * (extent + 1) / 2;
-    // No thread works any more when a loop has returned.
+    // After a loop has returned, no thread works any more.
     REQUIRE(sum.load() == expected);
   }
 }
@@ -318,7 +318,7 @@ TEST_CASE("timing counts the calls, gives up early, and keeps within its time") 
 TEST_CASE("samples during a stop of the process are timed again") {
   int calls = 0;
   auto stops = [&] {
-    // Once among the warm-up, once in a block.
+    // Once during warm-up, once in a block.
     if (++calls != 2 && calls != 4) { return; }
     pid_t child = ::fork();
     if (child == 0) {

@@ -1,6 +1,6 @@
-// The cost of a primitive grows with what it changes, not with what stands around: counted, not timed. Counted are the pieces of code that run
-// in what walks over a program (compiled here once more, so that each counts itself: see CMakeLists.txt) and the memory that is asked for.
-// Each primitive takes the last step of its example alone, beside 500 blocks and beside 5,000 in the same function, and in a module of 200
+// The cost of a primitive depends on the size of its change, not of the program: counted, not timed. Counted are the basic blocks executed
+// in code that traverses programs (compiled again here with counters: see CMakeLists.txt) and the allocated memory.
+// The last step of each primitive's example runs alone, beside 500 blocks and beside 5,000 in the same function, and in a module of 200
 // functions.
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +21,8 @@ Count total;
 
 }  // namespace
 
-// Called by each piece of code between branches of the files that are compiled for counting.
-extern "C" __attribute__((visibility("default"))) void __sanitizer_cov_trace_pc() { ++total.pieces; }   // NOLINT: the compiler's name for it
+// Called by each basic block of the files that are compiled for counting.
+extern "C" __attribute__((visibility("default"))) void __sanitizer_cov_trace_pc() { ++total.pieces; }   // NOLINT: the compiler defines the name
 
 auto operator new(std::size_t bytes) -> void* {
   total.bytes += bytes;
@@ -45,21 +45,21 @@ auto count_of(const schedule::Primitive& primitive, int blocks, int functions) -
   return {after.pieces - before.pieces, after.bytes - before.bytes};
 }
 
-// Steps are the same beside 500 blocks and beside 5,000. What grows with a function, lists of statements, places and what is known of the
-// blocks of a scope, are trees of shared pieces: a step copies the pieces that it changes and the forks above, which grow with the logarithm.
-// One look at each block would be thousands of pieces of code more, one pointer for each block dozens of kilobytes.
+// Steps cost the same beside 500 blocks and beside 5,000. Parts that grow with a function (lists of statements, places, facts about the
+// blocks of a scope) are trees of shared pieces: a step copies the changed pieces and the nodes above, whose number grows with the logarithm.
+// Visiting each block would execute thousands of basic blocks more; a pointer for each block would need dozens of kilobytes.
 constexpr int most_more = 5300;                                // than alone, beside 500
 constexpr int most_growth = 2700;                              // from there to 5,000: fewer pieces than blocks
 constexpr double most_kilobytes = 3.6, most_kilobytes_growth = 3.5;
-// One look at each two dozen blocks, for those that may be of the name: how many may depends on where names lie in memory. A look at each
-// would be two pieces for each of 5,000 at least.
+// Visiting one in two dozen blocks, those that may have the name; their number depends on the place of names in memory. Visiting every block
+// would execute two basic blocks for each of 5,000 at least.
 constexpr int most_growth_of_names = 9000;
 
-// Not flat, by what they mean:
-//   get_child_blocks   the answer is about all blocks
+// Not flat, by definition:
+//   get_child_blocks   the result lists all blocks
 //   rolling_buffer     changes iter vars in all blocks of the scope, as TVM does
-//   get_output_blocks  blocks inside of others count too, so it looks at every place of the scope
-// Not flat yet: copies of what a block writes look at the other blocks of the scope, some 85 pieces of code for each.
+//   get_output_blocks  nested blocks count, so it visits every place of the scope
+// Not flat yet: copies of a block's result visit the other blocks of the scope, about 85 basic blocks for each.
 constexpr std::string_view by_meaning[] = {"get_child_blocks", "rolling_buffer", "get_output_blocks", "cache_write", "reindex_cache_write", "write_at", "fuse_reduction_epilogue"};
 
 auto more(uint64_t with, uint64_t alone) -> double { return with > alone ? static_cast<double>(with - alone) : 0; }
@@ -75,7 +75,7 @@ TEST_CASE("a step costs what it changes, not what stands around", "[flat]") {
     INFO(primitive->name);
     REQUIRE_FALSE(primitive->example_program.empty());
     Count alone = count_of(*primitive, 3, 0);
-#ifndef LOOPSMITH_CHECKED                    // checked builds compute everything anew after each step
+#ifndef LOOPSMITH_CHECKED                    // checked builds recompute everything after each step
     if (!is_one_of(by_meaning, primitive->name)) {
       Count among = count_of(*primitive, blocks, 0), among_many = count_of(*primitive, many_blocks, 0);
       CHECK(more(among.pieces, alone.pieces) <= most_more);
@@ -84,7 +84,7 @@ TEST_CASE("a step costs what it changes, not what stands around", "[flat]") {
       CHECK(more(among_many.bytes, among.bytes) <= most_kilobytes_growth * 1000);
     }
 #endif
-    // The module's list of functions is shared in pieces too; nothing is asked about them.
+    // The module's list of functions is shared in pieces, too, and the step does not read the other functions.
     Count in_module = count_of(*primitive, 3, functions);
     CHECK(more(in_module.pieces, alone.pieces) <= 20 * functions);
     CHECK(more(in_module.bytes, alone.bytes) <= 2 * functions);

@@ -1,5 +1,5 @@
-// Legal moves are those that are accepted when tried; repairs work; a pair of iterations that is named does conflict when the
-// program is run. On random states of small programs: LOOPSMITH_STATES=500 unit_schedule_moves for the long run.
+// Legal moves are accepted when tried; repairs work; a reported pair of iterations really conflicts when the
+// program is run. On random states of small programs; for a long run: LOOPSMITH_STATES=500 unit_schedule_moves.
 #include "schedule/moves.h"
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ using namespace loopsmith::schedule;
 
 namespace {
 
-// Two stages in one loop, the second of which reads what an earlier iteration wrote.
+// Two stages in one loop; the second reads elements that an earlier iteration wrote.
 constexpr std::string_view shifted = R"(@T.prim_func
 def main(A: T.Buffer((16,), "float32"), D: T.Buffer((15,), "float32")):
     B = T.alloc_buffer((16,))
@@ -66,7 +66,7 @@ auto states_wanted() -> size_t {
 // Visits random states: `visit(schedule, func)`.
 template <class F>
 void each_state(const F& visit) {
-  // First the program whose iterations conflict most: sanitizers take few states.
+  // First the program with the most conflicts, since sanitizers test few states.
   const std::string_view programs[] = {shifted, examples::two_stages, examples::matmul_relu, examples::matmul, examples::matmul_bias, examples::scale};
   const char* seed = std::getenv("LOOPSMITH_SEED");
   Random random{seed ? std::strtoull(seed, nullptr, 10) : 1};
@@ -106,7 +106,7 @@ TEST_CASE("legal moves are those that are accepted when tried", "[moves]") {
       }
     }
   });
-  // The walk says something.
+  // The test found moves.
   CHECK(accepted > 500 / tests::stride(4));
   CHECK(refused > 200 / tests::stride(4));
 }
@@ -127,7 +127,7 @@ TEST_CASE("a primitive is told to be legal where some call of it is accepted, an
         }
       }
       Legality told = legality_of(sch, *primitive, {});
-      // More than is tried for a list.
+      // More candidates than a list shows.
       if (told.verdict == Legality::Verdict::Unknown && tried > 200) { continue; }
       INFO(primitive->name << ": " << accepted << "\n" << print_script(sch.module()));
       REQUIRE((told.verdict == Legality::Verdict::Legal) == !accepted.empty());
@@ -162,7 +162,7 @@ TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
         if (!found.conflict) { continue; }
         ++conflicts;
         INFO(found.conflict->text);
-        // Both instances run, in that order, and both touch the element.
+        // Both instances run in that order, and both access the element.
         auto inputs = interp::make_inputs(sch.module()->functions[0].second, 1, interp::Contents::SmallIntegers);
         REQUIRE(inputs.ok());
         size_t order = 0, first_at = 0, second_at = 0;
@@ -188,7 +188,7 @@ TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
             for (size_t d = 0; d < region.region.size(); ++d) {
               auto min = evaluate_integer(region.region[d].min, at);
               auto extent = evaluate_integer(region.region[d].extent, at);
-              if (!min || !extent) { continue; }   // depends on a block around
+              if (!min || !extent) { continue; }   // depends on an outer block
               inside &= *min <= found.conflict->element[d] && found.conflict->element[d] < *min + *extent;
             }
             touches |= inside;
@@ -242,11 +242,11 @@ TEST_CASE("repairs change a second argument, or do it by another primitive", "[m
   // A parameter is in the memory of the caller; a copy of it may be elsewhere.
   CHECK(has(repairs_of("set_scope", {d, 0, "shared"}), "sch.cache_write(\"D\", write_buffer_index=0, storage_scope=\"shared\")"));
   CHECK(has(repairs_of("unsafe_set_dtype", {d, 0, "float16"}), "sch.cache_write(\"D\", write_buffer_index=0, storage_scope=\"global\") first"));
-  // The loop that is named twice, once.
+  // The loop that is named twice, named once.
   CHECK(has(repairs_of("reorder", {Value(Value::List{loops[1], loops[0], loops[1]})}), "sch.reorder(sch.get_loops(\"C\")[1], sch.get_loops(\"C\")[0])"));
   // One number is the inner factor.
   CHECK(repairs_of("split", {loops[0], 8}).front() == "sch.split(sch.get_loops(\"C\")[0], factors=[None, 8])");
-  // Blocks instead of the one around them; both a buffer and an axis that are there.
+  // Blocks in place of the one around them; an existing buffer and an existing axis.
   CHECK_FALSE(repairs_of("cache_write", {root, 0, "shared"}).empty());
   CHECK_FALSE(repairs_of("storage_align", {c, 3, 7, 32, 8}).empty());
 }

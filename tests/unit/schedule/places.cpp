@@ -1,4 +1,4 @@
-// Places made from those of the state before, against places made anew: after any changes, in functions of any size.
+// Places derived from those of the state before equal places computed anew: after any changes, in functions of any size.
 #include "schedule/places.h"
 
 #include <set>
@@ -46,12 +46,12 @@ class Texts {
     for (size_t i = 0; i < count; ++i) { all.push_back(strand()); }
     return make<SeqStmt>(std::move(all));
   }
-  // A statement like it, with something changed below.
+  // A copy of a statement with a change inside.
   auto changed(const Stmt& stmt) -> Stmt {
     if (const auto* n = stmt.as<For>()) {
       switch (below(6)) {
-        case 0: return loop(n->body);                                  // another loop around the same
-        case 1: return loop(loop(n->body), n->id);                     // the same one, around another
+        case 0: return loop(n->body);                                  // another loop around the same body
+        case 1: return loop(loop(n->body), n->id);                     // the same loop around another body
         default: return loop(changed(n->body), n->id);
       }
     }
@@ -64,13 +64,13 @@ class Texts {
     switch (below(9)) {
       case 0: return with(at, at, {strand()});
       case 1: return with(at, to, {});
-      case 2: {                                                        // moved
+      case 2: {                                                        // moved elsewhere
         Stmt moved = n->seq[at];
         Sequence<Stmt> rest = n->seq.spliced(at, at + 1, {});
         size_t there = below(rest.size() + 1);
         return sequence(rest.spliced(there, there, std::span(&moved, 1)));
       }
-      case 3: {                                                        // put under a loop, or in a block
+      case 3: {                                                        // moved under a loop, or into a block
         Stmt part = sequence(Sequence<Stmt>(std::vector<Stmt>(n->seq.begin() + static_cast<std::ptrdiff_t>(at), n->seq.begin() + static_cast<std::ptrdiff_t>(to))));
         return with(at, to, {below(2) == 0 ? loop(part) : block(part)});
       }
@@ -99,7 +99,7 @@ auto is_same(const Place& a, const Place& b) -> bool {
 void check(const Places& now, const Places& anew, const std::set<NodeId>& gone) {
   REQUIRE(now.size() == anew.size());
   bool all = true;
-  // By number, by id and in order, and in that order of asking.
+  // By index, by id and in order, requested in this sequence.
   for (size_t i = 0; i < now.size(); i += 37) { all = all && is_same(now[i], anew[i]); }
   for (const Place& place : anew) {
     const Place* found = now.find(place.id);
@@ -121,7 +121,7 @@ TEST_CASE("places made from those before are those made anew", "[places]") {
     Texts texts(seed);
     constexpr size_t sizes[] = {2, 10, 40, 150, 700, 2500};
     Stmt list = texts.list(sizes[seed % 6]);
-    // Long lists stand in the root, and deeper.
+    // Long lists at the root, and deeper.
     Stmt body = texts.block(seed < 6 ? list : texts.loop(texts.block(texts.loop(list))));
     auto places = std::make_unique<Places>(body);
     std::set<NodeId> ids;
@@ -132,7 +132,7 @@ TEST_CASE("places made from those before are those made anew", "[places]") {
       auto after = std::make_unique<Places>(next, *places);
       if (ids.size() < 500) { for (const Place& place : *places) { ids.insert(place.id); } }
       check(*after, Places(next), ids);
-      // Now and then two follow from the same one.
+      // Sometimes two states follow from the same one.
       if (texts.below(4) == 0) { check(Places(body, *after), Places(body), {}); }
       places = std::move(after);
       body = next;

@@ -1,4 +1,4 @@
-// The reference page is that of the rows (LOOPSMITH_UPDATE=1 writes it), and its examples run.
+// The reference page equals the rows of the primitives (LOOPSMITH_UPDATE=1 writes it), and its examples run.
 #include "script/reference.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ using namespace loopsmith;
 
 namespace {
 
-/// Is some call of a primitive legal, by what is worth trying, before the last call of its example?
+/// True when some candidate call of a primitive is legal before the last call of its example.
 auto is_legal_in_example(const schedule::Primitive& primitive) -> bool {
   std::istringstream calls{std::string(primitive.example_calls)};
   std::vector<std::string> lines;
@@ -55,7 +55,7 @@ TEST_CASE("every primitive has a comment, and its example runs", "[reference]") 
     auto example = script::run_example(*primitive);
     if (!example.ok()) { FAIL(example.diagnostics()[0].message()); }
     CHECK(example->calls.find(std::string(primitive->name) + "(") != std::string::npos);
-    // The example of a primitive that changes the program shows a change.
+    // The example of a primitive that changes programs shows a change.
     if (!primitive->is_pure) { CHECK(example->before != example->after); }
   }
 }

@@ -1,5 +1,5 @@
-// Schedules as values: failures change nothing, copies share, traces come back from JSON and print as TVM's, variables stand
-// for what they should, what is kept of a state equals a recomputation, seeds give TVM's draws.
+// Schedules as values: failures change nothing, copies share memory, traces survive JSON and print as TVM's, variables refer
+// to the right places, cached facts equal a recomputation, seeds give TVM's draws.
 #include "schedule/schedule.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ auto matmul(int64_t m = 64, int64_t n = 48, int64_t k = 80) -> IRModule {
   return module_of(make_func(std::move(func)));
 }
 
-// T0 = A + 1, T1 = T0 + 1, ... and every seventh block reads what the seventh before it wrote as well.
+// T0 = A + 1, T1 = T0 + 1, ...; every seventh block also reads the result of the seventh block before it.
 auto long_chain(int count) -> IRModule {
   DataType f32 = DataType::float_(32);
   std::vector<Buffer> buffers;
@@ -117,7 +117,7 @@ TEST_CASE("a failed primitive leaves the module, the trace and the random state 
   CHECK(code_of(failed) == Code::LoopCarried);
   CHECK(sch.module().same_as(before));
   CHECK(sch.trace().size() == steps);
-  // The name was looked up before the failure: that is undone too.
+  // The name was looked up before the failure, and this is undone, too.
   CHECK(code_of(sch.apply("cache_write", Arguments{{"C", 0, "nowhere"}, {}})) == Code::StorageScope);
   CHECK(sch.trace().size() == steps);
   // The diagnostic names the loop and the block at fault, for views of the current IR.
@@ -147,7 +147,7 @@ TEST_CASE("a copy is an undo, and shares what did not change") {
   CHECK_FALSE(sch.module().same_as(before.module()));
   CHECK(loops_of(must(before.call("get_loops", {"C"}))).size() == 3);
   CHECK(loops_of(must(sch.call("get_loops", {"C"}))).size() == 4);
-  // The block below the new loops is another node only where it mentions the loop; its reads are the same array.
+  // The block below the new loops is a new node only if it uses the loop; its reads are the same array.
   const Place* a = before.get(blocks_of(must(before.call("get_block", {"C"})))[0]).value();
   const Place* b = sch.get(blocks_of(must(sch.call("get_block", {"C"})))[0]).value();
   CHECK(a->id == b->id);
@@ -295,7 +295,7 @@ TEST_CASE("what is kept of a scope of many blocks equals a recomputation, wherev
     step("cache_read", {name(1).c_str(), 0, "local"});
     step("compute_at", {name(0).c_str(), loop(name(1))});
     step("compute_inline", {name(2).c_str()});
-    step("reverse_compute_at", {name(6).c_str(), loop(name(3))});   // reads what blocks between make: refused
+    step("reverse_compute_at", {name(6).c_str(), loop(name(3))});   // reads results of blocks in between: refused
     step("split", {loop(name(4)), Value::List{nullptr, 4}});
     step("cache_write", {name(4).c_str(), 0, "global"});
     step("reverse_compute_inline", {name(5).c_str()});
@@ -310,7 +310,7 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
   auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   std::vector<Buffer> buffers;
   for (int b = 0; b < 40; ++b) { buffers.push_back(make_buffer(Name("T" + std::to_string(b)), DataType::float_(32), Array<Expr>{int_imm(16)})); }
-  // Reads and writes what it likes, or says that it touches nothing, or reads what it does not say.
+  // A block that reads anything, or declares no accesses, or reads undeclared elements.
   auto new_block = [&](NodeId id) {
     Var vi = var("vi");
     auto region = [&](const Buffer& x) { return BufferRegion{x, Array<Range>{point(vi)}, {}}; };
@@ -345,9 +345,9 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
     const auto* block = loop ? loop->body.as<BlockRealize>() : nullptr;
     if (!block) { return strand(); }
     switch (below(3)) {
-      case 0: return strand(loop->id, block->block->id);      // the same ones touch something else
+      case 0: return strand(loop->id, block->block->id);      // the same iter vars access other elements
       case 1: return strand(0, block->block->id);
-      default:                                                 // the loop only
+      default:                                                 // only the loop
         return Stmt(make<For>(loop->var, loop->min, loop->extent, ForKind::Parallel, loop->body, std::optional<IterVar>(), AttrMap(), Origin(), loop->id));
     }
   };
@@ -378,7 +378,7 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
       switch (below(6)) {
         case 0: { Stmt one = strand(); list = list.spliced(at, at, std::span(&one, 1)); break; }
         case 1: if (list.size() > 100) { list = list.spliced(at, at + 1, {}); } break;
-        case 2: {                                              // to another place
+        case 2: {                                              // moves to another place
           Stmt one = list[at];
           list = list.spliced(at, at + 1, {});
           size_t there = below(2) == 0 ? below(list.size()) : std::min(list.size(), at + below(4));
@@ -397,7 +397,7 @@ TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any 
     Rewrite rewrite;
     rewrite.changes.push_back({old.id, make<Block>(std::move(fields), Origin(), old.id)});
     state = state.after("main", rewrite);
-    if (below(3) == 0) { continue; }                           // nobody asks of this one
+    if (below(3) == 0) { continue; }                           // this state gets no queries
     const FuncState& now = *state.func("main");
     const Place& scope = now.root();
     (void)now.stage_pipeline(scope);
@@ -485,7 +485,7 @@ TEST_CASE("a draw is found again in other traces: drawn, decided, or written as 
   CHECK(value_of(here, *draw) == Numbers{8, 8});
   CHECK(value_of(with_split(4, 16, 0, true), *draw) == Numbers{4, 16});
   CHECK(value_of(with_split(2, 32, 0, false), *draw) == Numbers{2, 32});
-  // Of another loop nothing, and through JSON the same.
+  // The draw does not apply to another loop, and survives JSON.
   CHECK(value_of(with_split(6, 8, 1, false), *draw).empty());
   auto read = trace_from_json(trace_to_json(with_split(2, 32, 0, false)));
   REQUIRE(read.ok());

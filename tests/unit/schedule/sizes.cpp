@@ -1,8 +1,8 @@
 // Sizes near the ends of int32 and int64: random steps on programs with huge extents, and the stages of lowering after them.
 //
-// No such program can be run as a whole. A few iterations of each loop are evaluated exactly, the first and the last ones among them: no
-// arithmetic of int32 or int64 may wrap, every index lies inside its buffer, every iter var inside its domain, and no loop counts further
-// than its variable can. The loops around the stores of a result must count enough iterations to store each of its elements, which a wrapped
+// No such program can be run completely. A few iterations of each loop are evaluated exactly, including the first and the last: no
+// arithmetic of int32 or int64 may wrap, every index must be inside its buffer, every iter var inside its domain, and no loop may count further
+// than its variable can. The loops around the stores of a result must have enough iterations to store each of its elements, which a wrapped
 // extent would not.
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ namespace {
 
 using Wide = __int128;
 
-// Evaluates some iterations of a function. What is not known (loads, calls) has no value, and is not judged.
+// Evaluates some iterations of a function. Unknown values (loads, calls) are not checked.
 class Walk {
  public:
   explicit Walk(Random& random) : random_(random) {}
@@ -158,7 +158,7 @@ class Walk {
       auto at = value(indices[d]);
       auto extent = d < buffer->shape.size() ? as_int(buffer->shape[d]) : std::nullopt;
       if (extent && *extent < 0) { fail(fmt::format("`{}` has a negative extent", buffer->name.view())); }
-      // A vector may run over the end of a row, and lanes that a mask leaves out may lie anywhere.
+      // A vector may exceed the end of a row, and masked lanes may be anywhere.
       if (!at || !extent || predicate || indices[d].dtype().is_vector()) { continue; }
       if (at->low < 0 || at->high >= *extent) { fail(fmt::format("`{}[{}]`: {} is outside of {}", buffer->name.view(), print_script(indices[d]), decimal(at->low), *extent)); }
     }
@@ -242,7 +242,7 @@ class Walk {
   int64_t left_ = 4000;   // statements to visit
 };
 
-// The number of iterations of all stores to the memory of a buffer; none where a loop around one has an extent that is not a number.
+// The number of iterations of all stores to the memory of a buffer; none: a loop around one of them has a symbolic extent.
 auto stores_of(const Stmt& s, const VarNode* data, double around) -> std::optional<double> {
   double total = 0;
   bool known = true;
@@ -276,7 +276,7 @@ auto parse(const std::string& text) -> IRModule {
 
 struct Sized {
   std::string text;
-  std::string result;      // the buffer whose elements are all stored
+  std::string result;      // the buffer whose elements are all written
   double elements = 1;
 };
 

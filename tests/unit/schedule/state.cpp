@@ -1,5 +1,5 @@
-// Facts that a state keeps about blocks: are their bindings affine, do earlier writes of their scope cover their reads, are the stages of a scope
-// a pipeline. Each program is a way for blocks to depend on each other; the comments in it say what is expected of a block:
+// Cached facts about blocks: affine bindings, reads that earlier writes of the scope cover, and scopes whose stages form
+// a pipeline. Each program shows a form of dependence between blocks; its comments contain the expected facts:
 //
 //     with T.block("add"):  # add: affine; reads covered; stage pipeline
 #include "schedule/state.h"

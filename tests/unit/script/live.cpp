@@ -1,4 +1,4 @@
-// Statements that run again after an edit: those of a schedule that follow the edit, and none for an edit elsewhere in the file.
+// Statements that run again after an edit: those of a schedule after the edit, and none for an edit elsewhere in the file.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -101,7 +101,7 @@ TEST_CASE("an edit on line 40 of 60 runs what follows it", "[live]") {
   Session fresh(std::string(session.document.text()));
   CHECK(session.text() == fresh.text());
 
-  // The last line alone.
+  // Edit only the last line.
   session.replace("\"key_60\", 1", "\"key_60\", 2");
   CHECK(session.schedules.executed() == 1);
 }
@@ -114,9 +114,9 @@ TEST_CASE("a schedule at the top of the file is run from the first statement tha
   CHECK(session.schedules.executed() == 30);
   session.replace("\"key_20\", N", "\"key_20\", 7");
   CHECK(session.schedules.executed() == 11);
-  // More of it, behind its end; then a blank line and a comment above it.
+  // Append statements; then insert a blank line and a comment above.
   session.replace("\"key_30\", N)\n", "\"key_30\", N)\n\n# Last.\nsch.parallel(i)\n");
-  // The statement that was the last may go on, as far as its text tells.
+  // The former last statement runs again, because its text may have continued.
   CHECK(session.schedules.executed() == 2);
   session.replace("sch = tir", "# A schedule.\n\nsch = tir");
   CHECK(session.schedules.executed() == 0);
@@ -167,7 +167,7 @@ TEST_CASE("schedules of what others made, in what a file does when it is run by 
   CHECK(print_script(find("sch.3")->run->result->module()).find("for i_1 in T.parallel(4)") != std::string::npos);
   CHECK(print_script(find("sch.2")->program).find("for i_0, i_1 in T.grid(16, 4)") != std::string::npos);
   CHECK(find("sch.2")->first_program.same_as(find("sch")->program));
-  // Nothing is run again for what is elsewhere; what it was made of stands.
+  // For edits elsewhere nothing runs again, and the old results stay.
   auto edit = [&](std::string_view from, std::string_view to, size_t skip = 0) {
     size_t at = 0;
     for (size_t i = 0; i <= skip; ++i) { at = document.text().find(from, at + (i > 0 ? 1 : 0)); }
@@ -228,7 +228,7 @@ TEST_CASE("an edit above a schedule, or of what it does not use, runs nothing", 
   session.replace("C[i] = T.float32(0)", "C[i] = T.float32(1)");
   CHECK(session.schedules.executed() == 0);
 
-  // Its own program: all of it.
+  // An edit of its program: every statement runs again.
   session.replace("T.float32(2)", "T.float32(3)");
   CHECK(session.schedules.executed() == 60);
   CHECK(session.text().find("T.float32(3.0)") != std::string::npos);
@@ -241,7 +241,7 @@ TEST_CASE("a run that is cut short leaves the last one shown, and goes on where 
   session.document.edit(Span{static_cast<uint32_t>(at), static_cast<uint32_t>(at + 10)}, "\"key_2\", 3");
   session.file.update(session.document);
   session.schedules.update(session.file);
-  // Cancelled as soon as the run has asked ten times; where it was through by then, once more with another value.
+  // Cancelled after ten checks for cancellation; if the run was already complete, repeat with another value.
   uint64_t executed = 0;
   for (int value = 4; executed == 0; ++value) {
     REQUIRE(value < 1000);
@@ -298,7 +298,7 @@ TEST_CASE("a long function with many variables keeps some of its frames, and goe
   REQUIRE(run.frames.size() == 2 * lines + 2);
   CHECK(run.frame_gap > 1);
   CHECK(run.frame_values <= 1'000'000);
-  // A frame that is not kept is made from the one before it.
+  // A frame that is not stored is computed from the one before it.
   size_t step = run.frame_gap * 3 + 1;
   CHECK_FALSE(run.frames[step].scope);
   auto frame = script::frame_before(run, step);
@@ -307,7 +307,7 @@ TEST_CASE("a long function with many variables keeps some of its frames, and goe
   REQUIRE(all != nullptr);
   REQUIRE(all->items() != nullptr);
   CHECK(all->items()->size() == (step - 1) / 2);
-  // An edit at the end runs the steps behind the last frame that is kept.
+  // An edit at the end runs the steps after the last stored frame.
   session.replace("all.append(len(x1999))", "all.append(len(x1999) + 1)");
   CHECK(session.schedules.all()[0].run->first_step > 2 * lines - 2 * run.frame_gap);
   CHECK(session.schedules.all()[0].run->first_step % session.schedules.all()[0].run->frame_gap == 0);

@@ -1,4 +1,4 @@
-// Mistakes in the text of schedules that are found without running them: names, primitives and arguments. Each mistake is found; no correct text is reported.
+// Mistakes in schedules that are found without running them: names, primitives and arguments. Each mistake is found, and no correct text is reported.
 #include <string>
 #include <vector>
 
@@ -39,7 +39,7 @@ struct Session {
     for (const std::string& remedy : d.remedies) { out += "; " + remedy; }
     return out;
   }
-  // Before anything has run.
+  // The errors before anything has run.
   auto told() const -> std::vector<std::string> {
     std::vector<std::string> out;
     for (const Diagnostic& d : schedules.diagnostics()) {
@@ -221,11 +221,11 @@ def of_another(sch):
 
 from tvm import te
 )") == Told{});
-  // Names that no reader can follow.
+  // Names that cannot be resolved without running the text.
   CHECK(told("from everything import *\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
   CHECK(told("exec(\"q = 1\")\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
   CHECK(told("@enum.global_enum\nclass Names(enum.Enum):\n    q = 1\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
-  // Schedules of somebody else.
+  // Schedules of another library.
   CHECK(told("from mine import Schedule\ndef test_it():\n    sch = Schedule(scale)\n    sch.whatever()\n") == Told{});
   CHECK(told("class tir:\n    pass\ndef test_it():\n    sch = tir.Schedule(scale)\n    sch.whatever()\n") == Told{});
 }

@@ -1,4 +1,4 @@
-// Statements of a session: each is recorded like a statement of a schedule function, on an environment that is kept.
+// Statements of a session: each is recorded like a statement of a schedule function, in a persistent environment.
 #include "script/statements.h"
 
 #include <string>
@@ -22,7 +22,7 @@ def scale(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
             B[vi, vj] = A[vi, vj] * T.float32(2)
 )";
 
-/// A file with a schedule of its program, on which lines are run.
+/// A file with a schedule of its program, in which lines are run.
 struct Prompt {
   Prompt() : document(std::string(program)), file(script::predeclared) {
     file.update(document);

@@ -1,4 +1,4 @@
-// Confinement, in processes of their own: work goes on, and what could reach others does not happen.
+// Confinement, tested in separate processes: work continues, and calls that could affect other processes or files fail.
 #include "support/confinement.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Runs a hidden case of this program. None: the system has no such filter, or a sanitizer is on.
+/// Runs a hidden case of this program. None: the system has no such filter, or this is a sanitizer build.
 auto ended(const std::string& tag) -> std::optional<ExitStatus> {
   auto result = run_program({.argv = {current_program(), tag}, .standard_error = Stream::Pipe}, "", in(20s));
   REQUIRE(result.ok());

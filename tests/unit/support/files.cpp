@@ -1,4 +1,4 @@
-// Writing files: everything about a file except its content stays as it was, and nothing is left beside it.
+// Writing files: all properties of a file except its content stay the same, and no other file remains.
 #include "support/files.h"
 
 #include <fcntl.h>

@@ -23,7 +23,7 @@ auto started(const ProcessOptions& options) -> Process {
   return std::move(process).value();
 }
 
-/// True for processes that ended, also if their parent, which is not this process, has not reaped them (in containers often forever).
+/// True when processes have ended, also if their parent, which is not this process, has not reaped them (in containers often never).
 auto is_gone(int pid) -> bool {
   for (int i = 0; i < 100; ++i) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -219,7 +219,7 @@ TEST_CASE("programs that end while the system's list of processes is read are no
 #endif
 
 TEST_CASE("a child inherits no descriptors and no signal settings") {
-  int extra = ::dup(1);  // not close-on-exec, as a careless library would have it
+  int extra = ::dup(1);  // without close-on-exec, like a careless library
   auto before = ::signal(SIGPIPE, SIG_IGN);
   auto result = run_program(shell("ls /proc/self/fd | wc -l; grep SigIgn /proc/self/status | tr -d '\\t'"), "", in(5s));
   ::signal(SIGPIPE, before);

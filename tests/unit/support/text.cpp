@@ -1,4 +1,4 @@
-// Names and quantities in text: names in any script of the world are whole words, and every quantity has one spelling.
+// Names and quantities in text: names in any writing system are whole words, and every quantity has one spelling.
 #include "support/text.h"
 
 #include <string>

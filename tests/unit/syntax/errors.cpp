@@ -1,4 +1,4 @@
-// A mistake in a text is reported at its place, once, and harms no other line.
+// A mistake in a text is reported once, at its place, and damages no other line.
 #include <string>
 #include <vector>
 
@@ -50,7 +50,7 @@ TEST_CASE("brackets") {
   CHECK(errors("x = (1, 2]\n") == Errors{"1:10-11: `]` does not close `(` [mismatched-bracket]"});
   CHECK(errors("x = 1)\n") == Errors{"1:6-7: `)` has no opening bracket [unmatched-bracket]"});
   CHECK(tree("x = f(1\ny = 2\n") == "(broken-stmt! (name x) (name f) (int 1)) (assign target:(name y) (int 2))");
-  // Valid, however it is laid out.
+  // Valid in any layout.
   CHECK(errors("x = f(\n1,\n# c\n2\n)\ny = [\n]\n").empty());
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("an unclosed bracket in a function leaves its neighbours alone") {
 TEST_CASE("strings") {
   CHECK(errors("x = 'abc\ny = 1\n") == Errors{"1:5-6: this string is never closed [unclosed-string]"});
   CHECK(names("x = 'abc\ny = 1\n") == "! y ");
-  // A lost triple quote harms the text up to the next declaration.
+  // A lost triple quote damages the text up to the next declaration.
   std::string text = "def f():\n    \"\"\"doc\n    return 1\n\ndef g():\n    \"\"\"doc\"\"\"\n    return 2\n\ndef h():\n    pass\n";
   CHECK(errors(text) == Errors{"2:5-8: this string is never closed [unclosed-string]"});
   CHECK(names(text) == "f! g h ");

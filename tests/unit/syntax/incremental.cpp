@@ -1,4 +1,4 @@
-// Edits: unchanged declarations stay the same objects, and the result is that of a fresh parse.
+// Edits: unchanged declarations stay the same objects, and the result equals that of a fresh parse.
 #include <random>
 #include <string>
 
@@ -138,7 +138,7 @@ TEST_CASE("a schedule at the top of a file is one declaration, as far as somethi
   CHECK(items == std::vector<std::string>{"sch 5", "M 1", "other 2", "C 1", " 1"});
   CHECK(is_script(*document.items()[0].item));
   CHECK_FALSE(is_script(*document.items()[1].item));
-  // A mistake in it is that of its line.
+  // A mistake in a part is reported at its line.
   document.edit(Span{static_cast<uint32_t>(text.find("\"B\")")), static_cast<uint32_t>(text.find("\"B\")")) + 4}, "");
   CHECK(describe(document) == describe(Document(document.text())));
   CHECK(document.items()[0].item->statements.size() == 5);
@@ -153,7 +153,7 @@ TEST_CASE("edits give the result of a fresh parse") {
   auto below = [&](size_t n) { return n == 0 ? 0 : static_cast<uint32_t>(random() % n); };
   Document document(kProgram);
   for (int step = 0; step < 150; ++step) {
-    // From time to time back to a text that is mostly right.
+    // Sometimes return to a text that is mostly correct.
     if (step % 25 == 24) { document.set_text(kProgram); }
     auto size = document.text().size();
     Span span{below(size + 1), 0};
@@ -182,7 +182,7 @@ TEST_CASE("typing a program key by key gives the result of a fresh parse") {
 }
 
 TEST_CASE("deleting or doubling a line harms one declaration") {
-  // Every line of the program, each way: at least all declarations but the one touched, and its class, keep their names.
+  // Every edit of every line of the program: all declarations except the edited one and its class keep their ids.
   Document whole(kProgram);
   SourceText source("t", kProgram);
   for (uint32_t line = 0; line + 1 < source.line_count(); ++line) {
@@ -202,7 +202,7 @@ TEST_CASE("deleting or doubling a line harms one declaration") {
 TEST_CASE("a class that moved and one like it keep their own functions") {
   const std::string text = "class M:\n    def g(): pass\n\n    def h(): pass\n";
   Document document(text);
-  // Doubled, and one of the two changed in the same edit.
+  // A declaration doubled, with one of the two changed in the same edit.
   document.edit({0, 0}, "class M:\n    y = 1\n    def g(): pass\n\n");
   REQUIRE(document.items().size() == 2);
   CHECK(document.items()[0].item->members[0].item->decl != document.items()[1].item->members[0].item->decl);
@@ -228,26 +228,26 @@ TEST_CASE("an edit in a long program parses the statement it is in") {
   document.edit({at, at}, "T.float32(1) + ");
   CHECK(document.last_work().parsed == 2);   // the part and its program
   const Item& now = *document.items()[0].item;
-  CHECK(now.decl == decl);                   // whose head is the same
+  CHECK(now.decl == decl);                   // the part whose head is the same
   size_t same = 0;
   for (size_t i = 0; i < 80; ++i) { same += now.members[i].item->decl == parts[i] ? 1 : 0; }
   CHECK(same == 79);
   CHECK(document.whole(now.members[5].item->decl) == decl);
   CHECK(document.whole(decl) == decl);
-  // Places are those of the text.
+  // Places refer to the present text.
   Origin inside = document.origin_at(at + 3);
   CHECK(inside.decl == now.members[40].item->decl);
   CHECK(document.resolve(inside)->begin == at + 3);
   CHECK(document.text().substr(document.resolve({parts[79], 0, 5, 0})->begin, 5) == "A[7] ");
 
-  // Another head is another program, of the same parts.
+  // Another head makes another program, with the same parts.
   document.edit({17, 21}, "other");
   CHECK(document.items()[0].item->decl != decl);
   CHECK(document.items()[0].item->members[3].item->decl == parts[3]);
   CHECK(document.last_work().parsed == 1);
   CHECK(describe(document) == describe(Document(document.text())));
 
-  // Cut and pasted below: each part is in one place.
+  // Copied below: each part belongs to one of the copies.
   std::string copy = document.text() + "\n" + document.text();
   document.set_text(copy);
   CHECK(describe(document) == describe(Document(copy)));
@@ -277,7 +277,7 @@ TEST_CASE("the lines of a text that was edited are those of the text") {
       is_same = is_same && again.comments[k].span == fresh.comments[k].span && again.comments[k].indent == fresh.comments[k].indent && again.comments[k].own_line == fresh.comments[k].own_line;
     }
     CHECK(is_same);
-    // Texts with mistakes are scanned anew: begin again where there are some.
+    // Texts with mistakes are parsed completely again, so start over after one.
     text = fresh.is_plain ? next : kProgram;
   }
 }

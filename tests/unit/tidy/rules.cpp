@@ -1,4 +1,4 @@
-// The house rules: see rules.h.
+// The project's rules: see rules.h.
 #include "tests/unit/tidy/rules.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ auto words_of(const std::string& text) -> std::vector<std::string> {
 
 // ---- rooms and targets ------------------------------------------------------------------------------------------
 
-/// The room that a file belongs to, as the picture names it: "tune" of "compiler/tune/measure/pool.h", "lsp/features" of
-/// "lsp/features/hover.h". Empty outside of rooms.
+/// The room of a file, as the picture names it: "tune" for "compiler/tune/measure/pool.h", "lsp/features" for
+/// "lsp/features/hover.h". Empty outside rooms.
 auto room_of(const std::string& path) -> std::string {
   auto part = [&](size_t from) { return path.find('/', from) == std::string::npos ? std::string() : path.substr(from, path.find('/', from) - from); };
   if (path.starts_with("compiler/")) { return part(9); }
@@ -70,7 +70,7 @@ auto targets_of(const Files& files) -> std::map<std::string, Target> {
   std::map<std::string, Target> out;
   for (const auto& [path, text] : files) {
     if (!is_cmake(path) || (!path.starts_with("compiler/") && !path.starts_with("lsp/") && !path.starts_with("repl/"))) { continue; }
-    // `add_executable(loopsmith a.cpp ...)` compiles what stands in its list, `loopsmith_rooms_of(loopsmith ROOMS ...)` links rooms.
+    // `add_executable(loopsmith a.cpp ...)` compiles the files in its list, `loopsmith_rooms_of(loopsmith ROOMS ...)` links rooms.
     for (const char* function : {"loopsmith_room", "add_executable", "loopsmith_rooms_of"}) {
       for (const std::vector<std::string>& arguments : calls_of(text, function)) {
         Target& target = out[arguments[0]];
@@ -118,7 +118,7 @@ auto includes_of(const std::string& text) -> std::vector<Include> {
   return out;
 }
 
-/// The path of a header that a file includes: "compiler/ir/ops.h" of "ir/ops.h". Empty for files that are not in the tree.
+/// The path of an included header: "compiler/ir/ops.h" for "ir/ops.h". Empty for files outside the tree.
 auto included_file(const Include& include, const Files& files) -> std::string {
   if (!include.is_quoted) { return {}; }
   for (const std::string& path : {include.text, "compiler/" + include.text}) {
@@ -163,7 +163,7 @@ auto code_in(const std::string& cell) -> std::vector<std::string> {
   return out;
 }
 
-/// The rows of the table in a section, each as its cells; the two lines of the head are left out.
+/// The rows of the table in a section, each as its cells; without the two lines of the head.
 auto table_in(const std::vector<std::string>& lines) -> std::vector<std::vector<std::string>> {
   std::vector<std::vector<std::string>> out;
   size_t head = 2;
@@ -178,7 +178,7 @@ auto table_in(const std::vector<std::string>& lines) -> std::vector<std::vector<
   return out;
 }
 
-/// The rooms of the table: the first cell of each row, "compiler/" left out.
+/// The rooms in the table: the first cell of each row, without "compiler/".
 auto rooms_in_table(const Files& files) -> std::set<std::string> {
   std::set<std::string> out;
   for (const auto& cells : table_in(section(files, "## The rooms"))) {
@@ -187,8 +187,8 @@ auto rooms_in_table(const Files& files) -> std::set<std::string> {
   return out;
 }
 
-/// The rows of the picture, the highest first: the words of an indented line before its description, which follows at least three
-/// blanks. Names of rooms have two blanks between them.
+/// The rows of the picture, the highest first: the words of an indented line before its description. At least three
+/// blanks separate the two; names of rooms have two blanks between them.
 auto rows_of_picture(const Files& files) -> std::vector<std::set<std::string>> {
   std::vector<std::set<std::string>> out;
   for (const std::string& line : section(files, "## Who may know whom")) {
@@ -201,7 +201,7 @@ auto rows_of_picture(const Files& files) -> std::vector<std::set<std::string>> {
   return out;
 }
 
-/// The number of a room's row, counted from the top of the picture; -1 for rooms that the picture lacks.
+/// The row of a room in the picture, counted from the top; -1: the picture lacks the room.
 auto row_of(const std::string& room, const std::vector<std::set<std::string>>& rows) -> int {
   auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.contains(room); });
   return found == rows.end() ? -1 : static_cast<int>(found - rows.begin());

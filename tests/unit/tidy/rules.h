@@ -1,6 +1,6 @@
-// House rules that no compiler checks, as functions from the files of the repository to sentences about violations. The rules
+// Rules that no compiler checks, as functions from the files of the repository to sentences about violations. The rules
 // read three sources and compare them: the `#include`s, the `loopsmith_room(...)` calls of the CMake files, and the tables and
-// the picture in ARCHITECTURE.md. Because the files are plain text in a map, a test can plant a violation and watch it be found.
+// the picture in ARCHITECTURE.md. Because the files are plain text in a map, a test can plant a violation and check that it is found.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ using Files = std::map<std::string, std::string>;
 /// outside these rooms links the library.
 [[nodiscard]] auto outside_libraries(const Files& files) -> std::vector<std::string>;
 
-/// Every source and CMake file opens with a comment.
+/// Every source and CMake file begins with a comment.
 [[nodiscard]] auto files_without_opening(const Files& files) -> std::vector<std::string>;
 
 }  // namespace loopsmith::tidy

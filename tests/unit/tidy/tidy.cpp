@@ -1,4 +1,4 @@
-// The house rules of tests/unit/tidy/rules.h: the repository keeps them, and a planted violation of each is found.
+// The rules of tests/unit/tidy/rules.h: the repository keeps them, and a planted violation of each is found.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -94,7 +94,7 @@ TEST_CASE("planted: a room that is used and not listed, or listed and not used")
   CHECK(finds(lists_and_includes(with("compiler/script/run.cpp", "// planted\n#include \"arith/analyzer.h\"\n")), "`script` does not list `arith` in its ROOMS"));
   CHECK(finds(lists_and_includes(with("compiler/arith/CMakeLists.txt", "ROOMS support ir", "ROOMS support ir interp")), "`arith` lists `interp` and includes nothing of it"));
   CHECK(finds(lists_and_includes(with("compiler/arith/CMakeLists.txt", "ROOMS support ir", "ROOMS support")), "`arith` does not list `ir` in its ROOMS"));
-  // A target of a room with several targets answers for itself.
+  // A target in a room with several targets is checked separately.
   CHECK(finds(lists_and_includes(with("compiler/tune/database/database.cpp", "// planted\n#include \"ir/ir.h\"\n")), "`tune_database` does not list `ir`"));
 }
 

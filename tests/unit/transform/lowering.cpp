@@ -1,4 +1,4 @@
-// Lowering: every stage keeps the program's results and produces the form that it promises.
+// Lowering: every stage keeps the program's results and produces its documented form.
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"

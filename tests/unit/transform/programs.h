@@ -1,4 +1,4 @@
-// Scheduled programs built by hand, as schedules make them, for tests of lowering passes.
+// Scheduled programs built by hand, in the form that schedules make, for tests of lowering passes.
 #pragma once
 
 #include <functional>

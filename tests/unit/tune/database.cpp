@@ -1,4 +1,4 @@
-// The tuning database: what is added is found again, by this process and the next; bad files are refused.
+// The tuning database: added records are found again, by this process and the next; bad files are refused.
 #include "tune/database/database.h"
 
 #include <sys/stat.h>
@@ -67,7 +67,7 @@ TEST_CASE("records survive reopening, in order, and the best is the fastest that
   REQUIRE(best.ok());
   REQUIRE(best->has_value());
   CHECK((*best)->median_seconds == 0.25);
-  // A result that turned out wrong is no longer the best.
+  // A result that was found wrong is no longer the best.
   REQUIRE(db->mark_wrong((*best)->id, "differs").ok());
   CHECK((*db->best(task))->median_seconds == 0.5);
   TaskKey elsewhere = task;
@@ -88,7 +88,7 @@ TEST_CASE("times that no call can take are neither added nor read") {
     REQUIRE(memory.ok());
     REQUIRE(memory->add_workload(task, "matmul", "text").ok());
     CHECK_FALSE(memory->add(task, record(1, Outcome::Measured, wrong)).ok());
-    // A damaged file: another number stands in the place of the fastest time.
+    // A damaged file: another number replaces the fastest time.
     constexpr double fastest = 0.123456789;
     TempFile file;
     {
@@ -106,7 +106,7 @@ TEST_CASE("times that no call can take are neither added nor read") {
     };
     std::string content = (std::ostringstream() << std::ifstream(file.path, std::ios::binary).rdbuf()).str();
     REQUIRE(content.find(bytes_of(fastest)) != std::string::npos);
-    // The time stands in the record and in an index.
+    // The time is in the record and in an index.
     for (size_t at = 0; (at = content.find(bytes_of(fastest))) != std::string::npos;) { content.replace(at, 8, bytes_of(wrong)); }
     std::ofstream(file.path, std::ios::binary) << content;
     auto recorded = recorded_on_disk(file.path, task.workload, task.machine);
@@ -222,7 +222,7 @@ TEST_CASE("what is recorded is read without leaving a trace, and what cannot be 
   CHECK_FALSE(recorded_on_disk(file.path, task.workload + 1, task.machine));
   CHECK_FALSE(recorded_on_disk(file.path, task.workload, "another box"));
   {
-    // One whose results were compared comes before a faster one that nobody compared.
+    // A record whose results were compared comes before a faster one that was not compared.
     auto db = Database::open(file.path);
     REQUIRE(db.ok());
     auto slow = db->records(task);

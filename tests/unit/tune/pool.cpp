@@ -1,5 +1,5 @@
-// Workers: a crash or a hang costs one candidate, everything else is built and measured. The worker here is a small
-// program that crashes, hangs or answers as the candidate's trace tells it.
+// Workers: a crash or a hang costs one candidate, and everything else is built and measured. The worker here is a small
+// program that crashes, hangs or answers depending on the candidate's trace.
 #include "tune/measure/pool.h"
 
 #include <unistd.h>
@@ -70,7 +70,7 @@ TEST_CASE("one crash, one hang and one line of noise cost one candidate each") {
   CHECK(replies[5].outcome == BuildOutcome::Crashed);
   CHECK(replies[6].outcome == BuildOutcome::Built);
   CHECK(pool.restarts() == 3);
-  // Those built by workers that were lost since are built again when they are measured.
+  // Candidates built by workers that were lost since are built again when they are measured.
   for (size_t i : {0, 2, 6}) {
     MeasureReply measured = pool.measure(batch[i], 0, 5);
     CHECK(measured.outcome == Outcome::Measured);

@@ -1,5 +1,5 @@
-// The search on a made-up space whose times are known: it finds what is good, sooner than chance; proposes nothing twice;
-// makes the same proposals again. And the models it ranks by.
+// The search in an artificial space with known times: it finds good candidates sooner than chance; never proposes one twice;
+// makes the same proposals with the same seed. Also the models by which it ranks.
 #include "tune/search/search.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace loopsmith::tune;
 
 namespace {
 
-// Six knobs of ten choices; the true time has its optimum at (7, 2, 5, 1, 8, 4). The draft knows half of it, and is
+// Six knobs of ten choices; the true time has its optimum at (7, 2, 5, 1, 8, 4). The draft depends on half of them, and is
 // wrong by a factor that one knob decides.
 class MadeUp : public Sketch {
  public:

@@ -1,5 +1,5 @@
-// A search that is stopped: the stop is answered while the best is still compared with the program, and nothing is found before it was.
-// The worker here measures whatever it is given, and compares when a file allows it.
+// A search that is stopped: the stop is reported while the best is still compared with the program, and no result is reported before the comparison.
+// The worker here measures every candidate, and compares when a file allows it.
 #include "tune/session/session.h"
 
 #include <unistd.h>
@@ -39,7 +39,7 @@ for line in sys.stdin:
     print(json.dumps(out), flush=True)
 )PY";
 
-// The same, measuring what a candidate is: by its trace, whatever number it has.
+// The same worker, with times that depend on the candidate's trace, not on its number.
 constexpr const char* measuring_traces = R"PY(
 import hashlib, json, os, sys
 built = {}
@@ -257,7 +257,7 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: 
   }
 }
 
-// Measures every candidate as slower than the program as written, and compares nothing.
+// Measures every candidate as slower than the program as written, and compares none.
 constexpr const char* slower_than_written = R"PY(
 import json, sys
 for line in sys.stdin:

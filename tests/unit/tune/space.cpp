@@ -1,4 +1,4 @@
-// The spaces of whole programs: every heavy block is scheduled, whatever stands around it, and no point changes results.
+// The spaces of whole programs: every expensive block is scheduled, in any surroundings, and no point changes results.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -100,7 +100,7 @@ def main(A: T.Buffer((8, 64), "float32"), G: T.Buffer((64,), "float32"), B: T.Bu
             B[vi, vj] = (A[vi, vj] - M[vi]) * T.rsqrt(Q[vi] + T.float32(1)) * G[vj]
 )PY";
 
-// A norm: one number of a whole tensor.
+// A norm: one number for a whole tensor.
 constexpr const char* norm = R"PY(
 @T.prim_func
 def main(A: T.Buffer((1, 64, 64), "float32"), D: T.Buffer((1,), "float32")):
@@ -145,7 +145,7 @@ auto space_of(const IRModule& module) -> tune::Sketches {
   return tune::design_space({module, Name("main"), hardware, core});
 }
 
-/// The loops around each store, outermost first, and the stores that no vector loop is around.
+/// The loops around each store, outermost first, and the stores without a vector loop.
 struct Loops : Visitor {
   using Visitor::on;
   using Visitor::visit;
@@ -170,7 +170,7 @@ auto random_point(const Sketch& sketch, std::mt19937_64& random) -> Point {
   return point;
 }
 
-/// The program under the point with the best draft of many.
+/// The program under the best of many points, by the draft.
 auto best_by_draft(const IRModule& module, const Sketch& sketch) -> IRModule {
   std::mt19937_64 random(1);
   Point best;

@@ -1,4 +1,4 @@
-// The rule for matrix and dot-product units: the programs that it schedules, and the meaning of what it makes, by the interpreter.
+// The rule for matrix and dot-product units: the programs that it schedules, and the meaning of the results, by the interpreter.
 #include <cmath>
 #include <map>
 #include <string>
@@ -29,7 +29,7 @@ auto machine() -> target::Hardware {
 
 struct Applied { int points = 0; int refused = 0; int wrong = 0; std::string why; };
 
-/// Some points of each sketch on a unit: applied, and run in the interpreter beside the program as written.
+/// Some points of each sketch for a unit: applied, and compared with the program as written in the interpreter.
 auto try_units(const std::string& text, const target::Hardware& hardware) -> std::map<std::string, Applied> {
   intrinsics::install();
   syntax::Document document(text);

@@ -1,4 +1,4 @@
-// The four doors (command line, language server, REPL, MCP) report equal findings for a hundred files, hints included, in which comments silence some
+// The four interfaces (command line, language server, REPL, MCP) report equal findings for a hundred files, hints included, in which comments silence some
 // of the findings.
 #include <stdlib.h>
 #include <unistd.h>
@@ -35,17 +35,17 @@ struct File {
   std::string path;
   std::string text;
   std::vector<std::string> schedules;
-  bool is_ascii = true;   // doors count columns in the same way
+  bool is_ascii = true;   // the interfaces count columns in the same way
 };
 
-/// "12:5 warning misspelt-word `threadidx.x` ...", with the remedies where a door shows them in a form of its own.
+/// "12:5 warning misspelt-word `threadidx.x` ...", with the remedies if an interface shows these separately.
 using Findings = std::vector<std::string>;
 
 auto finding(const File& file, int64_t line, int64_t column, const std::string& severity, const std::string& code, const std::string& message) -> std::string {
   return std::to_string(line) + ":" + std::to_string(file.is_ascii ? column : 0) + " " + severity + " " + code + " " + message;
 }
 
-/// Silences every second finding that is no error on its own line, and a code in all of every seventh file.
+/// Silences every second finding that is not an error on its own line, and one code in all of every seventh file.
 auto with_silencing_comments(const std::string& name, const std::string& text, size_t number, size_t& silenced) -> std::string {
   auto document = workspace::analyse(name, text);
   workspace::SnapshotPtr snapshot = document->snapshot();
@@ -90,7 +90,7 @@ auto originals() -> std::vector<std::pair<std::string, std::string>> {
   return out;
 }
 
-/// The files in a folder that goes away at the end.
+/// The files, in a folder that is removed at the end.
 class Files {
  public:
   Files() {
@@ -161,7 +161,7 @@ auto by_editor(lsp::Session& session, const File& file) -> Findings {
   return out;
 }
 
-/// `:load FILE`, and again with `:with NAME` for each of its schedules: lines from a pipe end with the first that fails, so each has a session of its own.
+/// `:load FILE`, and again with `:with NAME` for each of its schedules. Lines from a pipe end at the first failure, so each has its own session.
 auto by_repl(const File& file) -> Findings {
   static const std::regex rendered(R"(^(/.*):(\d+):(\d+): (error|warning|information|hint): (.*) \[([a-z0-9-]+)\]$)");
   std::vector<std::string> inputs = {":load " + file.path + "\n"};
@@ -173,7 +173,7 @@ auto by_repl(const File& file) -> Findings {
     std::istringstream lines(ran->error);
     std::smatch match;
     for (std::string line; std::getline(lines, line);) {
-      // The refusal of `:with` itself is no finding.
+      // The refusal of `:with` itself is not a finding.
       bool is_finding = std::regex_match(line, match, rendered) && match[1] == file.path && match[6] != "schedule-incomplete";
       if (is_finding) { out.push_back(finding(file, std::stoll(match[2]), std::stoll(match[3]), match[4], match[6], match[5])); }
     }
@@ -237,7 +237,7 @@ TEST_CASE("command line, editor and agents report the same findings, whatever co
     others += expected.size() - count_of(expected, "hint");
   }
   CHECK(session.goodbye() == 0);
-  // The files have something to report, and something to silence.
+  // The files have findings, and findings that can be silenced.
   CHECK(files.silenced > (tests::is_sanitized ? 2 : 20));
   if (!tests::is_sanitized) { CHECK(hints > 5); }
   CHECK(others > (tests::is_sanitized ? 0 : 20));
@@ -250,7 +250,7 @@ TEST_CASE("the REPL reports the findings of the command line, whatever comments 
     CAPTURE(file.path, file.text);
     std::set<std::string> all = distinct(command[file.path]);
     std::set<std::string> in_repl = distinct(by_repl(file));
-    // A program with errors cannot be worked on in a session, so its schedules are not run there.
+    // A session cannot work on a program with errors, so its schedules do not run there.
     if (count_of(command[file.path], "error") > 0) {
       CHECK(std::includes(all.begin(), all.end(), in_repl.begin(), in_repl.end()));
     } else {

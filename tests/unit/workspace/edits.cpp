@@ -42,7 +42,7 @@ TEST_CASE("functions go behind a declaration or to the end, with two blank lines
   REQUIRE(insertion.has_value());
   CHECK(insertion->offset == program.size() - 1);
   CHECK_FALSE(insertion_after(*document->snapshot(), "g", "def s(sch): pass").has_value());
-  // Behind the schedules that the file has for the program: the last one counts.
+  // After the file's schedules for the program, because the last one counts.
   std::string own = "\n\n@ls.schedule(f)\ndef own(sch: tir.Schedule):\n    sch.get_block(\"A\")\n";
   auto scheduled = analyse("a.tir", program + own + "\n\nx = 1\n");
   auto behind = insertion_after(*scheduled->snapshot(), "f", "@ls.schedule(f)\ndef found(sch: tir.Schedule):\n    pass\n");

@@ -1,4 +1,4 @@
-// Tiers of findings, comments that silence them, and picking by name.
+// Tiers of findings, comments that silence findings, and selection by name.
 #include "workspace/snapshot.h"
 
 #include <string>
@@ -54,7 +54,7 @@ TEST_CASE("evaluate finds programs and schedules, check adds analyses, replay ad
 TEST_CASE("a finding that a comment silences stays silent while a later statement is edited") {
   auto document = analyse("a.tir", program + scheduled);
   CHECK(codes_of(*document->snapshot()) == std::vector<std::string>{"step-changes-nothing"});
-  // The steps in front of the edit are taken over from the run before, with the origins that they had there.
+  // The steps before the edit come from the earlier run, with their origins of that time.
   auto at = static_cast<uint32_t>(document->snapshot()->text().rfind("1"));
   document->edit(2, {at, at + 1}, "2");
   document->check();

@@ -47,7 +47,11 @@ auto MultiLevelTiling::apply_steps(TilingState state) const -> Result<TilingStat
 auto MultiLevelTiling::split(Schedule& sch, BlockRV block, LoopRV loop, int64_t count) const -> Result<Parts> {
   (void)block;   // variants need it
   LOOPSMITH_TRY(factors, sample_tile(sch, loop, count, options_.max_innermost_factor));
-  LOOPSMITH_TRY(loops, split_loop(sch, loop, Values(factors.begin(), factors.end())));
+  Values given(factors.begin(), factors.end());
+  LOOPSMITH_TRY(extent, extent_of(sch, loop));
+  // The outermost tile of a loop of unknown extent takes what is left.
+  if (extent == -1) { given[0] = nullptr; }
+  LOOPSMITH_TRY(loops, split_loop(sch, loop, std::move(given)));
   return Parts{std::move(factors), std::move(loops)};
 }
 

@@ -1,6 +1,8 @@
 // Post-order apply: see post_order_apply.h.
 #include "tune/metaschedule/rules/post_order_apply.h"
 
+#include <set>
+
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "tune/metaschedule/rules/block_facts.h"
@@ -26,8 +28,9 @@ auto block_names(const PrimFunc& func) -> std::vector<Name> {
 }
 
 /// The schedules that a rule makes of one schedule, in TVM's order: the last result of the rule is followed first.
-auto apply_everywhere(const Rule& rule, std::vector<Pending> stack) -> Result<Schedules> {
+auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics& refusals) -> Result<Schedules> {
   Schedules out;
+  std::set<std::string> reported;
   while (!stack.empty()) {
     Pending now = std::move(stack.back());
     stack.pop_back();
@@ -44,8 +47,14 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack) -> Result<Sc
       stack.push_back(std::move(now));
       continue;
     }
-    LOOPSMITH_TRY(made, rule.apply(std::move(now.sch), block));
-    for (Schedule& sch : made) { stack.push_back({std::move(sch), now.blocks}); }
+    auto made = rule.apply(now.sch, block);
+    if (!made.ok()) {
+      // The rule leaves the block alone. Several schedules may have the same reason.
+      for (Diagnostic& d : std::move(made).diagnostics()) { if (reported.insert(d.message()).second) { refusals.push_back(std::move(d)); } }
+      stack.push_back(std::move(now));
+      continue;
+    }
+    for (Schedule& sch : *made) { stack.push_back({std::move(sch), now.blocks}); }
     if (stack.size() + out.size() > most_schedules) {
       return error(Code::CannotTune).arg("function", rule.name()).arg("why", "the rules make more than " + std::to_string(most_schedules) + " schedules");
     }
@@ -55,7 +64,7 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack) -> Result<Sc
 
 }  // namespace
 
-auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state) -> Result<Schedules> {
+auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state) -> Result<RuleSpace> {
   // TVM derives the seed of the generator of spaces from that of the tuning context, and the seed of the schedule from that.
   schedule::RandomEngine context(rand_state);
   schedule::RandomEngine generator(context.fork_seed());
@@ -66,14 +75,14 @@ auto post_order_apply(const IRModule& module, Name function, const Rules& rules,
     LOOPSMITH_TRY(block, block_from(sch, "get_block", {name.str(), function.str()}));
     blocks.push_back(block);
   }
-  Schedules result{std::move(sch)};
+  RuleSpace space{.schedules = {std::move(sch)}};
   for (const RulePtr& rule : rules) {
     std::vector<Pending> stack;
-    for (Schedule& one : result) { stack.push_back({std::move(one), blocks}); }
-    LOOPSMITH_TRY(next, apply_everywhere(*rule, std::move(stack)));
-    result = std::move(next);
+    for (Schedule& one : space.schedules) { stack.push_back({std::move(one), blocks}); }
+    LOOPSMITH_TRY(next, apply_everywhere(*rule, std::move(stack), space.refusals));
+    space.schedules = std::move(next);
   }
-  return result;
+  return space;
 }
 
 }  // namespace loopsmith::tune::rules

@@ -4,7 +4,7 @@ local M = {}
 
 local server = require('loopsmith.server')
 local by_itself = vim.lsp.codelens.enable ~= nil
-local asked = {}                     -- buffer -> { client, again }: an answer is awaited; `again`: it is of no use any more
+local asked = {}                     -- buffer -> { client, again }: a request is pending; `again`: its answer is outdated, so request again
 local timers = {}
 
 local function lenses(buffer)

@@ -1,4 +1,4 @@
--- `:checkhealth loopsmith`: checks Neovim, the server, the parser and the client, and gives advice on what is missing.
+-- `:checkhealth loopsmith`: checks Neovim, the server, the parser and the client, and gives advice on missing parts.
 local M = {}
 
 local server = require('loopsmith.server')

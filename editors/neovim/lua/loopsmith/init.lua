@@ -10,11 +10,11 @@ local defaults = {
   filetypes = { 'tirscript' },       -- add 'python' for Python files that contain TVMScript
   root_markers = { '.git', 'loopsmith.json' },
   tune = { seconds = 60, target = 'llvm' },
-  inlay_hints = true,                -- what every statement of a schedule did, behind it
-  loop_hints = false,                -- why loops are not vectorized; :LoopsmithHints turns them on and off
-  pull_diagnostics = false,          -- diagnostics are asked for when they are wanted, instead of being sent when they change
+  inlay_hints = true,                -- the effect of every statement of a schedule, behind the statement
+  loop_hints = false,                -- the reason why loops are not vectorized; :LoopsmithHints turns these hints on and off
+  pull_diagnostics = false,          -- the editor requests diagnostics, instead of receiving them after changes
   caches = nil,                      -- bytes of the caches, the nearest first: { 32768, 1048576 }; nil: this machine's
-  peaks = nil,                       -- of one core: { gflops = 150, gbytes = 20 }; nil: what was measured here
+  peaks = nil,                       -- of one core: { gflops = 150, gbytes = 20 }; nil: as measured on this machine
   code_lens = true,                  -- tune, steps that ran; vim.lsp.codelens.run() runs the one at the cursor
   -- The compiled parser (tirscript.so); nil: parser/tirscript.so on 'runtimepath', if there is one.
   parser = nil,
@@ -172,7 +172,7 @@ function M.rename_file(to)
   end, buffer)
 end
 
--- Has the server carry out a command for the place of the cursor, or for the subject of a lens; `then_` receives the answer.
+-- Sends a command to the server for the place of the cursor, or for the subject of a lens; `then_` receives the answer.
 local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
   local client = server.need(buffer)
@@ -254,7 +254,7 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
--- Carries out a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
+-- Runs a command after asking its questions. A question is repeated, with the reason, after a wrong answer.
 local function with_answers(client, buffer, asked)
   local resolve
   local function ask(form, i, answers)

@@ -13,7 +13,7 @@ local stages = {
   cuda = { name = 'loopsmith-ir:%s:cuda', comment = '//', syntax = 'cuda', delay = 40 },
   opencl = { name = 'loopsmith-ir:%s:opencl', comment = '//', syntax = 'c', delay = 40 },
 }
--- source buffer -> stage -> { buffer, timer, painted }, and of what is shown: the answer, the `params` that asked for it, the `tick` of the text
+-- source buffer -> stage -> { buffer, timer, painted }, and for the shown view: the answer, the `params` of its request, the `tick` of the text
 local views = {}
 local marks = vim.api.nvim_create_namespace('loopsmith_ir')
 local same = vim.api.nvim_create_namespace('loopsmith_ir_same')

@@ -5,7 +5,7 @@ local M = {}
 local server = require('loopsmith.server')
 local windows = require('loopsmith.window')
 
-local views = {}                     -- source buffer -> { view = buffer, nodes = {...}, params = {...}, tick = of the text they are of }
+local views = {}                     -- source buffer -> { view = buffer, nodes = {...}, params = {...}, tick = of the text with these loops }
 local marks = vim.api.nvim_create_namespace('loopsmith_loops')
 local groups = { parallel = 'Special', vectorized = 'String', unrolled = 'Number', bound = 'Type', block = 'Function', serial = 'Normal' }
 local pending = nil

@@ -5,7 +5,7 @@ local M = {
 }
 
 local is_older = vim.fn.has('nvim-0.11') == 0
-local ended = false                  -- by itself, and none was started since
+local ended = false                  -- exited without a request, and no server has been started since
 local is_stopping = false
 
 function M.of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end

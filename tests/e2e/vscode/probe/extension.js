@@ -1,5 +1,5 @@
-// The session that every editor is taken through (../../session), in VS Code: asks by VS Code's own commands what each step asks for, and
-// writes what came back as lines of text to $ANSWERS. Whether they are right is for ../../session/steps.mjs to say.
+// The common session of all editors (../../session), in VS Code: makes the requests of each step by VS Code's own commands, and
+// writes the results as lines of text to $ANSWERS. ../../session/steps.mjs checks the results.
 const vscode = require('vscode');
 const { execFileSync } = require('node:child_process');
 const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
@@ -30,7 +30,7 @@ async function locations(found) {
   const out = [];
   for (const one of found) {
     const [uri, range] = [one.uri ?? one.targetUri, one.range ?? one.targetSelectionRange ?? one.targetRange];
-    // A file that is not open stays so.
+    // A file that was not open is not opened.
     const isOpen = uri.scheme !== 'file' || vscode.workspace.textDocuments.some((each) => each.uri.toString() === uri.toString());
     const line = isOpen ? firstLine(await vscode.workspace.openTextDocument(uri), range)
       : readFileSync(uri.fsPath, 'utf8').split('\n')[range.start.line].slice(range.start.character, range.isSingleLine ? range.end.character : undefined);
@@ -39,7 +39,7 @@ async function locations(found) {
   return out;
 }
 
-// The lines that have changed: those of both texts without their longest common subsequence.
+// The changed lines: those of both texts without their longest common subsequence.
 function difference(before, after) {
   const [a, b] = [before.split('\n'), after.split('\n')];
   const common = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
@@ -57,7 +57,7 @@ function difference(before, after) {
   return out;
 }
 
-/// Carried out as the editor does it; one undo takes it back.
+/// Executes an action as the editor does; one undo reverts it.
 async function carriedOut(change) {
   const before = text();
   await vscode.window.showTextDocument(document);
@@ -112,14 +112,14 @@ async function tokens(command, legendCommand, line, ...args) {
 }
 async function itemsAt(step) {
   const list = await run('vscode.executeCompletionItemProvider', document.uri, place(step, step.at), undefined, step.label ? 200 : 0);
-  // Others offer words and snippets of their own for some languages; ours say their order.
+  // Other extensions offer words and snippets for some languages; the server's items have a sort order.
   return list.items.filter((item) => /^\d{4}$/.test(item.sortText ?? '')).sort((a, b) => (a.sortText < b.sortText ? -1 : 1));
 }
 async function calls(step, command, key) {
   const [item] = await run('vscode.prepareCallHierarchy', document.uri, place(step, step.at));
   return (await run(command, item)).map((call) => `${call[key].name}, ${call.fromRanges.length} place${call.fromRanges.length === 1 ? '' : 's'}`);
 }
-/// The recordings of the session: a server that is started again writes one of its own.
+/// The recordings of the session: a restarted server writes a new one.
 const recordings = () => {
   const out = [];
   for (let path = process.env.RECORD; existsSync(path); path += '.next') { out.push(path); }
@@ -143,7 +143,7 @@ const verbs = {
     .map((hint) => `${hint.position.line + 1}: ${typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join('')}`),
   replayMarks: async () => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.replayMarks);
-    // The news of a change come a moment after it.
+    // Notifications of a change arrive a moment after it.
     for (const end = Date.now() + 10_000; exports.replayMarks(document.uri).length === 0 && Date.now() < end;) { await sleep(50); }
     return exports.replayMarks(document.uri);
   },
@@ -152,7 +152,7 @@ const verbs = {
   definition: async (step) => locations(await run('vscode.executeDefinitionProvider', document.uri, place(step, step.at))),
   typeDefinition: async (step) => locations(await run('vscode.executeTypeDefinitionProvider', document.uri, place(step, step.at))),
   implementation: async (step) => {
-    // Instructions differ from machine to machine: that there are some, in which document.
+    // Instructions differ between machines, so only their presence and their document are checked.
     const found = await locations(await run('vscode.executeImplementationProvider', document.uri, place(step, step.at)));
     return [`${(found[0] ?? 'none').replace(/:\d+: .*/, '')}, ${found.length > 0 ? 'some' : 'no'} instructions`];
   },
@@ -171,7 +171,7 @@ const verbs = {
     for (let [one] = await run('vscode.executeSelectionRangeProvider', document.uri, [place(step, step.at)]); one; one = one.parent) {
       out.push(`${one.range.start.line + 1}:${one.range.start.character + 1} to ${one.range.end.line + 1}:${one.range.end.character + 1}`);
     }
-    // VS Code puts words and lines between those of the server.
+    // VS Code inserts words and lines between those of the server.
     return out.filter((one) => step.answer.includes(one));
   },
   tokens: (step) => tokens('vscode.provideDocumentSemanticTokens', 'vscode.provideDocumentSemanticTokensLegend', place(step, step.at).line),
@@ -253,23 +253,23 @@ const verbs = {
     const lens = await waitForLens(step.lens);
     return [lens ? `${lens.line}: ${lens.title}` : 'it did not end'];
   },
-  // A REPL that an editor starts sees what is not saved.
+  // A REPL that an editor starts sees unsaved text.
   repl: async (step) => {
     const { command } = await run('loopsmith.attachRepl', { uri: document.uri.toString() });
-    // The mirror follows a moment after the text.
+    // The mirror is updated a moment after the text.
     for (const end = Date.now() + 10_000;; await sleep(100)) {
       const said = split(execFileSync(command[0], [...command.slice(1), '-c', step.line], { encoding: 'utf8' })).filter((line) => line.includes(step.has));
       if (said.length > 0 || Date.now() > end) { return said; }
     }
   },
-  // The text that the command opens has a line for each open file.
+  // The text of the command has a line for each open file.
   memory: async (step) => {
     await vscode.commands.executeCommand('loopsmith.showMemory');
     const lines = split(vscode.window.activeTextEditor.document.getText());
     await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
     return lines.filter((line) => line.includes(step.has)).map((line) => line.replace(/^ *[\d.]+ \w+ +/, '').replace(/\S*\//, ''));
   },
-  // A search for a place in a schedule, begun and taken by the lens over it.
+  // A search for a hole in a schedule, started and inserted by the lens over it.
   fill: async () => {
     const begins = await waitForLens('tune this');
     if (!begins) { return ['there is nothing to fill']; }
@@ -280,7 +280,7 @@ const verbs = {
     for (const end = Date.now() + 20_000; text().includes('sch.tune(') && Date.now() < end;) { await sleep(50); }
     return [begins.title, text().includes('sch.tune(') ? 'nothing was written' : done.title];
   },
-  // The server's trace, which the setting turns on: it goes to the output channel, and stands in the recording of the session.
+  // The server's trace, which the setting turns on: it is shown in the output channel, and contained in the recording of the session.
   trace: async (step) => {
     const heard = () => readFileSync(process.env.RECORD, 'utf8').split('\n').map((line) => /([\w/]+ answered in) [\d.]+ ms/.exec(line)?.[1]).filter((line) => line?.startsWith('textDocument/hover'));
     const hover = () => run('vscode.executeHoverProvider', document.uri, place(step, step.at));
@@ -299,7 +299,7 @@ const verbs = {
   // Another program writes the machine's peaks while the editor is open.
   measured: async (step) => {
     const stands = async () => ((await verbs.hover(step)).some((line) => line.includes('roofline: at most')) ? 'under the roofline' : 'no roofline');
-    // Earlier measurements may have written them already; and settings that described another machine are read when they are read.
+    // The peaks may have been measured before, and the server may still use settings that describe another machine.
     const cache = join(process.env.SERVER_CACHE, 'loopsmith');
     for (const file of existsSync(cache) ? readdirSync(cache) : []) { if (file.startsWith('peaks-')) { rmSync(join(cache, file)); } }
     let before = await stands();
@@ -313,7 +313,7 @@ const verbs = {
     await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function });
     const running = await waitForLens(', best ');
     if (!running) { return ['no best was told']; }
-    // Paused by the palette, as resumed: no trial is made meanwhile.
+    // Paused and resumed by the palette: no trial is measured in between.
     await run('loopsmith.pauseTuning');
     const title = async () => (await lensTitles()).find((lens) => lens.title.startsWith('tuning'))?.title ?? 'no search';
     if (!await waitForLens('tuning paused')) { return ['it was not paused']; }
@@ -328,14 +328,14 @@ const verbs = {
     const done = await waitForLens('insert best schedule');
     return [stood, again.title, done?.title ?? 'it did not end'];
   },
-  // The status of the server, in words that fit both editors.
+  // The status of the server, in words common to both editors.
   status: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     const now = () => (exports.status() === 'Loopsmith (Loopsmith is ready)' ? 'ready' : exports.status().replace(/^\$\(warning\) Loopsmith \((.*)\)$/s, 'warning: $1'));
     for (const end = Date.now() + 10_000; !now().includes(step.has ?? 'ready') && Date.now() < end;) { await sleep(50); }
     return [now()];
   },
-  // A schedule that takes long: the marks and the status while it runs, and once it has run.
+  // A schedule that takes long: the marks and the status while it runs, and after it has run.
   slow: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     const marks = () => exports.replayMarks(document.uri);
@@ -345,7 +345,7 @@ const verbs = {
     for (const end = Date.now() + patience; marks().length > 0 && Date.now() < end;) { await sleep(20); }
     return [...out, ...(marks().length === 0 ? await verbs.status({}) : marks())];
   },
-  // A file is written, written anew or removed by another program.
+  // Another program writes, rewrites or removes a file.
   disk: (step) => {
     if (step.text) { writeFileSync(join(folder(), step.name), step.text); } else { rmSync(join(folder(), step.name)); }
     return [];
@@ -365,7 +365,7 @@ const verbs = {
     try { edit = await run('vscode.executeDocumentRenameProvider', document.uri, place(step, step.at), step.name); } catch (problem) { return [problem.message]; }
     return edit.entries().flatMap(([uri, edits]) => edits.map((one) => `${base(uri)}:${one.range.start.line + 1}: ${one.newText}`)).sort();
   },
-  // Diagnostics are asked for from now on, or sent again: the option is one of those that a server is started with.
+  // Switches to pulled diagnostics, or back: the option is one that a server is started with.
   pull: async (step) => {
     const before = recordings().length;
     await verbs.configure({ settings: { pullDiagnostics: step.on } });
@@ -374,7 +374,7 @@ const verbs = {
     for (const end = Date.now() + patience; !(/"textDocument\/(diagnostic|publishDiagnostics)"/.test(said()) && shown()) && Date.now() < end;) { await sleep(50); }
     return [said().includes('"textDocument/diagnostic"') ? 'asked for' : 'not asked for', said().includes('"textDocument/publishDiagnostics"') ? 'sent' : 'not sent'];
   },
-  // VS Code asks for the diagnostics of all files, and takes them file by file.
+  // VS Code requests the diagnostics of all files, and receives them file by file.
   diagnosticPieces: () => {
     const files = new Set();
     for (const line of readFileSync(recordings().at(-1), 'utf8').split('\n')) {
@@ -394,7 +394,7 @@ const verbs = {
     for (const end = Date.now() + 10_000; hints().length > 0 && Date.now() < end;) { await sleep(50); }
     return hints().length > 0 ? [...shown, 'they stay'] : shown;
   },
-  // A lens that writes into the text. Between which of the blank lines is a matter of taste.
+  // A lens that writes into the text. The exact blank line does not matter.
   writes: async (step) => {
     const lens = await waitForLens(step.lens);
     return lens ? (await carriedOut(() => run(lens.command.command, ...lens.command.arguments))).filter((line) => line !== '+') : ['there is no such lens'];
@@ -414,7 +414,7 @@ const verbs = {
     await run('workbench.action.closeActiveEditor');
     return out;
   },
-  // Two schedules beside one another at once, and timed in turns.
+  // Shows two schedules side by side at once, and times them in turns.
   compareSchedules: async (step) => {
     const lens = await waitForLens(step.lens);
     if (!lens) { return ['there is no such lens']; }
@@ -428,7 +428,7 @@ const verbs = {
     const timed = await waitForLens(`${step.lens}: TIME and TIME`);
     return [...out, timed?.title ?? 'they were not timed'];
   },
-  // The server is stopped while it searches, and started again: the search stands still, and goes on.
+  // The server is stopped while it searches, and restarted: the search is paused, and then continues.
   interrupted: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function, seconds: 30 });
@@ -445,7 +445,7 @@ const verbs = {
     await run('loopsmith.stopTuning');
     return [...out, (await waitForLens('insert best schedule'))?.title ?? 'it did not end'];
   },
-  // A command of the palette for the place of the cursor, which shows a document beside: its lines with some text.
+  // A command of the palette for the place of the cursor, which shows a document beside the text: its lines that contain a given text.
   palette: async (step) => {
     const editor = await vscode.window.showTextDocument(document, vscode.ViewColumn.One);
     const at = place(step, step.at);
@@ -462,14 +462,14 @@ const verbs = {
     return lines;
   },
 };
-// Steps that are taken once: they change something, or wait by themselves.
+// Steps that run once: they change something, or wait by themselves.
 const once = new Set(['edit', 'slow', 'disk', 'pull', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatRanges', 'formatOnType', 'renameFile']);
 
 async function answerTo(step, agree) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
   document = await vscode.workspace.openTextDocument(file);
   await vscode.window.showTextDocument(document);
-  // Nobody tells an extension that diagnostics are complete: it is asked until the answer is the right one, for as long as a user would wait.
+  // An extension is not notified when diagnostics are complete, so it asks again until the answer is right, for as long as a user would wait.
   for (const end = Date.now() + (process.env.LOOPSMITH_UPDATE ? 3000 : 15_000);; await sleep(100)) {
     let answer;
     try { answer = await verbs[step.ask](step); } catch (problem) { answer = split(problem.stack); }

@@ -1,0 +1,99 @@
+// Functions as features see them: see prepared.h.
+#include "tune/metaschedule/features/prepared.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "tune/metaschedule/calls.h"
+
+namespace loopsmith::tune::metaschedule {
+namespace {
+
+auto has_load(const Expr& expr) -> bool {
+  bool found = false;
+  post_order(expr, [&](const Expr& e) { found = found || e.kind() == NodeKind::BufferLoad; });
+  return found;
+}
+
+class Simplify : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const Select& n) -> Expr override { return has_load(n.condition) || has_load(n.true_value) || has_load(n.false_value) ? self(n) : constant(n.dtype, 1.0); }
+  auto on(const VarNode& n) -> Expr override { return unit_.count(&n) > 0 ? zero(n.dtype) : self(n); }
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind != ForKind::Serial || !n.annotations.empty() || !is_zero(n.min) || !is_one(n.extent)) { return Mutator::on(n); }
+    unit_.insert(n.var.get());
+    return mutate(n.body);
+  }
+
+ private:
+  std::unordered_set<const VarNode*> unit_;
+};
+
+// Copies that layout rewriting marked: source and destination.
+class FindLayoutBlocks : public Visitor {
+ public:
+  using Visitor::on;
+  std::unordered_map<const BufferNode*, Buffer> made;
+  static auto is_marked(const Block& n) -> bool {
+    const Attr* attr = find_attr(n.annotations, "meta_schedule.layout_rewrite_preproc");
+    return attr && attr->expr() && is_one(attr->expr());
+  }
+  void on(const Block& n) override {
+    if (!is_marked(n)) { return Visitor::on(n); }
+    const auto* store = n.body.as<BufferStore>();
+    const auto* load = store ? store->value.as<BufferLoad>() : nullptr;
+    if (load) { made[load->buffer.get()] = store->buffer; }
+  }
+};
+
+class DropLayoutBlocks : public Mutator {
+ public:
+  using Mutator::on;
+  explicit DropLayoutBlocks(const std::unordered_map<const BufferNode*, Buffer>& made) {
+    for (const auto& [source, buffer] : made) { made_.insert(buffer.get()); }
+  }
+  auto on(const Block& n) -> Stmt override {
+    if (FindLayoutBlocks::is_marked(n)) {
+      Block::Fields fields = n.fields();
+      fields.reads = fields.writes = {};
+      fields.body = no_op();
+      return make<Block>(std::move(fields), n.origin, n.id);
+    }
+    Stmt inner = Mutator::on(n);
+    Block::Fields fields = inner.as<Block>()->fields();
+    std::vector<Buffer> kept;
+    for (const Buffer& b : fields.alloc_buffers) {
+      if (made_.count(b.get()) == 0) { kept.push_back(b); }
+    }
+    if (kept.size() == fields.alloc_buffers.size()) { return inner; }
+    fields.alloc_buffers = Sequence<Buffer>(std::move(kept));
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+
+ private:
+  std::unordered_set<const BufferNode*> made_;
+};
+
+}  // namespace
+
+auto simplified_for_features(const Stmt& body) -> Stmt { return Simplify().mutate(body); }
+
+auto without_layout_blocks(const PrimFunc& func) -> PrimFunc {
+  FindLayoutBlocks find;
+  find.visit(func->body);
+  if (find.made.empty()) { return func; }
+  PrimFuncNode fields = *func;
+  std::vector<std::pair<Var, Buffer>> buffers;
+  for (const auto& [param, buffer] : func->buffer_map) {
+    auto made = find.made.find(buffer.get());
+    buffers.emplace_back(param, made == find.made.end() ? buffer : made->second);
+  }
+  fields.buffer_map = Array<std::pair<Var, Buffer>>(std::move(buffers));
+  fields.body = DropLayoutBlocks(find.made).mutate(func->body);
+  return make_func(std::move(fields));
+}
+
+}  // namespace loopsmith::tune::metaschedule
