@@ -18,7 +18,7 @@ class Coordinate : public Climbing {
   void propose_beside(const Centre& centre, size_t count, std::vector<Proposal>& out) override {
     const size_t knobs = sketches_[centre.sketch]->knobs().size();
     // One knob in a batch: its fastest choice is the centre of the next.
-    for (size_t turn = 0; turn < knobs && out.empty(); ++turn) {
+    for (size_t turn = 0; turn <= knobs && knobs > 0 && out.empty(); ++turn) {
       if (left_.empty() || left_sketch_ != centre.sketch) { open_knob(centre, knob_++ % knobs); }
       while (!left_.empty() && out.size() < count) {
         Point point = centre.point;

@@ -38,7 +38,7 @@ class TreeSearch : public PointSearch {
   struct Node {
     int visits = 0;
     double speed = 0;   // the sum over visits
-    std::map<uint16_t, Node> children = {};
+    std::map<uint16_t, Node> children;
   };
 
   /// Counts a visit and a speed along the path of a point, as far as the tree has nodes for it.

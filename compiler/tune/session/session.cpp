@@ -86,6 +86,10 @@ class Session {
   /// Repeats the search from records, as far as they go, and measures nothing.
   auto explain() -> Result<SpaceExplained>;
   [[nodiscard]] auto progress() const -> const Progress& { return progress_; }
+  /// The time for the next call of `search_until`; 0: no limit.
+  void limit_search(double seconds) {
+    search_deadline_ = seconds > 0 ? SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds)) : SteadyClock::time_point::max();
+  }
   void set_limit(double seconds) {
     options_.seconds = seconds;
     start_ = SteadyClock::now();
@@ -106,7 +110,9 @@ class Session {
   struct NotMade { std::string outcome; std::string note; std::string trace; bool is_prefix = false; };
 
   [[nodiscard]] auto elapsed() const -> double { return std::chrono::duration<double>(SteadyClock::now() - start_).count(); }
-  [[nodiscard]] auto search_time_is_over() const -> bool { return options_.seconds > 0 && elapsed() >= options_.seconds - reserve(); }
+  [[nodiscard]] auto search_time_is_over() const -> bool {
+    return SteadyClock::now() >= search_deadline_ || (options_.seconds > 0 && elapsed() >= options_.seconds - reserve());
+  }
   /// The part of the budget that is kept for the final measurements and the comparison.
   [[nodiscard]] auto reserve() const -> double {
     double one = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
@@ -153,6 +159,7 @@ class Session {
   std::string label_;
   SessionOptions options_;
   SteadyClock::time_point start_;
+  SteadyClock::time_point search_deadline_ = SteadyClock::time_point::max();
   TaskKey key_;
   Sketches sketches_;
   std::unique_ptr<Search> search_;
@@ -729,7 +736,10 @@ auto SteppedSession::operator=(SteppedSession&&) noexcept -> SteppedSession& = d
 SteppedSession::~SteppedSession() = default;
 
 auto SteppedSession::start() -> Status { return impl_->session.start(); }
-auto SteppedSession::search_until(int trials) -> Result<bool> { return impl_->session.search_until(trials); }
+auto SteppedSession::search_until(int trials, double seconds) -> Result<bool> {
+  impl_->session.limit_search(seconds);
+  return impl_->session.search_until(trials);
+}
 auto SteppedSession::progress() const -> const Progress& { return impl_->session.progress(); }
 auto SteppedSession::finish(double seconds) -> Result<SessionResult> {
   impl_->session.set_limit(seconds);

@@ -106,7 +106,6 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
       own.trials = 0;
       own.seconds = 0;
       own.on_progress = [&, number = *at](const Progress& progress) { if (on_task) { on_task(number, progress); } };
-      own.stop = is_over;
       own.space = tasks[*at].space;
       task.curve.roof_seconds = tasks[*at].roof_seconds;
       task.curve.weight = tasks[*at].weight;
@@ -118,7 +117,7 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
     }
     const int before = task.session->progress().trials;
     const double best_before = task.session->progress().best_seconds;
-    auto more = task.session->search_until(before + (options.trials > 0 ? std::min(slice, left) : slice));
+    auto more = task.session->search_until(before + (options.trials > 0 ? std::min(slice, left) : slice), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
     if (!more.ok()) {
       fail(task, more.diagnostics());
       continue;
