@@ -25,7 +25,6 @@
 #include "tune/session/explain_space.h"
 #include "tune/space/analysis.h"
 #include "tune/space/order.h"
-#include "tune/space/trace_sketch.h"
 #include "tune/space/unit.h"
 
 namespace loopsmith::tune {
@@ -195,8 +194,8 @@ auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade
     const Diagnostic& first = done.diagnostics().front();
     const std::string outcome = "not legal: " + std::string(code_id(first.code));
     // Only a sketch that is a trace knows the steps behind the refused one.
-    const auto* as_trace = dynamic_cast<const TraceSketch*>(&sketch);
-    return NotMade{outcome, first.message(), schedule::trace_to_json(as_trace ? as_trace->trace_at(proposal.point) : sch.trace()), as_trace == nullptr};
+    const std::optional<schedule::Trace> whole = sketch.known_trace(proposal.point);
+    return NotMade{outcome, first.message(), schedule::trace_to_json(whole ? *whole : sch.trace()), !whole};
   }
   Made made;
   made.json = schedule::trace_to_json(sch.trace());
