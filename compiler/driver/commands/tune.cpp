@@ -337,7 +337,8 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
                          {"causes", std::move(causes)}};
   // The place of the hole in the text that was read, and the program in front of it.
   if (selection.hole) { done["hole"] = {{"offset", selection.hole->span.begin}, {"end", selection.hole->span.end}, {"state", selection.hole->state}}; }
-  fmt::print("{}\n", done.dump());
+  // Notes of crashed workers may hold any bytes.
+  fmt::print("{}\n", done.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   std::fflush(stdout);
 }
 
@@ -480,7 +481,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
                                          {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
-                                         {"verified", task.result.verified}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump());
+                                         {"verified", task.result.verified}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       report_causes(files[i], tasks[i].label, causes);
     }
