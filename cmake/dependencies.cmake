@@ -14,7 +14,7 @@ if(LOOPSMITH_LLVM)
   # Linked statically, with only the targets that Loopsmith emits. Much of LLVM runs at the start of every program, for its options: the linker groups this code
   # together (`-z keep-text-section-prefix` in CMakePresets.json), so that a start touches fewer pages.
   llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
-    core support orcjit orcdebugging orctargetprocess jitlink passes X86 AArch64 WebAssembly RISCV AMDGPU)
+    core support orcjit orcdebugging orctargetprocess jitlink passes X86 AArch64 WebAssembly RISCV AMDGPU NVPTX)
   add_library(loopsmith_llvm INTERFACE)
   target_include_directories(loopsmith_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
   target_link_libraries(loopsmith_llvm INTERFACE ${LOOPSMITH_LLVM_LIBS})

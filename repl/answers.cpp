@@ -1,4 +1,4 @@
-// Modes of answers: see answers.h.
+// Implements the modes of answers: see answers.h.
 #include "repl/answers.h"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ auto loop_table(const Session& session) -> std::string {
   if (func == nullptr || !func->is_schedulable()) { return {}; }
   std::vector<std::vector<std::string>> rows = {{"name", "loop or block", "extent", "kind", "runs"}};
   std::vector<int> depths = {0};
-  std::vector<std::optional<int64_t>> runs;   // of each place: the number of times that its body runs
+  std::vector<std::optional<int64_t>> runs;   // for each place: the number of times that its body runs
   std::vector<int> depth_of;
   const auto& places = func->places();
   for (const schedule::Place& place : places) {

@@ -1,4 +1,4 @@
-// Work in a copy of the process: see apart.h. The copy writes records to a pipe: a letter (output, complaint, page, measured time), the length of
+// Runs work in a copy of the process: see apart.h. The copy writes records to a pipe: a letter (output, complaint, page, measured time), the length of
 // the text, and the text.
 #include "repl/apart.h"
 
@@ -27,7 +27,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// Ctrl-C is noticed within this time.
+/// Ctrl-C takes effect within this time.
 constexpr int turn_milliseconds = 20;
 /// After this time the reason for the wait is shown.
 constexpr double patience_seconds = 0.7;
@@ -53,11 +53,11 @@ void put(int out, char kind, std::string_view text) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) { ::_exit(1); }
 #endif
-  // Ctrl-C goes to the whole group; the session decides what it stops.
+  // Ctrl-C goes to the whole group; only the session reacts to it.
   ::signal(SIGINT, SIG_IGN);
   session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); }, [out](std::string_view text) { put(out, 'p', text); });
-  // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
-  // The driver of a device starts programs, and the kernels are its affair.
+  // Tools that watch compiled code write their own files (runtime/jit_tools.h).
+  // The driver of a device starts programs, and it alone launches the kernels.
   const bool is_device = session.target().kind == target_kind::cuda || session.target().kind == target_kind::opencl;
   if (std::getenv("LOOPSMITH_JIT") == nullptr && !is_device) { confine_this_thread(); }
   std::vector<double> before;
@@ -72,7 +72,7 @@ void put(int out, char kind, std::string_view text) {
   ::_exit(done ? 0 : 1);
 }
 
-/// Takes whole records out of the bytes that were received.
+/// Parses the complete records in the received bytes, and removes them.
 void take(Session& session, std::string& received) {
   size_t at = 0;
   while (received.size() - at >= sizeof(Head)) {

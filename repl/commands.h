@@ -1,4 +1,4 @@
-// The commands of the REPL: a row each, in commands/NAME.cpp; commands.cpp lists them.
+// The commands of the REPL: one row each, in commands/NAME.cpp; commands.cpp lists them.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Command {
 
 [[nodiscard]] auto all_commands() -> const std::vector<Command>&;
 [[nodiscard]] auto find_command(std::string_view name) -> const Command*;
-/// The command that was probably meant by a misspelt name; empty: none is close enough.
+/// The command whose name is most similar to a misspelt name; empty: none is similar enough.
 [[nodiscard]] auto closest_command(std::string_view name) -> std::string;
 
 // commands/*.cpp
@@ -27,11 +27,11 @@ extern const Command help_command, load_command, programs_command, with_command,
     save_command, target_command, verify_command, quit_command, hint_command, why_not_command, repair_command, tree_command,
     branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, explain_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
 
-/// Makes the result of a search the next step: its statements replace the place for a search, where it began at a step `sch.tune()` on the way
-/// here; else they are a step that begins with the program as written. False: reported.
+/// Makes the result of a search the next step. If the search began at a step `sch.tune()` on the way here, its statements replace that step;
+/// else they are a step that begins with the program as written. False: an error was reported.
 auto adopt_found(Session& session, const IRModule& program, const std::string& trace, double seconds) -> bool;
 
-/// False where nothing is loaded, which is reported.
+/// False if no program is loaded; this is reported.
 [[nodiscard]] auto needs_program(const Session& session) -> bool;
 
 }  // namespace loopsmith::repl

@@ -1,4 +1,4 @@
-// Completion at the prompt: words of commands, and items of script. Whatever depends on the state of the schedule is found by the completion of
+// Completion at the prompt: words of commands, and items of script. Items that depend on the state of the schedule come from the completion of
 // editors (lsp/features/completion), which needs a text, a state and the names of the script; here its items become words.
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@ constexpr auto patience = std::chrono::milliseconds(300);
 /// The words that fit behind a command.
 enum class Words : uint8_t { Commands, Labels, Modes, Switches, Places, PlacesOrAll, PlacesOrPrimitives, Primitives, Programs, Stages, Settings, Topics, Schedules, Searches };
 struct Rule {
-  std::string_view before;     // the input up to the word begins so
+  std::string_view before;     // the word follows an input that begins with this text
   Words words;
 };
 constexpr Rule rules[] = {
@@ -34,7 +34,7 @@ constexpr Rule rules[] = {
     {":set ", Words::Settings},     {":help ", Words::Topics},      {":with ", Words::Schedules},   {":watch ", Words::Schedules},
 };
 
-/// True where the letters of a word are in a name in their order, the first one first.
+/// True if the letters of a word occur in a name in their order, the first one first.
 auto has_letters(std::string_view name, std::string_view word) -> bool {
   if (!word.empty() && !name.starts_with(word[0])) { return false; }
   size_t at = 0;
@@ -53,7 +53,7 @@ auto sorted(std::vector<std::string> words) -> std::vector<std::string> {
   return words;
 }
 
-/// The variables of the script that name loops, blocks and numbers of a schedule.
+/// The script's variables for loops, blocks and numbers of a schedule.
 auto live_variables(const schedule::Schedule& schedule, const eval::Scope& scope) -> std::vector<lsp::LiveVariable> {
   std::vector<lsp::LiveVariable> live;
   auto add = [&](const eval::Value& value, std::string name) {
@@ -75,8 +75,8 @@ auto live_variables(const schedule::Schedule& schedule, const eval::Scope& scope
   return live;
 }
 
-/// The labels of items: those that are not refused, or all of them where nothing else fits. A keyword for the argument at the cursor is left out
-/// where something can stand there without it, and so is a factor of one.
+/// The labels of items that are neither refused nor needless; if there are none, all labels. Needless are a keyword for the argument at the
+/// cursor, and a factor of one.
 auto labels_of(const std::vector<lsp::CompletionItem>& items, const lsp::ScheduleSpot& spot) -> std::vector<std::string> {
   const bool is_argument = spot.text.object.empty() && spot.text.call;
   const schedule::Primitive* row = is_argument ? lsp::row_called(spot) : nullptr;
@@ -101,7 +101,7 @@ auto Session::words_of_command(const std::string& before, const std::string& wor
   std::string_view stem = trim(before);
   if (stem == ":") { kind = Words::Commands; }
   if (stem == "?") { kind = Words::Topics; }
-  // `?split ` is about a primitive at a loop or block.
+  // `?split ` requests help for a primitive at a loop or block.
   if (before.starts_with("?") && !before.starts_with("??") && before.find(' ') != std::string::npos) { kind = Words::Places; }
   if (before == ":why-not " || before == ":why-not sch.") { kind = Words::Primitives; }
   if (!kind) { return std::nullopt; }
@@ -169,14 +169,14 @@ auto Session::words_of_script(std::string_view line, size_t cursor, size_t& star
   std::vector<std::string> out = labels_of(lsp::sorted_items(lsp::schedule_items(spot)), spot);
   const bool is_primitive = spot.text.object == spot.schedule_name;
   if (out.empty() && is_primitive && !spot.text.prefix.empty()) {
-    // No primitive begins so: the letters in their order will do (`dred`).
+    // If no primitive begins so, the letters in their order are enough (`dred`).
     std::string word = std::exchange(spot.text.prefix, {});
     for (std::string& label : labels_of(lsp::sorted_items(lsp::schedule_items(spot)), spot)) {
       if (has_letters(label, word)) { out.push_back(std::move(label)); }
     }
   }
   if (!out.empty() || spot.text.in_string || !spot.text.object.empty()) { return out; }
-  // Names of the script, where no argument of a primitive is known.
+  // Names of the script, if the argument of the primitive is unknown.
   auto offer = [&](std::string_view candidate) {
     if (candidate.starts_with(spot.text.prefix)) { out.emplace_back(candidate); }
   };
@@ -195,11 +195,11 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
   cursor = std::min(cursor, input.size());
   start = name_begin(input, cursor);
   const size_t first = std::min(input.find_first_not_of(' '), input.size());
-  // ":why-not" is one word, as "sch.split" is not.
+  // `:why-not` is completed as one word, unlike `sch.split`.
   if (size_t colon = input.rfind(':', start); colon != std::string::npos && colon == first && input.find(' ', colon) >= cursor) { start = colon + 1; }
   const std::string before = input.substr(0, start);
   if (auto words = words_of_command(before, input.substr(start, cursor - start))) { return *std::move(words); }
-  // `:why-not split(` is about the call that it would be, and `:time` runs a line of script; other commands take no words.
+  // `:why-not split(` takes a call, and `:time` runs a line of script; other commands take no script.
   constexpr std::string_view asked = ":why-not ", timed = ":time ";
   bool is_command = first < input.size() && (input[first] == ':' || input[first] == '?' || input[first] == ';');
   size_t skipped = input.starts_with(asked) ? asked.size() : input.starts_with(timed) ? timed.size() : 0;

@@ -1,4 +1,4 @@
-// Effects of steps: see effects.h.
+// Computes the effects of steps: see effects.h.
 #include "repl/effects.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// The most loops and blocks that are named.
+/// The largest number of loops and blocks that are named.
 constexpr size_t most_named = 6;
 
 auto kind_of(const schedule::Place& place) -> std::string { return place.is_loop() ? loop_kind(*place.loop) : "block"; }
@@ -28,7 +28,7 @@ auto described(const schedule::Place& place) -> std::string {
   return place.name().str() + ":" + schedule::extent_text(place.loop->extent) + (kind == "serial" ? "" : " " + kind);
 }
 
-/// The name of a loop or block of a variable, before the step or after it; a loop that the step looked up and consumed is known to neither.
+/// The name of the loop or block of a variable, before the step or after it. A loop that the step looked up and consumed exists in neither state.
 auto name_in(const schedule::Schedule& before, const schedule::Schedule& after, auto variable) -> std::string {
   for (const schedule::Schedule* state : {&before, &after}) {
     if (auto place = state->get(variable); place.ok()) { return (*place)->name().str(); }
@@ -36,7 +36,7 @@ auto name_in(const schedule::Schedule& before, const schedule::Schedule& after, 
   return {};
 }
 
-/// The name by which the step looked a block up; empty: it did not.
+/// The name in the step's look-up of a block; empty: the step did not look it up.
 auto name_looked_up(const std::vector<const schedule::Instruction*>& all, size_t begin, size_t end, schedule::BlockRV block) -> std::string {
   for (size_t i = begin; i < end; ++i) {
     const auto* made = all[i]->outputs.size() == 1 ? all[i]->outputs[0].as<schedule::BlockRV>() : nullptr;
@@ -80,7 +80,7 @@ auto describe_effect(const schedule::Schedule& before, const schedule::Schedule&
   const schedule::FuncState* then = before.state().func(before.func_working_on());
   const schedule::FuncState* now = after.state().func(after.func_working_on());
   if (then == nullptr || now == nullptr) { return calls; }
-  // A loop that the step made anew with the same name, extent and kind is the same to a reader.
+  // A new loop with the name, extent and kind of an old one is not shown as a change.
   std::map<std::string, std::vector<const schedule::Place*>> by_name;
   std::set<const schedule::Place*> kept;
   std::vector<const schedule::Place*> fresh;

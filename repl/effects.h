@@ -1,5 +1,5 @@
 // The effect of a step on the program, in a line: its primitives with their loops and blocks, and the loops and blocks that are new, gone or of
-// another kind. A step can be found by its effect as well as by its text.
+// another kind. The history can be searched for a step's effect as well as for its text.
 #pragma once
 
 #include <string>

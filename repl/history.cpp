@@ -1,4 +1,4 @@
-// The file of inputs: see history.h.
+// Reads and writes the file of inputs: see history.h.
 #include "repl/history.h"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ History::History(std::string path, size_t most) : path_(std::move(path)), most_(
   std::ifstream in(path_, std::ios::binary);
   std::vector<Typed> all;
   for (std::string line; std::getline(in, line);) {
-    // A line that was cut off is skipped.
+    // Skips a truncated line.
     Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) { continue; }
     auto text = [&](const char* name) {
@@ -81,7 +81,7 @@ auto History::add(const Typed& entry) -> size_t {
 void History::rewrite() const {
   int lock = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (lock < 0) { return; }
-  // Where another session holds the lock, the file is rewritten another time.
+  // If another session holds the lock, the file is rewritten another time.
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
     std::string temporary = path_ + ".new";
     std::ofstream out(temporary, std::ios::binary);

@@ -1,5 +1,5 @@
 // The history of inputs, kept in a file across sessions: a line of JSON for each input, with its effect on the program. Inputs are
-// added as they are executed, so parallel sessions and a killed session lose nothing; an input that is typed again moves to the end.
+// added as they are executed, so parallel sessions and a killed session lose nothing; a repeated input moves to the end.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace loopsmith::repl {
 
 class History {
  public:
-  /// Reads the file, which need not exist. Empty path: nothing is kept. A file with many repeated inputs is written anew.
+  /// Reads the file, which need not exist. Empty path: no file is kept. A file with many repeated inputs is rewritten.
   explicit History(std::string path, size_t most);
   /// The newest last; each input once.
   [[nodiscard]] auto entries() const -> const std::vector<Typed>& { return entries_; }

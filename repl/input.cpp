@@ -1,4 +1,4 @@
-// Inputs in lines of text: see input.h.
+// Divides lines of text into inputs: see input.h.
 #include "repl/input.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ auto trimmed(std::string_view text) -> std::string_view {
 }
 
 struct Shape {
-  bool is_open = false;      // in brackets, in a text of several lines, behind a backslash
+  bool is_open = false;      // in brackets, in a string of several lines, or behind a backslash
   bool has_block = false;    // a line outside brackets ends with a colon
 };
 
 auto shape_of(std::string_view text) -> Shape {
   Shape shape;
   int depth = 0;
-  char last = 0;             // of the line so far, comments left out
+  char last = 0;             // of the line so far, without comments
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '#') {
@@ -36,7 +36,7 @@ auto shape_of(std::string_view text) -> Shape {
       bool is_long = quotes == std::string(3, c);
       size_t width = is_long ? 3 : 1;
       size_t end = i + width;
-      // A short text ends with its line; the parser reports a missing quote.
+      // A short string ends with its line; the parser reports a missing quote.
       while (end < text.size() && text.substr(end, width) != quotes.substr(0, width) && (is_long || text[end] != '\n')) { end += text[end] == '\\' ? 2 : 1; }
       if (is_long && end >= text.size()) { return {.is_open = true, .has_block = shape.has_block}; }
       i = std::min(end + (is_long || (end < text.size() && text[end] != '\n') ? width : 0), text.size()) - 1;
@@ -76,7 +76,7 @@ auto ends_block(std::string_view input, std::string_view line) -> bool {
   }
   Shape shape = shape_of(trimmed(input));
   if (shape.is_open || !shape.has_block) { return false; }
-  // The block has a body by now.
+  // The block already has a body.
   size_t end = input.find_last_not_of(" \t\r\n") + 1;
   size_t begin = input.rfind('\n', end - 1) + 1;
   return is_indented(input.substr(begin));

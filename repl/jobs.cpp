@@ -1,4 +1,4 @@
-// Background searches of a session: see jobs.h.
+// Implements background searches of a session: see jobs.h.
 #include "repl/jobs.h"
 
 #include <fmt/format.h>
@@ -44,14 +44,14 @@ auto best_text(int trials, double seconds, double plain_seconds, const std::stri
 struct BackgroundJobs::Job {
   size_t number = 0;
   std::string program_name;
-  IRModule program;                  // the session's thread alone touches it
-  bool is_reported = false;          // its end
-  bool compares = false;             // it is the comparison of a result, no search
+  IRModule program;                  // only the session's thread uses it
+  bool is_reported = false;          // its end was reported
+  bool compares = false;             // it is the comparison of a result, not a search
   std::thread reader;
   std::atomic<bool> wants_stop = false;
   std::atomic<bool> wants_end = false;
 
-  mutable std::mutex mutex;          // guards the members below
+  mutable std::mutex mutex;          // protects the members below
   State state = State::Running;
   std::string progress = "starting";
   std::string trace;

@@ -1,7 +1,7 @@
-// Searches in the background of a session: `:tune 64 &` starts `loopsmith tune` as a program of its own. A thread per job reads the
-// events that the program prints, and touches nothing else of the session; the session asks for progress and results between inputs.
-// Measurements are in the database whatever becomes of the job. A search that was stopped at the prompt leaves the comparison of its
-// best with the program to a job, too.
+// Searches in the background of a session: `:tune 64 &` starts `loopsmith tune` as a separate program. One thread per job reads the
+// events that the program prints, and uses nothing else of the session; the session polls for progress and results between inputs.
+// Measurements stay in the database even if the job fails. A search that was stopped at the prompt also leaves the comparison of its
+// best schedule with the program to a job.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class BackgroundJobs {
     size_t number = 0;           // from 1
     std::string program;
     State state = State::Running;
-    std::string progress;        // its progress, its result, or the reason that it has none
+    std::string progress;        // its progress, its result, or the reason why it has no result
     bool compares = false;       // it compares the result of a search with the program
   };
   struct Found {
-    IRModule program;            // that the search was for
+    IRModule program;            // the program of the search
     std::string trace;           // TVM's JSON
     double seconds = 0;          // of a call, measured
   };
@@ -35,14 +35,14 @@ class BackgroundJobs {
   /// Ends all running jobs.
   ~BackgroundJobs();
 
-  /// Starts a search. `arguments` follow `loopsmith tune - --json`; `text` is the file, `function` the name of the program in it. The number of the
-  /// job, or the reason that it could not be started.
+  /// Starts a search. `arguments` follow `loopsmith tune - --json`; `text` is the file, `function` the name of the program in it. Returns the number of the
+  /// job, or the reason why it could not be started.
   [[nodiscard]] auto start(const IRModule& program, const std::string& name, const std::string& function, const std::string& text, const std::vector<std::string>& arguments)
       -> std::pair<std::optional<size_t>, std::string>;
-  /// Compares the result of a search that was stopped with the program, in the background; the job's number.
+  /// Compares the result of a stopped search with the program, in the background; returns the job's number.
   [[nodiscard]] auto compare(const IRModule& program, const std::string& name, std::unique_ptr<tune::Comparison> comparison) -> size_t;
   [[nodiscard]] auto all() const -> std::vector<View>;
-  /// Asks a search to stop and keep its best so far; a comparison is given up. False: no such job runs.
+  /// Requests the end of a search, which keeps its best result; a comparison is aborted. False: no such job runs.
   auto stop(size_t number) -> bool;
   /// Waits until the job has ended, or `is_enough` returns true. False: it still runs, or does not exist.
   auto wait(size_t number, bool (*is_enough)()) const -> bool;

@@ -1,4 +1,4 @@
-// Pictures on a terminal: see pictures.h.
+// Draws pictures on a terminal: see pictures.h.
 #include "repl/pictures.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ auto kind_word(const For& loop) -> std::string {
   return "";
 }
 
-/// The places of the function that is scheduled; null: it cannot be scheduled.
+/// The places of the scheduled function; null: it cannot be scheduled.
 auto func_of(const Session& session) -> const schedule::FuncState* {
   const schedule::FuncState* func = session.schedule().state().func(session.function());
   return func != nullptr && func->is_schedulable() ? func : nullptr;
@@ -121,7 +121,7 @@ auto footprint_picture(const Session& session) -> std::string {
   for (const Row& row : rows) { most = std::max(most, row.bytes.value_or(0)); }
   double least = 64;
   auto column = [&](double bytes) { return bytes <= least ? size_t{1} : std::min(width, static_cast<size_t>(std::lround(std::log(bytes / least) / std::log(most / least) * static_cast<double>(width)))); };
-  // The names of the caches stand above their marks.
+  // The names of the caches are printed above their marks.
   std::string heads(width + 12, ' ');
   std::string sizes;
   for (const cost::CacheLevel& level : levels) {
@@ -395,7 +395,7 @@ auto roofline_picture(const Session& session) -> std::string {
   }
   for (size_t y = y_of(roof) + 1; y < height; ++y) { cells[y][x_of(intensity)] = ascii ? ":" : "┊"; }
   for (const Point& point : points) { cells[y_of(flops / point.seconds)][x_of(intensity)] = std::string(1, point.mark); }
-  // Points at the same place stand side by side.
+  // Points at the same position are drawn side by side.
   std::string out;
   for (size_t y = 0; y < height; ++y) {
     std::string marks;
@@ -422,7 +422,7 @@ auto curve_picture(const std::vector<double>& trials, const Settings& settings) 
     least = least == 0 ? seconds : std::min(least, seconds);
     most = std::max(most, seconds);
   }
-  // An extreme outlier would press all other trials into one line.
+  // An extreme outlier would compress all other trials into one line.
   most = std::min(most, least * 30);
   if (least == 0) { return {}; }
   if (settings.plain) {
@@ -432,7 +432,7 @@ auto curve_picture(const std::vector<double>& trials, const Settings& settings) 
     return fmt::format("{} trials: the first took {}, the best, number {}, {}; {} were not measured to their end.\n", trials.size(), duration_text(first), at + 1, duration_text(least), lost);
   }
   const bool ascii = settings.ascii;
-  // A single trial needs a scale, too.
+  // A single trial also needs a scale.
   if (most <= least) { most = least * 2; }
   size_t width = std::min(trials.size(), widest);
   auto row = [&](double seconds) {

@@ -1,4 +1,4 @@
-// Names of loops and blocks in a session: those of the script's variables, and those of the program.
+// Looks up loops and blocks by name in a session: by the script's variables, and by the program's names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace loopsmith::repl {
 auto Session::name_of(const schedule::Place& place) const -> std::string {
   std::map<NodeId, std::string> names = script::scope_names(schedule(), *steps_[position_].frame.scope);
   auto found = names.find(place.id);
-  // `_` is the value of the last line, and another one after the next.
+  // `_` is the value of the last line, so its meaning changes with the next line.
   return found == names.end() || found->second.starts_with("_") ? std::string() : found->second;
 }
 
@@ -23,7 +23,7 @@ auto Session::place_of(const std::string& name) const -> const schedule::Place* 
   const schedule::FuncState* func = schedule().state().func(function());
   if (!func) { return nullptr; }
   if (const schedule::Place* place = variable_at(position_, name)) { return place; }
-  // A variable of the script is meant, even where its loop or block is gone.
+  // The name is a variable of the script, even if its loop or block is gone.
   if (is_gone(name)) { return nullptr; }
   for (const schedule::Place& place : func->places()) {
     if (place.name() == std::string_view(name)) { return &place; }

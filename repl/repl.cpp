@@ -37,15 +37,15 @@ constexpr const char* prompt = "sch> ";
 constexpr const char* continuation = "...> ";
 constexpr int kept_lines = 2000;
 
-// The C library that asks for completion has no place for our data; a terminal has one session.
+// The C library's completion callback has no parameter for user data; a terminal has one session.
 Session* completing = nullptr;
 
-// Ctrl-C cancels a running input. At the prompt it is a key like others, and drops the line; Ctrl-Z suspends, as everywhere.
+// Ctrl-C cancels a running input. At the prompt it is an ordinary key, and drops the line; Ctrl-Z suspends, as everywhere.
 bool is_dropped = false;
 auto drop_line(int, int) -> int {
   is_dropped = true;
   rl_done = 1;
-  // From its end: a line of several rows stays on the screen as it is.
+  // Moves the cursor to the end, so that a line of several rows stays on the screen unchanged.
   rl_point = rl_end;
   ::rl_redisplay();
   std::fputs("^C\n", stdout);
@@ -75,7 +75,7 @@ auto fresh_token() -> CancelToken {
 
 auto completions(const char*, int begin, int) -> char** {
   std::string line(rl_line_buffer ? rl_line_buffer : "");
-  // Names of files are completed by the library.
+  // The library completes names of files.
   for (const char* command : {":load ", ":save ", ":l "}) {
     if (line.starts_with(command)) {
       rl_attempted_completion_over = 0;
@@ -86,7 +86,7 @@ auto completions(const char*, int begin, int) -> char** {
   size_t start = 0;
   std::vector<std::string> words = completing->complete(line, static_cast<size_t>(rl_point), start);
   if (words.empty()) { return nullptr; }
-  // The library replaces text from `begin` on, which may lie before our word ("sch." in "sch.spl") or inside it ("shared.dyn").
+  // The library replaces text from `begin` on, which may be before our word ("sch." in "sch.spl") or inside it ("shared.dyn").
   if (static_cast<size_t>(begin) < start) {
     std::string kept = line.substr(static_cast<size_t>(begin), start - static_cast<size_t>(begin));
     for (std::string& word : words) { word = kept + word; }
@@ -101,7 +101,7 @@ auto completions(const char*, int begin, int) -> char** {
     while (n < common.size() && n < word.size() && common[n] == word[n]) { ++n; }
     common.resize(n);
   }
-  // Typed text with which they do not begin stays while several fit.
+  // While several entries fit, typed text that is not their beginning stays.
   std::string typed = line.substr(std::min(line.size(), static_cast<size_t>(begin)), static_cast<size_t>(std::max(0, rl_point - begin)));
   if (words.size() > 1 && !common.starts_with(typed)) { common = typed; }
   auto** out = static_cast<char**>(std::malloc((words.size() + 2) * sizeof(char*)));
@@ -121,10 +121,10 @@ auto terminal_size() -> std::optional<winsize> {
   return size;
 }
 
-// Text typed at the pager that is none of its keys: the next line begins with it.
+// Keys typed at the pager that are not its commands: the next line begins with them.
 std::string typed_ahead;
 
-/// Shows a text a screen at a time: space for the next screen, Enter for a line, `q` or Ctrl-C to end; other keys are typed at the prompt.
+/// Shows a text a screen at a time: space for the next screen, Enter for a line, `q` or Ctrl-C to end; other keys are passed to the prompt.
 void page(std::string_view text) {
   winsize size = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0});
   auto rows_of = [&](std::string_view line) { return std::max<size_t>(1, (columns_of(line) + size.ws_col - 1) / size.ws_col); };
@@ -144,7 +144,7 @@ void page(std::string_view text) {
     return;
   }
   termios raw = before;
-  // Ctrl-C is a key here: nothing runs.
+  // Ctrl-C is an ordinary key here, because no input runs.
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
   size_t screen = size.ws_row - 1U;
@@ -169,7 +169,7 @@ void page(std::string_view text) {
     } else if (key == '\n' || key == '\r' || key == 'j') {
       room = rows_of(next_line());
     } else {
-      // A key that is written: the beginning of the next line.
+      // A printable key: the beginning of the next line.
       bool is_typed = key > ' ' && key < 127 && key != 'q' && key != 'Q';
       if (is_typed) { typed_ahead.assign(1, key); }
       break;
@@ -184,7 +184,7 @@ auto read_all(const std::string& path) -> std::optional<std::string> {
   return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
-/// All of standard input that `std::cin` has not read yet, up to the size that texts may have. None: there is more.
+/// All of standard input that `std::cin` has not read yet, up to the size limit of texts. None: there is more.
 auto read_rest_of_input() -> std::optional<std::string> {
   std::string all;
   char chunk[65536];
@@ -192,7 +192,7 @@ auto read_rest_of_input() -> std::optional<std::string> {
   return all.size() > largest_text ? std::nullopt : std::optional(std::move(all));
 }
 
-/// Do lines fit what is expected, where a line "..." stands for any number of lines?
+/// True if lines match the expected lines, in which a line "..." matches any number of lines.
 auto fits(const std::vector<std::string>& expected, size_t i, const std::vector<std::string>& got, size_t j) -> bool {
   for (; i < expected.size(); ++i, ++j) {
     if (expected[i] == "...") {
@@ -215,37 +215,37 @@ auto lines_of(const std::string& text) -> std::vector<std::string> {
 }
 
 // Keys are read here, one character at a time, and passed to the library. libedit forgets text that was inserted before it reads, so the
-// indentation of a line is inserted when the first key is read. While nothing is typed for a moment the prompt shows the progress of searches
-// in the background: the library receives a key of ours, whose function redraws line and prompt, wherever the cursor is.
+// indentation of a line is inserted when the first key is read. After a moment without a key, the prompt shows the progress of searches
+// in the background: the library receives a private key, whose function redraws line and prompt, wherever the cursor is.
 std::string indentation;
-Session* watched = nullptr;   // null: no search goes on
+Session* watched = nullptr;   // null: no search runs
 std::string shown_prompt;
 constexpr int margin_turn = 250;   // milliseconds
 constexpr unsigned char margin_key = '_' & 037;
-// A terminal marks the beginning and the end of pasted text on request. Several pasted lines are inputs, as in a file, and no keys: they are
+// A terminal marks the beginning and the end of pasted text on request. Several pasted lines are inputs, as in a file, not keys: they are
 // not indented further, answers of a transcript are skipped, and the first input that fails ends them.
 constexpr const char* ask_about_pastes = "\x1b[?2004h";
 constexpr const char* ask_no_more = "\x1b[?2004l";
 constexpr std::string_view paste_begins = "\x1b[200~";
 constexpr std::string_view paste_ends = "\x1b[201~";
 constexpr unsigned char paste_key = '^' & 037;
-std::string read_ahead;              // bytes that come before those of the terminal
-std::string paste;                   // several lines, on their way to the line
-std::optional<std::string> pasted;   // with the text around the cursor
-// After keys that are no text (arrows through the history, a search in it, half of a key of two bytes) the library continues its last
-// action: it is not interrupted until text is typed.
+std::string read_ahead;              // bytes to read before those of the terminal
+std::string paste;                   // several lines that will be put on the line
+std::optional<std::string> pasted;   // including the text around the cursor
+// After keys that are not text (arrows through the history, a search in it, half of a key of two bytes) the library continues its last
+// action, which is not interrupted until text is typed.
 bool is_typing = true;
-bool is_searching = false;           // Ctrl-R and Ctrl-S: typed text is searched for
+bool is_searching = false;           // Ctrl-R and Ctrl-S: typed text is the search text
 enum class Escape : uint8_t { None, Begun, Inside } escape = Escape::None;
 
-/// Draws prompt and line from the start of the line on.
+/// Redraws prompt and line from the start of the line.
 void redraw() {
   std::fputs("\r\x1b[K", stdout);
   std::fflush(stdout);
   ::rl_forced_update_display();
 }
 
-/// Removes prompt and line from the screen, also where they had wrapped.
+/// Removes prompt and line from the screen, also if they are wrapped.
 void clear_line() {
   size_t columns = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0}).ws_col;
   std::string_view line(rl_line_buffer != nullptr ? rl_line_buffer : "");
@@ -267,13 +267,13 @@ auto update_margin(int, int) -> int {
   return 0;
 }
 
-// The library draws typed text plain; it is then painted over in colours, character for character, so that the screen stays as the library
-// expects it. A key of ours starts that, too, once no more input is on its way.
+// The library draws typed text plain; it is then painted over in colours, character for character, so that the library's model of the screen
+// stays correct. A private key starts that, too, when no more input is waiting.
 constexpr unsigned char paint_key = ']' & 037;
 bool paints = false;                 // the terminal has colours and can restore the position of the cursor
 bool may_paint = false;              // a key has changed the line
 
-/// True where the line can be painted over: characters of other scripts may be wider than one column.
+/// True if the line can be painted over: characters of other scripts may be wider than one column.
 auto is_paintable(std::string_view line) -> bool {
   return std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c < 127; });
 }
@@ -293,7 +293,7 @@ auto paint(int, int) -> int {
 
 void note_key(int key) {
   constexpr int begin = 0x1b, erase = 0x7f, erase_too = 0x08, search = 'r' & 037, search_on = 's' & 037;
-  // Only text and erasing stay within a search.
+  // Only text and erasing continue a search.
   is_searching = key == search || key == search_on || (is_searching && (key >= ' ' || key == erase_too));
   if (escape == Escape::Begun && (key == '[' || key == 'O')) {
     escape = Escape::Inside;
@@ -332,9 +332,9 @@ auto read_byte() -> int {
   }
 }
 
-/// True where an escape begins pasted text; else the bytes behind it are read again.
+/// True if an escape begins pasted text; else the bytes behind it are read again.
 auto begins_paste() -> bool {
-  constexpr int together = 20;   // milliseconds: the bytes of a terminal come at once, those of a person do not
+  constexpr int together = 20;   // milliseconds: the bytes of a terminal arrive together, those of a person do not
   std::string got(1, paste_begins[0]);
   while (got.size() < paste_begins.size() && paste_begins.starts_with(got)) {
     pollfd more{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -402,7 +402,7 @@ auto read_key(FILE*) -> int {
   }
   note_key(first);
   may_paint = paints;
-  // UTF-8: how many bytes follow, and their bits.
+  // UTF-8: the number of bytes that follow, and their bits.
   int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
   int code = more == 0 ? first : first & (0x3f >> more);
   for (; more > 0; --more) {
@@ -471,7 +471,7 @@ auto indentation_after(std::string_view input) -> size_t {
     if (line.starts_with(shown)) { line.remove_prefix(shown.size()); }
   }
   size_t blanks = std::min(line.find_first_not_of(' '), line.size());
-  // Brackets that the line leaves open, and its last character that is no comment.
+  // The number of brackets that the line leaves open, and its last character outside comments.
   int depth = 0;
   char quote = 0;
   char last = 0;
@@ -496,7 +496,7 @@ auto indentation_after(std::string_view input) -> size_t {
 
 namespace {
 
-/// Loads the file and executes the lines that come before typed input. A status: the session ends with it.
+/// Loads the file and executes the initial lines. If it returns a status, the session ends with it.
 auto start(Session& session, const ReplOptions& options, bool& failed) -> std::optional<int> {
   if (!options.mirror.empty()) { session.attach(options.file, options.mirror); }
   session.begun_with(options.file);
@@ -520,7 +520,7 @@ auto start(Session& session, const ReplOptions& options, bool& failed) -> std::o
     if (!session.execute_step(step)) { return 1; }
   }
   if (auto init = options.init.empty() ? std::nullopt : read_all(options.init)) {
-    // A failure in it is reported, and the session goes on.
+    // A failure in it is reported, and the session continues.
     (void)session.run_lines(*init, true);
   }
   if (!options.lines.empty() || (!options.steps.empty() && !options.interactive)) {
@@ -541,7 +541,7 @@ void read_history(History& history, const ReplOptions& options) {
   ::rl_initialize();
   ::using_history();
   ::stifle_history(kept_lines);
-  // Earlier versions kept plain lines instead of JSON.
+  // Earlier versions stored plain lines instead of JSON.
   std::string old = options.history.substr(0, options.history.rfind('.'));
   if (!old.empty() && history.entries().empty() && ::read_history(old.c_str()) == 0) {
     for (int i = 0; i < ::history_length; ++i) {
@@ -552,14 +552,14 @@ void read_history(History& history, const ReplOptions& options) {
   for (const Typed& entry : history.entries()) { ::add_history(entry.line.c_str()); }
 }
 
-/// Keys, completion and history of the line editor; the first lines on the screen.
+/// Sets up keys, completion and history of the line editor, and prints the first lines on the screen.
 void set_up_terminal(Session& session, History& history, const ReplOptions& options) {
   completing = &session;
-  // Text is UTF-8, here as everywhere; without this the library drops other characters than ASCII.
+  // Text is UTF-8, as everywhere in Loopsmith; without this the library drops non-ASCII characters.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) { (void)std::setlocale(LC_CTYPE, ""); }
   rl_getc_function = read_key;
   read_history(history, options);
-  // While a line is edited the terminal sends no signals; while an input runs it does. The library begins anew with each line.
+  // The terminal sends no signals during editing, but does while an input runs. The library starts anew with each line.
   rl_pre_input_hook = [] {
     static char no_signals[] = "setty -d -isig";
     // Arrow up after typed text: earlier lines that contain it.
@@ -592,7 +592,7 @@ class Inputs {
  public:
   Inputs(Session& session, bool is_interactive) : session_(session), is_interactive_(is_interactive) {}
 
-  /// The next input; may be empty. None: there are no more.
+  /// The next input; may be empty. None: the input has ended.
   auto next() -> std::optional<std::string> {
     while (true) {
       if (pasted) { queue_paste(); }
@@ -616,10 +616,10 @@ class Inputs {
     }
   }
 
-  /// True where the input ended because it cannot be read.
+  /// True if the input ended because of a read error.
   [[nodiscard]] auto has_failed() const -> bool { return has_failed_; }
 
-  /// Drops pasted inputs that wait; their number.
+  /// Drops the waiting pasted inputs; returns their number.
   auto drop_waiting() -> size_t {
     size_t count = waiting_.size() + (unfinished_ ? 1 : 0);
     waiting_.clear();
@@ -629,7 +629,7 @@ class Inputs {
   }
 
  private:
-  /// Cuts pasted text into inputs.
+  /// Divides pasted text into inputs.
   void queue_paste() {
     std::string text = *std::exchange(pasted, std::nullopt);
     // Its unfinished last line is put back on the line.
@@ -662,7 +662,7 @@ class Inputs {
     return true;
   }
 
-  /// Reads on while the input is not whole.
+  /// Reads further lines until the input is complete.
   void read_further_lines(std::string& input) {
     is_first_line_pasted_ = false;
     std::string line;
@@ -678,7 +678,7 @@ class Inputs {
         line_behind_ = line;
         return;
       }
-      // A line of blanks ends the input as an empty one does.
+      // A line of blanks ends the input, like an empty one.
       if (line.find_first_not_of(" \r") == std::string::npos) { line.clear(); }
       input += "\n" + line;
       if (line.empty()) { return; }
@@ -694,7 +694,7 @@ class Inputs {
     return read_piped_line(line);
   }
 
-  /// The next line of a pipe, up to the size of a text.
+  /// The next line of a pipe, up to the size limit of texts.
   auto read_piped_line(std::string& line) -> bool {
     constexpr int end = std::char_traits<char>::eof();
     line.clear();
@@ -714,10 +714,10 @@ class Inputs {
   Session& session_;
   bool is_interactive_;
   std::deque<std::string> waiting_;            // pasted inputs
-  std::optional<std::string> unfinished_;      // a pasted input that may go on
+  std::optional<std::string> unfinished_;      // a pasted input that may continue
   std::optional<std::string> line_behind_;     // from a pipe: the line that was read behind a block
   bool has_failed_ = false;
-  bool is_first_line_pasted_ = false;          // the paste has the text around the cursor in it
+  bool is_first_line_pasted_ = false;          // the paste includes the text around the cursor
 };
 
 }  // namespace
@@ -744,7 +744,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     if (!read) { break; }
     std::string input = *std::move(read);
     bool is_kept = options.interactive && input.find_first_not_of(" \t\n") != std::string::npos;
-    // One entry per input, also of several lines; a repeated input moves to the end.
+    // One history entry per input, even with several lines; a repeated input moves to the end.
     if (is_kept) {
       while (input.ends_with("\n")) { input.pop_back(); }
       size_t before = history.entries().size();
@@ -760,7 +760,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       session.complain(left == 1 ? std::string("the input pasted behind it was not done\n") : fmt::format("the {} inputs pasted behind it were not done\n", left));
     }
     std::fflush(stdout);
-    // A script from a pipe stops at its first error: later lines would build on it.
+    // A script from a pipe stops at its first error, because later lines depend on the earlier ones.
     if (!ok && !options.interactive) { return 1; }
   }
   if (options.interactive) { session.print("\n"); }
@@ -769,7 +769,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
 
 namespace {
 
-/// True of an input that the shell would execute.
+/// True for an input that the shell would execute.
 auto is_for_shell(const std::string& input) -> bool {
   size_t first = input.find_first_not_of(" \t");
   std::string_view line = first == std::string::npos ? std::string_view() : std::string_view(input).substr(first);
@@ -815,7 +815,7 @@ auto run_transcript(Host host, const std::string& path, bool update, const std::
       answer.clear();
       (void)session.execute(one.input);
       bool is_equal = fits(lines_of(one.output), 0, lines_of(answer), 0);
-      // An answer written with `...` that still fits stays as it is.
+      // A written answer with `...` that still matches stays unchanged.
       const std::string& shown = is_equal ? one.output : answer;
       written += with_prompts(one.input) + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
       if (is_equal || update) { continue; }

@@ -1,4 +1,4 @@
-// A session as text: the steps so far as a schedule function, in a file of programs and in Python (session.h).
+// Prints a session as text: the steps so far as a schedule function, for a file of programs and for Python (session.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::string_view indent = "    ";
 
-/// One statement of a step as a file has it, and what `_` is after it (SessionStep::results).
+/// One statement of a step as text for a file, and the value of `_` after it (SessionStep::results).
 struct Line {
   std::string text;
   std::string gives;
-  size_t at = 0;   // where the statement begins, behind comments
+  size_t at = 0;   // the offset of the statement, behind comments
 };
 
-/// Indents what follows a line end, but in texts of several lines, which would be others.
+/// Indents the lines after the first, except inside strings of several lines, whose values would change.
 auto indented(std::string_view text, uint32_t begin, const std::vector<Span>& kept) -> std::string {
   std::string out(indent);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -104,7 +104,7 @@ auto Session::body_of_steps(std::string& why) -> std::string {
     lines.insert(lines.end(), std::make_move_iterator(these.begin()), std::make_move_iterator(these.end()));
   };
   const SessionStep& whole = steps_[path[first]];
-  // Of what stood before, the values that are no part of a schedule.
+  // From the steps before it, only those that do not involve the schedule.
   for (size_t i = 1; i < first && whole.is_whole; ++i) {
     const SessionStep& step = steps_[path[i]];
     if (!step.is_whole && !step.changes_program && !contains_name(step.line, "sch") && !contains_name(step.line, "_")) { add(i); }
@@ -118,7 +118,7 @@ auto Session::body_of_steps(std::string& why) -> std::string {
     for (std::string line; std::getline(text, line);) { lines.push_back({line.empty() ? "" : std::string(indent) + line, {}}); }
   }
   for (size_t i = first + 1; i < path.size(); ++i) { add(i); }
-  // `_` is what the last statement gave; a file says so where a later one asks for it.
+  // `_` is the result of the last statement; a file assigns it explicitly if a later statement reads it.
   std::vector<bool> gives_last(lines.size(), false);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (!contains_name(lines[i].text, "_")) { continue; }
@@ -130,11 +130,11 @@ auto Session::body_of_steps(std::string& why) -> std::string {
   }
   for (size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
-    // A call alone gets a name for what it gives.
+    // A bare call assigns its result.
     out += line.text.substr(0, line.at) + (gives_last[i] && line.gives == "_" ? "_ = " : "") + line.text.substr(line.at) + "\n";
     if (gives_last[i] && line.gives != "_") { out += std::string(indent) + "_ = " + line.gives + "\n"; }
   }
-  // Nothing is written that does not make this program again.
+  // Checks that the text makes the same program again; otherwise it is not written.
   eval::Frame frame;
   frame.scope = document_->file().evaluator().new_scope({});
   frame.scope->set(Name("sch"), eval::Value(Ref<eval::Object>(eval::make_object<script::ScheduleObject>(schedule::Schedule(original_, 1)).get())));

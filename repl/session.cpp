@@ -1,5 +1,5 @@
-// The state of a session: its file and program, its steps, and its inputs. See session.h. Statements are run in statements.cpp, names of loops and
-// blocks are looked up in places.cpp, completion.cpp completes, transcript.cpp reads and writes transcripts.
+// Implements the state of a session: its file and program, its steps, and its inputs. See session.h. statements.cpp runs statements, places.cpp looks
+// up names of loops and blocks, completion.cpp completes, transcript.cpp reads and writes transcripts.
 #include "repl/session.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,8 @@
 #include "repl/effects.h"
 #include "repl/input.h"
 #include "repl/text.h"
+#include "target/choice.h"
+#include "target/gpu.h"
 #include "support/files.h"
 #include "support/text.h"
 #include "workspace/imports.h"
@@ -25,10 +27,10 @@
 namespace loopsmith::repl {
 namespace {
 
-/// The bytes that are kept of one answer, for the document of the session.
+/// The number of bytes kept of one answer, for the document of the session.
 constexpr size_t most_kept = 64 << 10;
 
-/// A statement as it would be typed: its lines without the indentation of the first.
+/// A statement in its typed form: its lines without the indentation of the first.
 auto undented(std::string_view text, Span span) -> std::string {
   size_t start = span.begin == 0 ? 0 : text.rfind('\n', span.begin - 1) + 1;
   size_t indent = span.begin - start;
@@ -50,7 +52,7 @@ auto words_of(std::string_view text) -> std::vector<std::string> {
   return out;
 }
 
-/// A line without the prompt that stands before it in a transcript.
+/// A line without the prompt in front of it in a transcript.
 auto without_prompt(std::string_view line) -> std::string_view {
   for (std::string_view prompt : {std::string_view("sch> "), std::string_view("...> ")}) {
     if (line.starts_with(prompt)) { line.remove_prefix(prompt.size()); }
@@ -58,7 +60,7 @@ auto without_prompt(std::string_view line) -> std::string_view {
   return line;
 }
 
-/// Counts an input that executes inputs while it lives.
+/// While it lives, counts an input that executes inputs.
 class Nested {
  public:
   explicit Nested(int& depth) : depth_(depth) { ++depth_; }
@@ -70,7 +72,7 @@ class Nested {
   int& depth_;
 };
 
-/// Collects the output of a host while it lives.
+/// While it lives, collects the output of a host.
 class Collected {
  public:
   explicit Collected(Host& host) : host_(host), kept_(host) {
@@ -102,7 +104,7 @@ const Name last_name("_");
 const Name last_error_name("_err");
 
 Session::Session(Host host) : host_(std::move(host)), target_(target::host()) {
-  // The answer is kept beside the input.
+  // The answer is stored beside the input.
   auto keep = [this](std::function<void(std::string_view)> out) -> std::function<void(std::string_view)> {
     if (!out) { return nullptr; }
     return [this, out = std::move(out)](std::string_view text) {
@@ -134,7 +136,7 @@ auto Session::load(const std::string& path, const std::string& needed) -> bool {
 
 namespace {
 
-/// True of a program without errors, whatever is wrong elsewhere in the file.
+/// True for a program without errors, even if the file has errors elsewhere.
 auto is_sound(frontend::File& file, size_t i) -> bool {
   const frontend::Declaration& d = file.declaration(i);
   return d.is_program && d.module && !d.item->has_error && !has_errors(d.diagnostics);
@@ -146,7 +148,7 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
   auto document = std::make_unique<workspace::Document>(name, 1, std::move(text), workspace::imports_on_disk(name));
   (void)document->analyse(interrupt());
   workspace::SnapshotPtr snapshot = document->snapshot();
-  // Places of diagnostics are those of the new file.
+  // The places of diagnostics are in the new file.
   std::string old_path = std::exchange(path_, name);
   std::swap(document_, document);
   std::swap(snapshot_, snapshot);
@@ -175,6 +177,19 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
   return true;
 }
 
+namespace {
+
+/// The target that a program or its schedule names, else this machine.
+auto target_of(const IRModule& module, const std::string& of_schedule) -> target::Target {
+  if (module->functions.empty()) { return target::host(); }
+  const Name function = module->find("main") ? Name("main") : module->functions.front().first;
+  const std::string text = target::chosen_target({}, module, function, of_schedule);
+  auto parsed = text.empty() ? Result<target::Target>(target::host()) : target::parse(text);
+  return parsed.ok() && target::check_gpu(*parsed).ok() ? *std::move(parsed) : target::host();
+}
+
+}  // namespace
+
 auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool { return begin_with(program, schedule_name, false); }
 
 auto Session::begin_at(size_t line) -> bool {
@@ -197,7 +212,7 @@ auto Session::begin_at(size_t line) -> bool {
     return true;
   }
   if (!begin_with({}, found->name.str(), true)) { return false; }
-  // Of a statement of several lines, each line will do.
+  // Any line of a statement of several lines selects that statement.
   size_t step = 0;
   for (size_t i = 1; i < steps_.size(); ++i) {
     if (steps_[i].place < end) { step = i; }
@@ -243,6 +258,7 @@ auto Session::begin_with(const std::string& program, const std::string& schedule
   original_ = chosen->module;
   program_name_ = chosen->name;
   schedule_name_ = schedule_name;
+  if (!is_target_chosen_) { target_ = target_of(original_, named ? named->target : std::string()); }
   choices_.clear();
   steps_.clear();
   position_ = 0;
@@ -292,14 +308,14 @@ auto Session::begun_with_schedule(const schedule::Schedule& schedule) const -> e
 
 void Session::add_steps_of(const script::FileSchedule& named) {
   const script::ScheduleRun& run = *named.run;
-  // Before a function of Python has made its schedule, it has none; and `sch` may be another one of those that it makes.
+  // A function of Python has no schedule before it makes one; and `sch` may be another of the schedules that it makes.
   auto is_own = [this](const eval::Frame& frame) {
     const script::ScheduleObject* object = schedule_object(frame);
     return object != nullptr && object->record.part == script::ScheduleObject::Part::Own;
   };
   auto first = static_cast<size_t>(std::find_if(run.frames.begin(), run.frames.end(), is_own) - run.frames.begin());
   if (first == run.frames.size()) {
-    // The function calls its schedule something else than `sch`: all of it is one step, with the variables that it has at its end.
+    // The function's schedule has another name than `sch`: all of it is one step, with the variables at its end.
     eval::Frame frame = begun_with_schedule(*run.result);
     for (const script::Step& step : run.steps) {
       for (const script::Step::Named& n : step.named) { frame.scope->set(n.name, script::from_schedule(n.variable)); }
@@ -308,12 +324,12 @@ void Session::add_steps_of(const script::FileSchedule& named) {
     steps_.back().is_whole = true;
     return;
   }
-  // As if its statements had been typed.
+  // Adds the statements as if they had been typed.
   add_step("", begun_with_schedule(schedule::Schedule(original_, 1)), false);
   for (size_t i = first; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done && is_own(run.frames[i + 1]); ++i) {
     auto span = snapshot_->resolve(run.steps[i].where);
     std::string line = span ? undented(snapshot_->text(), *span) : std::string();
-    // The documentation of the function is no step.
+    // The docstring of the function is not a step.
     if (line.empty() || line.front() == '"' || line.front() == '\'') { continue; }
     bool changes = !run.steps[i].after->module().same_as(module());
     add_step(std::move(line), run.frames[i + 1].snapshot(), changes);
@@ -348,7 +364,7 @@ auto Session::margin() const -> std::string {
     bool goes_on = job.state == BackgroundJobs::State::Running || job.state == BackgroundJobs::State::Stopping;
     if (!goes_on) { continue; }
     if (!out.empty()) { ++others; }
-    // The newest is shown, cut where it would take the room of the line.
+    // Shows the newest job, cut if it would take the space of the line.
     std::string progress = job.state == BackgroundJobs::State::Stopping ? "stopping" : job.progress;
     if (size_t most = std::max<size_t>(host_.width / 2, 20); progress.size() > most) { progress = std::string(first_bytes(progress, most - 3)) + "..."; }
     out = fmt::format("{}: {}", job.number, progress);
@@ -365,7 +381,7 @@ auto Session::effect_of(size_t step) const -> std::string {
 }
 
 auto Session::execute(const std::string& input) -> bool {
-  // A whole transcript, pasted: its inputs, one after the other.
+  // A whole pasted transcript: runs its inputs, one after the other.
   if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
   bool is_outermost = depth_ == 0;
   if (is_outermost) { interrupt_ = fresh_interrupt(); }
@@ -375,7 +391,7 @@ auto Session::execute(const std::string& input) -> bool {
   size_t count = steps_.size();
   size_t typed = inputs_.size();
   bool done = execute_one(input);
-  // The effect of one input: of a schedule that it began with, or of a pasted transcript, the effects of all steps.
+  // The effect of one input; for a schedule at the start, or a pasted transcript, the effects of all steps.
   if (inputs_.size() > typed) {
     std::string effect;
     for (size_t step = begun == begun_ ? count : 1; step < steps_.size(); ++step) {

@@ -1,5 +1,5 @@
-// Statements of script in a session: one input at a time, on a copy of the state, which becomes the next step where all of it worked.
-// Statements run as those of schedule functions do (script/statements.h); here the values are shown, repairs offered and steps kept.
+// Runs statements of script in a session: one input at a time, on a copy of the state, which becomes the next step if all of it worked.
+// Statements run as those of schedule functions do (script/statements.h); in addition, values are shown, repairs offered and steps recorded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// Everything that an expression could have changed: the variables, and the random state of the schedule.
+/// Fingerprint of all state that an expression can change: the variables, and the random state of the schedule.
 auto fingerprint(const eval::Frame& frame) -> std::string {
   std::string out;
   for (const auto& [name, value] : frame.scope->slots()) {
@@ -27,7 +27,7 @@ auto fingerprint(const eval::Frame& frame) -> std::string {
   return out;
 }
 
-/// A schedule function that was pasted whole is called, not only defined: its decorator goes, a call comes.
+/// Makes a whole pasted schedule function a definition and a call: removes its decorator and adds the call.
 auto with_call(const std::string& input) -> std::string {
   syntax::Document document(input);
   const syntax::FunctionDef* def = nullptr;
@@ -47,8 +47,8 @@ auto with_call(const std::string& input) -> std::string {
   return text + "\n\n\n" + def->name.name.str() + "(sch)\n";
 }
 
-/// The names that an assignment binds, as an expression ("i0", "(i0, i1)"), and its value. The text is empty where the statement binds anything
-/// else, or `_`.
+/// The names that an assignment binds, as an expression ("i0", "(i0, i1)"), and its value. The text is empty if the statement binds other
+/// targets, or `_`.
 auto bound_by(const syntax::Stmt& stmt, const eval::Scope& scope) -> std::pair<std::string, eval::Value> {
   const auto* assign = stmt.as<syntax::AssignStmt>();
   if (assign == nullptr || assign->targets.empty()) { return {}; }
@@ -100,7 +100,7 @@ struct Script {
   }
 };
 
-/// A line of source as a part of a sentence.
+/// A line of source in a form for quoting in a sentence.
 auto brief(std::string_view source) -> std::string {
   constexpr size_t most = 60;
   std::string_view line = source.substr(0, source.find('\n'));
@@ -166,7 +166,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     report_input(script.document, script.document.diagnostics());
     return false;
   }
-  // The input works on a copy; a failure leaves everything as it was.
+  // The input works on a copy; a failure leaves the session unchanged.
   eval::Frame frame = steps_[position_].frame.snapshot();
   const script::ScheduleObject* object = schedule_object(frame);
   if (object == nullptr) { return false; }
@@ -197,7 +197,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     complain("`sch` is the schedule; it cannot be given another value here\n");
     return false;
   }
-  // An expression that leaves everything as it was is no step; `l.append(1)` is one.
+  // An expression without side effects is not a step; `l.append(1)` is one.
   bool is_same = object->schedule.module().same_as(before.module()) && object->schedule.func_working_on() == before.func_working_on() &&
                  object->schedule.trace().size() == before.trace().size() && fingerprint(frame) == variables;
   if (is_same && !ran.hole && script.has_only_expressions()) { return true; }
@@ -232,7 +232,7 @@ auto Session::repairs_of(const std::string& text, const syntax::Document& docume
       std::string lines = script::repaired(text, *call, remedy);
       if (!lines.empty()) { repairs.push_back(std::move(lines)); }
     }
-    // The name that was probably meant, in place of the misspelt one: offered where the line then works.
+    // Replaces the misspelt name by the most similar one; offered if the line then works.
     for (const FixEdit& fix : d.fixes) {
       std::optional<Span> place = document.resolve(fix.where);
       if (!place || place->end > text.size()) { continue; }
@@ -280,7 +280,7 @@ auto Session::source_of(const syntax::Document& document, const Origin& where) c
 
 auto Session::why_not(const std::string& call) -> bool {
   std::string text = call.starts_with("sch.") ? call.substr(4) : call;
-  // `compute_at C, i` is meant as a call too.
+  // `compute_at C, i` also means a call.
   size_t blank = text.find(' ');
   if (text.find('(') == std::string::npos && blank != std::string::npos) { text = text.substr(0, blank) + "(" + text.substr(blank + 1) + ")"; }
   if (text.find('(') == std::string::npos) {
@@ -292,7 +292,7 @@ auto Session::why_not(const std::string& call) -> bool {
 
 auto Session::adopt(const std::string& statements, const std::string& line) -> bool {
   eval::Frame frame = steps_[position_].frame.snapshot();
-  // Loops and blocks of the schedule before are none of the new one.
+  // Loops and blocks of the earlier schedule do not belong to the new one.
   for (const auto& [name, value] : std::vector(frame.scope->slots())) {
     if (is_handle(value)) { (void)frame.scope->erase(name); }
   }
@@ -309,7 +309,7 @@ auto Session::adopt(const std::string& statements, const std::string& line) -> b
 
 auto Session::without(size_t left_out) -> Without {
   std::vector<size_t> path = path_to(position_);
-  // From the last step on that was not typed (a schedule of the file, the result of a search).
+  // Begins at the last step that was not typed (a schedule of the file, the result of a search).
   size_t begin = 0;
   for (size_t i = 0; i < path.size(); ++i) {
     if (steps_[path[i]].line.empty() || steps_[path[i]].is_whole) { begin = i; }

@@ -1,4 +1,4 @@
-// Text on a terminal: see text.h.
+// Formats text for a terminal: see text.h.
 #include "repl/text.h"
 
 #include <algorithm>

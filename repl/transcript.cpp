@@ -1,4 +1,4 @@
-// Transcripts: see transcript.h.
+// Reads and writes transcripts: see transcript.h.
 #include "repl/transcript.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ auto read_transcript(std::string_view text, std::string* preamble) -> std::vecto
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.ends_with('\r')) { line.remove_suffix(1); }
-    // The progress of a search in the background stands before the prompt.
+    // The progress of a search in the background is printed before the prompt.
     if (size_t margin = line.find("] sch>"); line.starts_with("[") && margin != std::string_view::npos && line.find_first_of("[]", 1) == margin) { line.remove_prefix(margin + 2); }
     if (line == "sch>" || line.starts_with("sch> ")) {
       out.push_back({std::string(line.substr(std::min<size_t>(5, line.size()))), {}, number});
@@ -90,7 +90,7 @@ auto read_passages(std::string_view text, bool is_markdown) -> std::vector<Passa
     return out;
   }
   size_t number = 0;
-  std::string fence;              // that closes the block; empty: outside
+  std::string fence;              // the fence that closes the block; empty: outside
   std::string block;
   size_t block_line = 0;
   size_t width = 0;

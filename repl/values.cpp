@@ -1,4 +1,4 @@
-// Values in words: see values.h.
+// Prints values in words: see values.h.
 #include "repl/values.h"
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 namespace loopsmith::analysis {
 namespace {
 
-// True where threads of a GPU run the program or parts of it.
+// True if threads of a GPU run the program or parts of it.
 auto is_of_device(const PrimFunc& func) -> bool {
   bool found = false;
   post_order(func->body, [&](const Stmt& s) {

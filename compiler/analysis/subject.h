@@ -28,7 +28,7 @@ class Subject {
   const CancelToken cancel;
   /// The values that searches for iterations may still try (space.h).
   int64_t budget = 60000;
-  /// The number of questions that the prover may still be asked.
+  /// The number of queries that may still be sent to the prover.
   int64_t questions = 64;
   /// An access was found outside of its buffer: conditions around it are wrong too, and are not reported.
   bool leaves_bounds = false;

@@ -578,7 +578,7 @@ auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int
   return is_zero(state_.owner->rewrite_simplify(substitute(rest, {{v, zero(term.dtype)}})));
 }
 
-// True where a sum is proved to be at least 0 after subtracted quotients and remainders are replaced by the whole values that they are parts of.
+// True if a sum is proved to be at least 0 after subtracted quotients and remainders are replaced by the whole values that they are parts of.
 auto CanonicalSimplifier::is_never_negative(const Sum& sum) -> bool {
   // The value of which an expression is a quotient or remainder; none if this value is not known to be nonnegative.
   auto whole_of = [&](const Expr& e) -> Expr {

@@ -1,4 +1,4 @@
-// Host functions of kernels as C: allocations, loops, conditions and launches. See artefact.h.
+// Prints host functions of kernels as C: allocations, loops, conditions and launches. See artefact.h.
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ auto bytes_text(std::string_view bytes) -> std::string {
   return out + "0";
 }
 
-/// One host function. Integers are int64_t, reals double; `status` is checked after every step, and `done:` gives workspaces back.
+/// One host function. Integers are int64_t, reals double. Checks `status` after every step; `done:` releases workspaces.
 class HostPrinter {
  public:
   HostPrinter(const IRModuleNode& module, bool is_opencl) : module_(module), is_opencl_(is_opencl) {}
@@ -27,7 +27,7 @@ class HostPrinter {
   auto print(const PrimFunc& host, const Kernel& kernel) -> Result<std::string> {
     const auto& parameters = kernel.interface.parameters;
     std::string head;
-    std::string first;     // a tensor, whose context is that of the call
+    std::string first;     // a tensor, whose context is the context of the call
     for (size_t i = 0; i < host->params.size(); ++i) {
       const codegen::Parameter& p = parameters[i];
       const std::string name = fmt::format("a{}", i);
@@ -54,7 +54,7 @@ class HostPrinter {
     for (int i = 0; i < workspaces_; ++i) { spaces += fmt::format("  void* w{} = NULL;\n", i); }
     std::string release;
     for (int i = 0; i < workspaces_; ++i) { release += fmt::format("  if (w{0} != NULL) {{ ls_give_back(w{0}); }}\n", i); }
-    // Workspaces must not go before the kernels that use them are done.
+    // Workspaces must not be released before the kernels that use them have finished.
     return fmt::format("int32_t {0}(const ls_argument* slots);\nint32_t {0}(const ls_argument* slots) {{\n  static const char function[] = \"{1}\";\n  ls_device* device = NULL;\n{2}{3}"
                        "  int32_t status = ls_find_device(function, ls_codes, {4}, 0, &device);\n  if (status != 0) {{ return status; }}\n{5}  goto done;\ndone:\n"
                        "  if (status == 0 && (ls_stream == NULL || {6} > 0)) {{ status = ls_wait(function, device); }}\n{7}  return status;\n}}\n\n",

@@ -1,4 +1,4 @@
-// The C text that launches kernels in libraries, a part of every library for a device: see artefact.h.
+// The C text that launches kernels, a part of every library for a device: see artefact.h.
 #include "artefact/artefact.h"
 
 namespace loopsmith::artefact {

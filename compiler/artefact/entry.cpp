@@ -1,4 +1,4 @@
-// C source of the entries: a table of the parameters' types and shapes, and one call. See artefact.h.
+// Prints the C source of the entries: a table of the parameters' types and shapes, and one call. See artefact.h.
 #include <fmt/format.h>
 
 #include "artefact/artefact.h"
@@ -32,7 +32,7 @@ auto formulas_text(const std::vector<Formula>& formulas) -> std::string {
   return fmt::format("(const ls_formula[]){{{}}}", out);
 }
 
-/// The least and the greatest value of an integer type, in C.
+/// The smallest and the largest value of an integer type, in C.
 auto range_text(DataType type) -> std::string {
   if (!type.is_integral() || type.bits >= 64) { return "INT64_MIN, INT64_MAX"; }
   if (type.is_bool()) { return "0, 1"; }

@@ -1,4 +1,4 @@
-// The header of a library: see artefact.h.
+// Prints the header of a library: see artefact.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ auto guard(std::string_view library) -> std::string {
   return out + "_H";
 }
 
-/// A parameter's name in C: unique and legal, where the script allows any name.
+/// A unique and legal name for a parameter in C; the script allows any name.
 auto parameter_name(const codegen::Parameter& parameter, size_t index) -> std::string {
   return is_c_name(parameter.name) ? parameter.name : fmt::format("arg{}", index);
 }

@@ -1,4 +1,4 @@
-// `LIBRARY.py`: a library's kernels as functions of Python. See artefact.h.
+// Prints `LIBRARY.py`: a library's kernels as functions of Python. See artefact.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ def _call(function, arguments):
         raise KernelError(_library.loopsmith_last_error().decode("utf-8", "replace"))
 )PY";
 
-/// A name that Python takes for a function or a parameter.
+/// A legal Python name for a function or a parameter.
 auto python_name(const std::string& name, size_t index) -> std::string {
   static constexpr std::string_view words[] = {"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
                                                "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",

@@ -1,4 +1,4 @@
-// Finding parameters, shapes and written buffers: see interface.h.
+// Finds parameters, shapes and written buffers: see interface.h.
 #include "codegen/interface.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ struct Writes : Visitor {
     data.insert(node.buffer->data.get());
     Visitor::on(node);
   }
-  // A buffer whose address is taken may be written by any function that gets the address.
+  // If the address of a buffer is taken, any function that receives it may write the buffer.
   void on(const Call& node) override {
     may_fork = may_fork || node.op.view().starts_with("@");
     if (node.op == "address_of" || node.op == "tvm_access_ptr" || node.op == "tvm_stack_make_array" || node.op == "tvm_call_packed" ||
@@ -110,7 +110,7 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
       p.dtype = buffer->dtype;
       p.alignment = std::max(1, buffer->dtype.element_bytes());
       p.is_written = writes.data.contains(buffer->data.get());
-      // A larger alignment than the usual one is the caller's promise, which the entry checks.
+      // An alignment larger than the usual one is guaranteed by the caller; the entry checks it.
       if (buffer->data_alignment != BufferNode().data_alignment) { p.alignment = std::max(p.alignment, buffer->data_alignment); }
       for (const Formula& f : sizes_of_parameter(out, out.parameters.size())->shape) {
         Dimension d;
@@ -173,7 +173,7 @@ auto shown_name(std::string_view symbol) -> std::string_view {
 
 auto is_c_library_name(const std::string& name) -> bool {
   if (name.starts_with("loopsmith_") || external(name).kind != ExternalKind::Unknown) { return true; }
-  // The maths library and, as it uses that one, the C library. Without them as shared libraries, everything in this process.
+  // The maths library, which includes the C library that it uses. If they are not shared libraries, everything in this process.
   static void* const library = [] {
     void* maths = ::dlopen("libm.so.6", RTLD_LAZY | RTLD_LOCAL);
     return maths != nullptr ? maths : RTLD_DEFAULT;

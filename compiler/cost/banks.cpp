@@ -1,4 +1,4 @@
-// The words and sectors that the threads of each warp touch: see banks.h.
+// Computes the words and sectors that the threads of each warp touch: see banks.h.
 #include "cost/banks.h"
 
 #include <algorithm>
@@ -215,7 +215,7 @@ class Walker {
     }
   }
 
-  /// Calls `begin` for each thread, and `touch` with the element of each thread that takes part in one iteration. False: an element is not known.
+  /// Calls `begin` for each thread, and `touch` with the element of each thread that takes part in one iteration. False: an element is unknown.
   template <class Begin, class Touch>
   auto each_thread(const Expr& offset, const std::array<const Around*, 3>& axes, int64_t threads, Valuation& values, BankUse& use, const Begin& begin, const Touch& touch) const -> bool {
     for (int64_t thread = 0; thread < threads; ++thread) {
@@ -280,7 +280,7 @@ class Walker {
   }
 
   Buffer buffer_;
-  bool is_global_;                               // else it is in shared memory
+  bool is_global_;                               // otherwise it is in shared memory
   std::array<int64_t, 3> extents_{1, 1, 1};      // of threadIdx.x, y, z
   std::vector<std::optional<int64_t>> strides_;
   std::vector<Around> around_;

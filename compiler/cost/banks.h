@@ -21,7 +21,7 @@ struct BankUse {
   bool is_write = false;
   bool is_known = true;         // false: its indices have no known values
   int64_t ways = 1;             // shared memory: the most words of one bank that a warp needs at once; 1: no conflict
-  int64_t sectors = 0;          // global memory: the sectors of the request that wastes most
+  int64_t sectors = 0;          // global memory: the number of sectors of the request with the largest waste
   int64_t least_sectors = 0;    // the fewest sectors that would hold the bytes of that request
   bool is_whole = true;         // all iterations were examined; false: only some
   Origin origin;                // of the first access with this text
@@ -30,8 +30,8 @@ struct BankUse {
 /// A request of `storage_align`: the stride of a dimension is a multiple of `factor`, plus `offset`.
 struct Alignment { int64_t axis = 0, factor = 1, offset = 0; };
 
-/// The accesses to a buffer inside of loops that are bound to threads, each text once, in the order of the program. Accesses through
-/// views (match_buffer) are left out.
+/// The accesses to a buffer inside of loops that are bound to threads, each text once, in the order of the program. Skips accesses through
+/// views (match_buffer).
 [[nodiscard]] auto bank_uses(const PrimFunc& function, const Buffer& buffer, const std::vector<Alignment>& alignments = {}) -> std::vector<BankUse>;
 
 }  // namespace loopsmith::cost

@@ -1,4 +1,4 @@
-// Following the iterations of a loop: see carried.h.
+// Follows the iterations of a loop: see carried.h.
 #include "cost/carried.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace loopsmith::cost {
 namespace {
 
 constexpr int64_t parameter = 64;          // the assumed value of a symbolic size
-constexpr int64_t most_iterations = 256;   // of the loop itself, where the budget does not cover all
+constexpr int64_t most_iterations = 256;   // of the loop itself, if the budget does not cover all
 
 /// The way to a loop: values of the variables around it, with loops at their first or middle iteration.
 struct Path {
@@ -191,7 +191,7 @@ struct Paths {
   int64_t extent = 0;            // the largest of the loop, over all ways
 };
 
-/// None where the function lacks the loop, or the loop's bounds have no value.
+/// None if the function lacks the loop, or the loop's bounds have no value.
 auto paths_to(const PrimFunc& function, NodeId wanted, const LoopFacts& facts, const VarMap& bindings) -> std::optional<Paths> {
   Paths out;
   for (bool is_middle : {false, true}) {
@@ -245,7 +245,7 @@ auto limits_of(const For& loop, int64_t extent, int64_t most_accesses) -> Limits
   return {std::min<int64_t>(extent, 2), 2};
 }
 
-/// Follows the loop's iterations on every path. False where a statement could not be followed, or the steps are used up.
+/// Follows the loop's iterations on every path. False if a statement could not be followed, or the steps are used up.
 auto follow_all(const Paths& paths, int64_t iterations, int64_t most_accesses, Iterations& run, Carried& out) -> bool {
   const For& loop = *paths.all.front().loop;
   bool is_followed = true;
@@ -279,7 +279,7 @@ auto unknown_buffers(const Iterations& run, const std::vector<Buffer>& made) -> 
   return out;
 }
 
-/// The dependences that were met, each pair of access texts once.
+/// The dependences that were found, each pair of access texts once.
 auto dependences_of(const Iterations& run, const std::vector<Buffer>& made, const VarMap& bindings) -> std::vector<Dependence> {
   std::vector<Dependence> out;
   arith::Analyzer analyzer;

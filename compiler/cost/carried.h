@@ -1,6 +1,6 @@
-// Dependences that a loop carries from one iteration to another, and the reuse distance of its buffers in iterations. Both come from following
-// the iterations with numbers (ir/follow.h), as for races (schedule/counted_races.h). The loops around stand at their first iteration; if that
-// iteration may differ from others, the middle ones are followed, too.
+// Dependences that a loop carries from one iteration to another, and the reuse distance of its buffers in iterations. Both are found by following
+// the iterations with numbers (ir/follow.h), as for races (schedule/counted_races.h). The loops around stay at their first iteration; if that
+// iteration may differ from others, their middle iterations are followed, too.
 //
 // Long loops are followed in part: some iterations of the loop and of long loops inside. The dependences found exist; more may exist
 // unless a proof excludes them (Touch::is_apart).

@@ -60,7 +60,7 @@ auto traffic(const Nest& nest, double size) -> double {
   double bytes = 0;
   for (const NestAccess& access : nest.accesses) {
     double runs = 1;
-    // Outwards from the tile that fits, loops that do not move this access keep its data in the cache, as long as no
+    // Goes outwards from the tile that fits. Loops that do not move this access keep its data in the cache, as long as no
     // other data evicts it; only the loops directly around the tile do.
     bool direct = true;
     for (size_t l = depth; l-- > 0;) {

@@ -4,7 +4,7 @@
 // The model is a roofline per level of memory: arithmetic, loads into registers, and the traffic into each cache, each
 // as a time for one core. The largest counts in full, the others in part, because they overlap imperfectly. Footprints
 // determine the traffic: for each cache, the model finds the outermost group of loops whose data fits; that data is
-// fetched once per run of the group, less the part that the loop directly around it reuses. Rates come from
+// determine the traffic: for each cache, the model finds the outermost group of loops whose data fits; that data is
 // target/hardware.h and the constants below; the residual model (residual.h) learns the rest from measurements.
 #pragma once
 

@@ -94,7 +94,7 @@ class Frame {
   }
   void bind(const VarNode* iter, Expr value) { bindings_.emplace_back(iter, std::move(value)); }
 
-  /// To be called after all loops and bindings were added.
+  /// Must be called after all loops and bindings were added.
   void settle() {
     for (const auto& [iter, value] : bindings_) { whole_[iter] = find_cuts(value); }
     for (size_t l = 0; l < loops_.size(); ++l) {
@@ -250,7 +250,7 @@ struct Stream {
   std::vector<double> begin;                     // of each index, in the first iteration of all loops
   bool is_write = false;
   bool is_sum = true;
-  size_t kept_from = 0;                          // the buffer lives inside of the levels before this one; 0: it outlives the call
+  size_t kept_from = 0;                          // the buffer is allocated inside of the levels before this one; 0: it outlives the call
   bool is_internal = false;
 
   [[nodiscard]] auto moves(size_t level) const -> bool {
@@ -296,8 +296,8 @@ constexpr double in_memory = 10;     // cycles per step of a sum that is kept in
 
 struct Cache { double bytes; double sets; double scattered; };
 
-/// The data that a stream touches in the levels from `depth` inwards: bytes in whole lines, and the bytes of cache that they occupy, which are
-/// more where rows at distances of a power of two share sets.
+/// The data that a stream touches in the levels from `depth` inwards: bytes in whole lines, and the bytes of cache that they occupy. The latter are
+/// more if rows at distances of a power of two share sets.
 struct Footprint { double bytes = 0; double taken = 0; bool is_scattered = false; };
 
 auto footprint(const BlockNest& nest, const Stream& stream, size_t depth, double sets = 1) -> Footprint {
@@ -693,7 +693,7 @@ auto make_nest(const FuncState& func, const Place& place) -> std::optional<Made>
     }
     if (is_new) { nest.streams.push_back(std::move(stream)); }
   }
-  // Lowering puts an init in front of the reduction's loops where nothing else stands in them (transform/separate_init.h).
+  // Lowering puts an init in front of the reduction's loops if these contain no other statement (transform/separate_init.h).
   for (size_t i = 0, loop = 0; nest.has_init && i < made.path.size(); ++i) {
     if (!made.path[i]->is_loop()) { continue; }
     size_t level = made.frame.first(loop++);

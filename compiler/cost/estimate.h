@@ -39,9 +39,9 @@ struct Estimate {
 /// The same for the text of a target. An empty or unreadable text stands for this machine. For GPUs `is_device` is set.
 [[nodiscard]] auto core_for(std::string_view target) -> CoreModel;
 
-/// The estimated time before divided by the one after: above 1 the change is faster. None where one of the two has no estimate.
+/// The estimated time before divided by the one after: above 1 the change makes the program faster. None if one of the two has no estimate.
 [[nodiscard]] auto gain(const schedule::FuncState& before, const schedule::FuncState& after, const CoreModel& core) -> std::optional<double>;
-/// A gain in words, as "about 2.1x faster" or "about 3x slower"; empty where it is within the model's error.
+/// A gain in words, as "about 2.1x faster" or "about 3x slower"; empty if it is within the model's error.
 [[nodiscard]] auto gain_text(double gain) -> std::string;
 
 }  // namespace loopsmith::cost

@@ -1,4 +1,4 @@
-// Counting iterations, group by group: see executions.h.
+// Counts iterations, group by group: see executions.h.
 #include "cost/executions.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class Group {
     return sum;
   }
 
-  /// Evaluates the conditions whose last loop is this one, into `is_true_`. False where that is impossible.
+  /// Evaluates the conditions whose last loop is this one, into `is_true_`. False if that is impossible.
   auto holds(size_t at) -> bool {
     is_true_ = true;
     for (const Expr& condition : due_[at]) {
@@ -110,7 +110,7 @@ class Group {
   bool is_true_ = true;
 };
 
-/// Merges an inner loop with a loop around it over the same thread index. Where the extents differ, the inner one becomes a condition.
+/// Merges an inner loop with a loop around it over the same thread index. If the extents differ, the inner one becomes a condition.
 auto with_threads_once(Surroundings nest, size_t still) -> Surroundings {
   VarMap same;
   Surroundings out;

@@ -31,7 +31,7 @@ struct Executions {
   bool is_most = false;            // `count` is an upper bound; else it is exact
 };
 
-/// The number of times that one iteration of the first `still` loops reaches the place; the most, where that differs between iterations.
+/// The number of times that one iteration of the first `still` loops reaches the place; the largest one, if it differs between iterations.
 /// `steps`: the number of iterations that may still be enumerated; beyond them conditions count as true. None: an extent is unknown.
 [[nodiscard]] auto executions(const Surroundings& nest, size_t still, int64_t& steps) -> std::optional<Executions>;
 

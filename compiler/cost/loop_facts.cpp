@@ -294,7 +294,7 @@ class Collector {
   VarMap bindings_;
   std::vector<const For*> around_;
   Surroundings nest_;                        // the loops and conditions around the walk's present place
-  size_t loops_around_ = 0, conditions_around_ = 0;   // how many of them are around the wanted node
+  size_t loops_around_ = 0, conditions_around_ = 0;   // the number of those that are around the wanted node
   int64_t steps_ = 1 << 15;
 };
 

@@ -1,6 +1,6 @@
 // Facts about the cost of a loop or block, from the IR: number of runs, arithmetic, memory touched. All facts are numbers; their readers
-// put them into words. Counts are those of the program before any optimisation. Where the runs of a loop differ, flops are those of the
-// longest run, and touched memory is an upper bound; facts that depend on symbolic extents are none.
+// put them into words. Counts are those of the program before any optimisation. If the runs of a loop differ, flops are those of the
+// longest run, and touched memory is an upper bound. Facts that depend on symbolic extents are none.
 #pragma once
 
 #include <optional>
@@ -29,13 +29,13 @@ struct Touch {
   bool is_apart = false;                        // proved: no two iterations touch the same element
   bool is_moved_as_one = false;                 // proved: each iteration of a loop around shifts all touched elements by the same distance
   [[nodiscard]] auto bytes() const -> std::optional<int64_t>;
-  /// The stride of all accesses, where it is the same number.
+  /// The stride of all accesses, if it is the same number.
   [[nodiscard]] auto stride() const -> std::optional<int64_t>;
 };
 
 struct LoopFacts {
   std::optional<int64_t> extent;           // none: symbolic
-  std::optional<int64_t> runs;             // the number of times that the loop is entered; of a block, its instances
+  std::optional<int64_t> runs;             // the number of times that the loop is entered; for a block, its instances
   std::optional<int64_t> iterations;       // of all runs together
   bool is_most_runs = false;               // `runs` and `iterations` are upper bounds
   std::optional<double> flops;             // of one run: operations on real numbers, as the interpreter counts them
@@ -46,7 +46,7 @@ struct LoopFacts {
   /// Iter vars of blocks inside that the loop feeds, as "vi (spatial)".
   std::vector<std::string> feeds;
 
-  /// Flops per byte; none where either number is only a bound.
+  /// Flops per byte; none if either number is only a bound.
   [[nodiscard]] auto intensity() const -> std::optional<double>;
 };
 

@@ -1,4 +1,4 @@
-// Schedules replayed with another factor: see what_if.h.
+// Replays schedules with another factor: see what_if.h.
 #include "cost/what_if.h"
 
 #include <algorithm>

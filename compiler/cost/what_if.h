@@ -21,7 +21,7 @@ struct NestedLoop {
 
 struct OtherFactor {
   int64_t factor = 0;
-  bool is_here = false;                   // the present factor
+  bool is_here = false;                   // the current factor
   schedule::Value::List factors = {};     // of the split; an omitted factor stays omitted
   std::vector<NestedLoop> loops = {};     // outermost first: the loops around the innermost loop of the split, that loop, and the ones directly nested in it
   std::optional<double> seconds = {};     // the estimated time of a call; none: no estimate
@@ -32,12 +32,12 @@ struct OtherFactor {
 struct FactorChoices {
   int64_t extent = 0;                     // of the loop that is split
   size_t position = 0;                    // of the factor
-  std::vector<OtherFactor> all;           // smallest first, the present one included
+  std::vector<OtherFactor> all;           // smallest first, including the current one
 };
 
 /// `program` is the program before the schedule; `instruction` is a split in its trace; `position` is the position of a factor, where an omitted
-/// factor stands for the next one that is a number. The result has factors that divide evenly, at most `most` of them, the nearest to the
-/// present one. If the split omits no factor, the outermost factor (for the outermost itself, the next one) changes along to keep the product.
+/// factor means the next one that is a number. The result has factors that divide evenly, at most `most` of them, the nearest to the
+/// current one. If the split omits no factor, the outermost factor (for the outermost itself, the next one) changes as well to keep the product.
 /// None: the instruction is no split, the loop's extent or the factor is no number, or no other factor is possible. Cancelled work returns fewer.
 [[nodiscard]] auto other_factors(const IRModule& program, const schedule::Schedule& scheduled, size_t instruction, size_t position, const CoreModel& core,
                                  size_t most, const CancelToken& cancel = {}) -> std::optional<FactorChoices>;
@@ -49,7 +49,7 @@ struct CacheLevel {
 };
 /// The caches of a core, nearest first.
 [[nodiscard]] auto cache_levels(const CoreModel& core) -> std::vector<CacheLevel>;
-/// The name of the nearest cache that holds so many bytes; "memory" where none does.
+/// The name of the nearest cache that holds so many bytes; "memory" if none does.
 [[nodiscard]] auto level_that_holds(double bytes, const CoreModel& core) -> std::string;
 
 }  // namespace loopsmith::cost

@@ -1,4 +1,4 @@
-// Notes of statements, behind the first lines that the printer made of them: see annotate.h.
+// Writes notes about statements behind the first lines that the printer made of them: see annotate.h.
 #include "driver/annotate.h"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ auto print_annotated(const IRModule& module, PrintOptions options, NoteKind kind
   std::vector<PrintedRange> ranges;
   options.ranges = &ranges;
   std::string text = print_script(module, options);
-  // Notes by the end of the line that they go behind. Loops of one `T.grid` share a line: all their types stand there, and the regions of the outermost.
+  // Notes by the end of the line that they follow. Loops of one `T.grid` share a line, which gets all their types, and the regions of the outermost.
   std::map<size_t, std::string> notes;
   for (const PrintedRange& range : ranges) {
     if (range.node == nullptr) { continue; }

@@ -1,5 +1,5 @@
 // Comments behind the lines of a printed program: the types of its parts, or the regions that each loop and block touches. A parser skips comments, so the
-// text still gives the same program.
+// text still parses as the same program.
 #pragma once
 
 #include <string>

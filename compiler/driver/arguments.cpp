@@ -1,4 +1,4 @@
-// Reading and explaining command lines: see arguments.h.
+// Reads and explains command lines: see arguments.h.
 #include "driver/arguments.h"
 
 #include <fmt/format.h>
@@ -101,7 +101,7 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
     size_t equals = arg.substr(0, 2) == "--" ? arg.find('=') : std::string::npos;
     std::string name = arg.substr(0, equals);
     const Option* option = find_option(usage, name);
-    // `-j2` is `-j 2`.
+    // `-j2` is the same as `-j 2`.
     std::optional<std::string> attached;
     if (!option && arg[1] != '-' && arg.size() > 2) {
       const Option* with_value = find_option(usage, arg.substr(0, 2));

@@ -1,7 +1,7 @@
-// The arguments of a subcommand. One declaration serves reading, checking and the help text (`COMMAND --help`).
+// The arguments of a subcommand. One declaration serves parsing, checking and the help text (`COMMAND --help`).
 //
-// Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones where declared (`-o F`, `-oF`). `--` ends options.
-// `-` is a positional argument. All commands know `--help`, and those with colours `--color WHEN`.
+// Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones if declared (`-o F`, `-oF`). `--` ends options.
+// `-` is a positional argument. All commands accept `--help`, and those with colours `--color WHEN`.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace loopsmith::driver {
 
 struct Option {
   std::string_view name;          // "--target"
-  std::string_view value = {};    // what it takes ("T"), for --help; empty: nothing
+  std::string_view value = {};    // the placeholder of its value in the help ("T"); empty: it has no value
   std::string_view help = {};
   std::string_view short_name = {};
   bool repeatable = false;
@@ -25,10 +25,10 @@ struct Usage {
   std::string_view command;
   std::string_view arguments;     // "FILE [--function F]", after the command's name
   std::string_view summary;       // one sentence
-  std::string_view details = {};  // paragraphs, wrapped as they are to be shown
+  std::string_view details = {};  // paragraphs, wrapped as they are shown
   std::vector<Option> options = {};
-  std::vector<std::pair<std::string_view, std::string_view>> examples = {};   // command line, what it does
-  size_t least = 0;               // positional arguments
+  std::vector<std::pair<std::string_view, std::string_view>> examples = {};   // command line, its effect
+  size_t least = 0;               // the least number of positional arguments
   size_t most = 0;
 };
 
@@ -40,7 +40,7 @@ class Arguments {
   [[nodiscard]] auto get(std::string_view option, std::string_view otherwise) const -> std::string;
   [[nodiscard]] auto all(std::string_view option) const -> std::vector<std::string>;
   [[nodiscard]] auto positional() const -> const std::vector<std::string>& { return positional_; }
-  /// True when the stream gets colours: by `--color always|never|auto`; `auto` means a terminal without NO_COLOR.
+  /// True if the stream gets colours: by `--color always|never|auto`; `auto` means a terminal without NO_COLOR.
   [[nodiscard]] auto color(int file_descriptor) const -> bool;
   [[nodiscard]] auto json() const -> bool { return has("--json"); }
 
@@ -50,7 +50,7 @@ class Arguments {
   std::vector<std::string> positional_;
 };
 
-/// The arguments, or the exit status where the command is finished (help was shown, or a mistake reported).
+/// The arguments, or the exit status if the command is finished (it showed the help, or reported a mistake).
 [[nodiscard]] auto read_arguments(const Usage& usage, const std::vector<std::string>& args) -> std::variant<Arguments, int>;
 
 /// A whole number within bounds; none otherwise.

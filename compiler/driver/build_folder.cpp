@@ -1,4 +1,4 @@
-// Manifest, lock and staging folder of builds: see build_folder.h.
+// Implements the manifest, lock and staging folder of builds: see build_folder.h.
 #include "driver/build_folder.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// The output folder of `loopsmith build`: its manifest, which records the sources and options of every artefact; a lock, as one build works in a folder
-// at a time; and a staging folder, where the artefacts of a file wait until all of them exist.
+// The output folder of `loopsmith build`: its manifest, which records the sources and options of every artefact; a lock, so that one build at a time works in
+// a folder; and a staging folder for the artefacts of a file until all of them exist.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@ struct BuildTask {
   std::string file;
   std::string target;
   std::string stem;            // path of the artefacts without their extensions
-  uint64_t source = 0;         // hash of the text; 0: the file cannot be read
+  uint64_t source = 0;         // hash of the text; 0: the file is unreadable
   std::string options;         // all other options that change the artefacts
   bool is_named = false;       // given on the command line, not found in a folder
 };
 
-/// The manifest; without a readable one an empty manifest.
+/// Reads the manifest; without a readable one, an empty manifest.
 [[nodiscard]] auto read_manifest(const std::string& path) -> nlohmann::json;
-/// The key of a task in the manifest.
+/// The task's key in the manifest.
 [[nodiscard]] auto key_of(const BuildTask& task) -> std::string;
-/// True when every artefact of the task exists as it was built, from this very text.
+/// True if every artefact of the task exists, unchanged since its build from this same text.
 [[nodiscard]] auto is_current(const nlohmann::json& manifest, const BuildTask& task, const std::string& engine) -> bool;
-/// Removes the entries of tasks that are about to be built, and of other tasks that would make the same artefacts. Returns the number removed.
+/// Removes the entries of tasks before they are built, and of other tasks with the same artefacts. Returns the number removed.
 auto forget(nlohmann::json& manifest, const std::vector<const BuildTask*>& tasks) -> size_t;
 /// Writes the manifest through a staging folder.
 [[nodiscard]] auto write_manifest(const nlohmann::json& manifest, const std::string& path, const std::string& staging) -> Status;
 
-/// Held while a build works in a folder; waits for another build to end.
+/// The lock of a folder during a build; the constructor waits for another build to end.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder);
@@ -45,7 +45,7 @@ class FolderLock {
   int descriptor_;
 };
 
-/// A folder on the file system of the output. Removes what an earlier build left there when it was killed.
+/// A staging folder on the file system of the output. Removes the leftovers of an earlier build that was killed.
 class StagingFolder {
  public:
   explicit StagingFolder(const std::string& folder);

@@ -1,4 +1,4 @@
-// Build scripts and their functions: see build_script.h.
+// Runs build scripts and implements their functions: see build_script.h.
 #include "driver/build_script.h"
 
 #include <algorithm>
@@ -142,7 +142,7 @@ class BuildScript final : public eval::Environment {
   auto imported(const syntax::ImportName& name) -> std::optional<Value> override;
 
   [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
-  /// A folder for texts that commands read; removed at the end of the run.
+  /// A folder for the input texts of commands; removed at the end of the run.
   auto scratch() -> const std::string& {
     if (scratch_.empty()) {
       std::string pattern = (fs::temp_directory_path() / "loopsmith-script-XXXXXX").string();
@@ -152,7 +152,7 @@ class BuildScript final : public eval::Environment {
   }
 
  private:
-  workspace::Document names_;   // an empty text: `T`, `I`, `ls` and imported names mean the same as in a file
+  workspace::Document names_;   // an empty text: `T`, `I`, `ls` and imported names have the same meaning as in a file
   std::string scratch_;
 };
 
@@ -225,7 +225,7 @@ auto shown(const json& d) -> std::string {
   return out;
 }
 
-/// Runs `loopsmith COMMAND ...` and returns its lines of JSON; prints the diagnostics in them at once. None: the command could not be started.
+/// Runs `loopsmith COMMAND ...` and returns its lines of JSON; prints their diagnostics at once. None: the command could not be started.
 auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::optional<std::pair<std::vector<json>, ExitStatus>> {
   BuildScript& script = BuildScript::of(e);
   argv.insert(argv.begin(), current_program());
@@ -287,7 +287,7 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
   return true;
 }
 
-/// The same for a path, which is relative to the folder of the script; `other`: a word that is not a path.
+/// Adds a path as an option, relative to the folder of the script; `other`: a word that is not a path.
 auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const char* option, std::string_view other, std::vector<std::string>& argv) -> bool {
   const Argument& a = bound.values[index];
   if (!bound.given[index] || a.value.is_none()) { return true; }
@@ -357,7 +357,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   const std::string* given = b.values[1].value.string();
   if (b.given[1] && !given) { return wrong(e, b.values[1], "a path"); }
   std::string output = script.path(given ? *given : "build");
-  // The texts of programs stay beside the artefacts, so the next build finds them unchanged.
+  // The texts of programs are kept beside the artefacts, so that the next build finds them unchanged.
   auto found = subject(e, b.values[0], b.values[4], output + "/sources");
   if (!found) { return Value::error(); }
   std::vector<std::string> argv = {"build"};
@@ -368,7 +368,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
       !path_option(e, b, 8, "--cache", "none", argv)) {
     return Value::error();
   }
-  // In a dry run the database does not exist yet. Its schedules would change everything, so everything would be built.
+  // In a dry run the database does not exist yet. Its schedules would change every program, so every program would be built.
   const std::string* database = b.values[10].value.string();
   if (std::error_code unknown; script.request.dry_run && database && !fs::exists(script.path(*database), unknown)) {
     argv.emplace_back("--force");
@@ -550,7 +550,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       eval::Flow flow = evaluator.exec(*stmt, scope, result);
       Diagnostics problems = std::move(evaluator.diagnostics);
       evaluator.diagnostics.clear();
-      // A text that is only checked may contain unknown Python; a script that runs may not.
+      // A checked text may contain unknown Python; a script that runs may not.
       bool unknown = flow == eval::Flow::Unknown || evaluator.opaque_at.is_known();
       if (unknown && !has_errors(problems)) {
         problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())

@@ -3,13 +3,13 @@
 // A build script is a text of the script language that runs once, from top to bottom. In addition to the functions of every script it has
 //
 //     load(path)                       a file of programs: `file.NAME` is a definition of the file, `file.programs` the names of its programs
-//     apply(program, function, ...)    the program under a schedule function, which gets the further arguments
+//     apply(program, function, ...)    the program under a schedule function, which receives the further arguments
 //     build(what, output=, ...)        libraries, as `loopsmith build`
 //     tune(what, trials=, time=, ...)  the best schedule found, as `loopsmith tune`
 //     bench(what, ...)                 a list of measurements, as `loopsmith bench`
 //     args                             the arguments of the command line, as strings
 //
-// `what` is a path, a loaded file, a program, or a dictionary of programs by name. Processes of their own do the work, so a crash fails one call only;
+// `what` is a path, a loaded file, a program, or a dictionary of programs by name. The work runs in separate processes, so a crash fails one call only;
 // caches and databases are those of the commands. (docs/scripts.md)
 #pragma once
 
@@ -29,10 +29,10 @@ namespace loopsmith::driver {
 struct BuildScriptRequest {
   std::string path;                        // of the script; paths in it are relative to its folder
   std::vector<std::string> args;
-  bool dry_run = false;                    // builds say what they would do; nothing is tuned or measured
-  bool json = false;                       // events of the commands go to standard output as they come
-  eval::Limits limits = default_limits();  // of the script itself; the processes that it starts have limits of their own
-  /// Receives diagnostics as they arise, with a function that finds their places.
+  bool dry_run = false;                    // builds only print their plan; nothing is tuned or measured
+  bool json = false;                       // events of the commands go to standard output at once
+  eval::Limits limits = default_limits();  // of the script itself; the processes that it starts have separate limits
+  /// Receives diagnostics at once, with a function that finds their places.
   std::function<void(const Diagnostics&, const Locate&, const std::string& file)> report;
 };
 

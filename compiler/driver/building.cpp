@@ -1,4 +1,4 @@
-// From a file to its library: see building.h.
+// Builds the library of a file: see building.h.
 #include "driver/building.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"
 /// True for devices whose kernels an entry in C launches.
 auto is_launched(const target::Target& target) -> bool { return is_device_target(target); }
 
-/// The reason why no entry in C can check the arguments of a function; empty: one can.
+/// The reason why no entry in C can check the arguments of a function; empty: an entry can.
 auto why_no_entry(const codegen::Interface& interface) -> std::string {
   for (const BufferSizes& buffer : interface.sizes.buffers) {
     bool is_known = std::all_of(buffer.shape.begin(), buffer.shape.end(), [](const Formula& f) { return f.is_known(); }) &&
@@ -62,19 +62,19 @@ auto why_no_entry(const codegen::Interface& interface) -> std::string {
   return missing ? fmt::format("no argument determines the size `{}`: add it as a parameter, or as an extent of a buffer", interface.sizes.variables[*missing].name) : std::string();
 }
 
-/// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
+/// Adds the public functions of a scheduled program to the unit; `has_entries`: callers use entries in C.
 auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries, int device_type) -> Diagnostics {
   Diagnostics problems;
-  // Before functions are renamed: calls find them by their names.
+  // Must come before functions are renamed: calls find them by name.
   auto inlined = transform::inline_calls(scheduled, {});
   if (!inlined) { return inlined.diagnostics(); }
   const IRModule& module = *inlined;
   for (const auto& [name, func] : module->functions) {
     bool is_private = func->is_private && !program.is_function;
     std::string kernel_name = program.is_function ? program.name.str() : codegen::symbol_of(name, func);
-    // C has a `main` of its own.
+    // C reserves the name `main`.
     if (kernel_name == "main" && !program.is_function) { kernel_name = program.name.str(); }
-    // Several modules of a file may have private functions of one name.
+    // Several modules of a file may have private functions with the same name.
     std::string symbol = is_private ? program.name.str() + "." + kernel_name : has_entries ? codegen::inner_symbol(kernel_name) : kernel_name;
     if (!is_private && !artefact::is_c_name(kernel_name)) {
       problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).remedy("rename the function, or give it a `global_symbol`"));
@@ -123,7 +123,7 @@ auto run_compiler(std::vector<std::string> argv, const std::string& scratch, std
 
 auto is_wasm(const target::Target& target) -> bool { return target.architecture() == target::Architecture::WebAssembly32; }
 
-/// clang, where it finds a C library for WebAssembly.
+/// clang, if it finds a C library for WebAssembly.
 auto wasm_compiler() -> std::vector<std::string> {
   for (const char* name : {"clang", "clang-19"}) {
     auto path = find_program(name);
@@ -151,14 +151,14 @@ auto c_compiler(const target::Target& target) -> std::vector<std::string> {
   return {};
 }
 
-/// A sentence about the compiler to install where `c_compiler` finds none.
+/// If `c_compiler` finds none: a sentence about the compiler to install.
 auto missing_compiler(const target::Target& target) -> std::string {
   if (target.triple.empty()) { return "install one, or set CC"; }
   if (is_wasm(target)) { return "install clang and wasi-libc"; }
   return fmt::format("install {}-gcc", target.triple);
 }
 
-/// A folder that goes away with its contents.
+/// A folder; the destructor removes it with its contents.
 struct ScratchFolder {
   std::string path;
   explicit ScratchFolder(const std::string& staging) {
@@ -176,7 +176,7 @@ constexpr std::string_view cache_magic = "loopsmith object 1\n";
 
 auto cache_path(const std::string& folder, uint64_t key) -> std::string { return fmt::format("{}/{:02x}/{:014x}.o", folder, key >> 56U, key & 0xffffffffffffffU); }
 
-/// Entries carry the hash of their contents: a truncated or changed entry counts as absent.
+/// Entries contain the hash of their contents: a truncated or changed entry counts as missing.
 auto read_cache(const std::string& path) -> std::optional<std::string> {
   auto text = read_file(path);
   if (!text || text->size() < cache_magic.size() + 17 || !text->starts_with(cache_magic)) { return std::nullopt; }
@@ -191,7 +191,7 @@ void write_cache(const std::string& path, const std::string& object) {
   (void)write_whole(path, fmt::format("{}{:016x}\n{}", cache_magic, hash_bytes(object), object));
 }
 
-/// A text that changes with the file of a program.
+/// A text that changes whenever a program's file changes.
 auto program_identity(const std::string& path) -> std::string {
   struct stat info{};
   auto found = find_program(path);
@@ -228,9 +228,9 @@ auto publish(const std::vector<Artefact>& artefacts) -> Status {
 
 namespace {
 
-// The steps of a build, in their order. Each fails with diagnostics, which have their places in the file.
+// The steps of a build, in their order. Each fails with diagnostics, whose places are in the file.
 
-/// A program under the schedule that is picked for it.
+/// A program under its selected schedule.
 struct Scheduled {
   IRModule before, after;
   std::string name;
@@ -245,7 +245,7 @@ auto pick_schedules(SourceFile& file, const BuildJob& job, const target::Target&
   for (const std::string& name : names) {
     if (!job.with.empty() && name != job.with) { continue; }
     LOOPSMITH_TRY(run, file.document().run_schedule(name));
-    // A function that makes its schedule itself may be a test: it is applied only where it is asked for.
+    // A function that makes its schedule itself may be a test: it is applied only on request.
     if (run.makes_its_own && job.with.empty()) { continue; }
     if (!run.target.empty()) {
       auto meant = target::parse(run.target);
@@ -260,7 +260,7 @@ auto pick_schedules(SourceFile& file, const BuildJob& job, const target::Target&
   return out;
 }
 
-/// A program under the best schedule of the tuning database; none, with a note, where it has none that applies.
+/// A program under the best schedule of the tuning database. None, with a note: no schedule there applies.
 auto tuned(const workspace::Program& program, const BuildJob& job, const target::Target& target, std::vector<std::string>& notes) -> std::optional<Scheduled> {
   auto best = job.tuned(program.module, target);
   if (!best) {
@@ -301,7 +301,7 @@ auto assemble(SourceFile& file, const BuildJob& job, const target::Target& targe
   return unit;
 }
 
-/// The machine code of a unit as an object; taken from the cache where the same input was compiled before.
+/// The machine code of a unit as an object; taken from the cache if the same input was compiled before.
 auto make_object(const Unit& unit, SourceFile& file, const BuildJob& job, const target::Target& target, bool has_compiler, bool& is_cached) -> Result<std::string> {
   uint64_t key = hash_bytes(print_script(unit.module));
   for (const std::string& part : {target.str(), engine_id(), std::string(has_compiler ? "in a library" : "alone")}) { key = hash_bytes(part, key); }
@@ -323,7 +323,7 @@ auto make_object(const Unit& unit, SourceFile& file, const BuildJob& job, const 
   return object;
 }
 
-/// The architectures that a library for CUDA has code for: that of the target, else the usual ones. PTX serves later ones.
+/// The architectures in a library for CUDA: that of the target, else the usual ones. PTX serves later ones.
 auto cuda_archs_of(const target::Target& target) -> std::vector<std::string> {
   const bool is_given = std::any_of(target.others.begin(), target.others.end(), [](const auto& option) { return option.first == "arch"; });
   if (is_given) { return {target::cuda_arch(target)}; }
@@ -357,11 +357,11 @@ class Linking {
  public:
   Linking(const BuildJob& job, const std::vector<std::string>& compiler, std::string library, std::string scratch)
       : job_(job), compiler_(compiler), library_(std::move(library)), scratch_(std::move(scratch)),
-        // The paths of the scratch folder must not show in the artefacts: the same input gives the same bytes.
+        // The paths of the scratch folder must not occur in the artefacts: the same input gives the same bytes.
         prefix_map_(fmt::format("-ffile-prefix-map={}=.", scratch_)) {}
 
   struct Linked { std::string object, archive, shared; };
-  /// `has_shared`: WebAssembly has objects and archives, and no shared libraries that anybody loads.
+  /// `has_shared`: WebAssembly has objects and archives, but no loadable shared libraries.
   /// `object`: the machine code of the kernels; or, with `is_source`, the C source that launches them.
   auto link(const Unit& unit, const std::string& object, bool is_source, bool has_shared) -> Result<Linked> {
     const std::string kernels = path(library_ + ".kernels.o"), source = path("entries.c"), entries = path(library_ + ".entries.o");
@@ -394,7 +394,7 @@ class Linking {
   auto compile(const std::string& source, const std::string& made) -> Status {
     return call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map_, "-c", source, "-o", made});
   }
-  /// The support code as an object. The C compiler spends most of its time on it, and it is the same for all files, so it is cached too.
+  /// The support code as an object. Compiling it takes most of the C compiler's time, and it is the same for all files, so it is cached too.
   auto make_support() -> Result<std::string> {
     uint64_t key = hash_bytes(artefact::support(), hash_bytes(program_identity(compiler_.front())));
     for (const std::string& word : compiler_) { key = hash_bytes(word, key); }
@@ -419,7 +419,7 @@ class Linking {
   const std::string prefix_map_;
 };
 
-/// The external functions that neither C's maths library nor the support code has.
+/// The external functions that are neither in C's maths library nor in the support code.
 auto foreign_functions(const IRModule& module) -> std::string {
   std::set<std::string> names;
   for (const auto& [name, func] : module->functions) {
@@ -459,7 +459,7 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   bool has_shared = !is_wasm(target);
   LOOPSMITH_TRY(linked, Linking(job, compiler, library, scratch.path).link(unit, object, is_launched(target), has_shared));
   const std::string lib = (fs::path(job.stem).parent_path() / ("lib" + library)).string();
-  // The header comes last: a header that exists has its library.
+  // The header comes last: if a header exists, its library exists too.
   LOOPSMITH_CHECK(put(job.stem + ".o", "object", linked.object));
   LOOPSMITH_CHECK(put(lib + ".a", "static", linked.archive));
   if (has_shared) { LOOPSMITH_CHECK(put(lib + ".so", "shared", linked.shared)); }

@@ -1,5 +1,5 @@
-// Building one file of kernels for one target: objects, libraries, a header. `loopsmith build` does this in a process of its own per file, so that a file
-// that breaks the compiler does not stop the others.
+// Builds one file of kernels for one target: objects, libraries, a header. `loopsmith build` does this in a separate process per file, so that a file
+// that crashes the compiler does not stop the others.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Artefact {
 
 struct BuiltKernel {
   std::string name;
-  std::string schedule;      // the schedule function applied; empty: as written
+  std::string schedule;      // the applied schedule function; empty: as written
 };
 
 /// A schedule that does not come from the file.
@@ -35,35 +35,35 @@ struct BuildJob {
   std::string file;
   std::string target;        // as written
   std::string stem;          // path of the artefacts without their endings: "out/matmul"
-  std::string with = {};     // this schedule function only; empty: for each program the last one for it in the file
+  std::string with = {};     // only this schedule function; empty: for each program the last one for it in the file
   bool as_written = false;   // apply no schedules
   std::string staging;       // a folder on the file system of `stem` for the artefacts, which the caller publishes
   std::string cache = {};    // folder of objects by content; empty: none
-  /// Finds a schedule for each program; where it finds none, the file's own schedule is applied. Null: only the file's schedules are used.
+  /// Finds a schedule for each program; without a result, the file's own schedule is applied. Null: only the file's schedules are used.
   std::function<std::optional<TunedSchedule>(const IRModule& program, const target::Target& target)> tuned = {};
   bool packed = false;       // a second entry for TVM's runtime
   bool python = false;       // a module of Python beside the library
-  bool debug_info = false;   // the code carries the lines of the file
+  bool debug_info = false;   // the code contains the line numbers of the file
   bool may_be_empty = false; // a file without programs is not an error
 };
 
 struct BuildResult {
   std::vector<Artefact> artefacts;
   std::vector<BuiltKernel> kernels;
-  std::vector<std::string> notes;   // parts that were left out, and the reasons
+  std::vector<std::string> notes;   // omitted parts, and the reasons
   bool from_cache = false;          // the object was in the cache
 };
 
-/// Reports the errors of the file. None: it has errors, and files were written to the staging folder at most.
+/// Reports the errors of the file. None: it has errors; at most files in the staging folder were written.
 [[nodiscard]] auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult>;
 
-/// Moves artefacts to their places. Where one cannot be moved, none of them stays.
+/// Moves artefacts to their places. If one move fails, all moved artefacts are removed.
 [[nodiscard]] auto publish(const std::vector<Artefact>& artefacts) -> Status;
 
-/// A text that changes with this program: part of every cache key.
+/// A text that changes whenever this program changes: part of every cache key.
 [[nodiscard]] auto engine_id() -> std::string;
 
-/// `write_file`, which also makes the folders above the file.
+/// Like `write_file`, but also makes the parent folders.
 [[nodiscard]] auto write_whole(const std::string& path, std::string_view content) -> Status;
 
 }  // namespace loopsmith::driver

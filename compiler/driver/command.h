@@ -1,4 +1,4 @@
-// Subcommands: each is a function of its arguments (those behind its name) that returns the exit status. commands.def lists them.
+// Subcommands: each is a function from its arguments (those behind its name) to the exit status. commands.def lists them.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ enum Exit : int {
   exit_done = 0,         // warnings allowed
   exit_input = 1,        // the input has errors
   exit_usage = 2,        // the command line is wrong
-  exit_environment = 3,  // the machine lacks something
-  exit_internal = 4,     // also where standard output cannot be written
+  exit_environment = 3,  // the machine lacks a needed part
+  exit_internal = 4,     // also: standard output cannot be written
 };
 
 namespace commands {
@@ -21,7 +21,7 @@ namespace commands {
 #include "driver/commands.def"
 #undef COMMAND
 
-// `worker --run`, `worker --verify` and `worker --bench`: the commands of these names, in this process.
+// `worker --run`, `worker --verify` and `worker --bench`: the commands with these names, in this process.
 [[nodiscard]] auto run_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto verify_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto bench_here(std::vector<std::string> args) -> int;

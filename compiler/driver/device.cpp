@@ -1,4 +1,4 @@
-// Kernels of a selection on a device: see device.h.
+// Runs the kernels of a selection on a device: see device.h.
 #include "driver/device.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ auto static_figures(const Selection& selection, const target::Target& target) ->
     for (const runtime::KernelShape& shape : shapes) {
       if (shape.name != used.kernel) { continue; }
       one.block_threads = shape.block_threads();
-      // The compiler knows the declared memory alone; the launch requests the rest.
+      // The compiler sees only the declared memory; the launch requests the rest.
       one.used.shared_bytes += shape.shared_bytes() - shape.shared_bytes(false);
     }
     if (limits && one.block_threads) { one.occupancy = target::occupancy(*limits, *one.block_threads, used.registers, one.used.shared_bytes); }

@@ -19,7 +19,7 @@ namespace loopsmith::driver {
 /// The schedule of a selection, lowered for a device target and within the limits of that target.
 [[nodiscard]] auto lower_for_device(const Selection& selection, const target::Target& target) -> Result<IRModule>;
 
-/// The schedule of a selection, compiled for a device. Drivers start threads and programs of their own and may crash: call it in a process of its own.
+/// The schedule of a selection, compiled for a device. Drivers start threads and programs and may crash: call it in a separate process.
 [[nodiscard]] auto compile_for_device(const Selection& selection, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram>;
 
 /// Runs the schedule of a selection on a device, and copies the results back into `values`.
@@ -28,18 +28,18 @@ namespace loopsmith::driver {
 /// The first device of a selection's target.
 [[nodiscard]] auto device_of(const Selection& selection) -> Result<std::shared_ptr<runtime::Device>>;
 
-/// For comparisons of results: the first device of the target, else the first one of OpenCL, which gives the same results more slowly. An error where
+/// For comparisons of results: the first device of the target, else the first one of OpenCL, which gives the same results more slowly. An error if
 /// there is none.
 [[nodiscard]] auto checking_device(const target::Target& target) -> Result<std::shared_ptr<runtime::Device>>;
 
 /// "NVIDIA H100, CUDA 13.0, 132 multiprocessors, 79.1 GiB, 1024 threads and 227 KB of shared memory a block"
 [[nodiscard]] auto text_of(const runtime::DeviceFacts& facts) -> std::string;
 
-/// Prints a description of the first device of a kind of target, behind `+`; or the reason why there is none, behind `-`, and the remedy on a line of its own.
+/// Prints a description of the first device of a kind of target behind `+`; or the reason why there is none behind `-`, and the remedy on a separate line.
 /// For processes that must not crash with a driver (`loopsmith worker --device KIND`).
 auto describe_device(std::vector<std::string> args) -> int;
 
-/// The facts about kernels that are known without a device: threads of a block, registers, spills, shared memory, occupancy.
+/// The properties of kernels that are known without a device: threads of a block, registers, spills, shared memory, occupancy.
 struct StaticFigures {
   std::string kernel;
   std::optional<uint64_t> block_threads;

@@ -1,4 +1,4 @@
-// Kernels against the program as written: see device_check.h.
+// Compares kernels with the program as written: see device_check.h.
 #include "driver/device_check.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace loopsmith::driver {
 namespace {
 
-// Beyond this many block instances the interpreter takes too long.
+// With more block instances, the interpreter takes too long.
 constexpr double most_instances = 1e7;
 constexpr int sampled_elements = 64;
 constexpr int64_t size_of_variables = 64;

@@ -1,4 +1,4 @@
-// Comparing the kernels of a schedule with the program as written, on random inputs: in a process of its own, because drivers may crash.
+// Compares the kernels of a schedule with the program as written, on random inputs. Call it in a separate process, because drivers may crash.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct DeviceCheck {
   bool is_equal = false;
   bool is_compared = false;
   std::string how = {};      // "2 inputs on OpenCL's device `X`: all outputs against the interpreter"
-  std::string note = {};     // the first difference, or the reason why nothing was compared
+  std::string note = {};     // the first difference, or the reason why they were not compared
 };
 
 /// Runs the kernels on the device and compares all outputs, first on small integers, then on reals. Small programs are compared with the interpreter, large ones

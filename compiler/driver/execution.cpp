@@ -1,4 +1,4 @@
-// Calls from the command line: see execution.h.
+// Makes calls from the command line: see execution.h.
 #include "driver/execution.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ auto shape_text(const std::vector<int64_t>& shape) -> std::string {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
-struct Summary { double least = 0, most = 0, mean = 0; int64_t odd = 0; };   // odd: NaN or infinite, not in the rest
+struct Summary { double least = 0, most = 0, mean = 0; int64_t odd = 0; };   // odd: NaN or infinite, excluded from the rest
 auto summarise(const runtime::Tensor& tensor) -> Summary {
   Summary out;
   int64_t n = 0;
@@ -85,14 +85,14 @@ auto compile(const Selection& selection, const Locate& checked, bool fills_alloc
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
   codegen::CodegenOptions options;
   options.fills_allocations = fills_allocations;
-  // Debuggers and profilers of this process (runtime/jit_tools.h) show lines.
+  // Debuggers and profilers of this process (runtime/jit_tools.h) show source lines.
   if (const char* tools = std::getenv("LOOPSMITH_JIT"); tools != nullptr && selection.file) { options.locate = source_places(selection.file->locate()); }
   return runtime::JitModule::compile(lowered, selection.target, options, module);
 }
 
 namespace {
 
-/// The value that the command line gives for a name: a file or a number as text, or an array of that name in an archive.
+/// The value for a name on the command line: a file or a number as text, or an array with that name in an archive.
 struct Given {
   std::string text;
   std::shared_ptr<const runtime::NpzFile> archive;
@@ -107,7 +107,7 @@ auto size_text(uint64_t bytes) -> std::string {
   return fmt::format("{} bytes", bytes);
 }
 
-/// Makes a call step by step: the given values, then sizes and scalars, then the buffers of files, which fix further sizes, then random contents.
+/// Makes a call step by step: the given values, then sizes and scalars, then the buffers from files, which fix further sizes, then random contents.
 class CallMaker {
  public:
   CallMaker(const Selection& selection, const Arguments& arguments, uint64_t most_bytes)
@@ -131,7 +131,7 @@ class CallMaker {
       if (parameters()[i].kind != codegen::Parameter::Kind::Buffer) { continue; }
       if (!call_.tensors[i].data()) { LOOPSMITH_CHECK(fill_randomly(i, seed)); }
     }
-    // Strides and offsets, too, which tensors of files and random ones do not choose.
+    // Includes strides and offsets, which tensors from files and random ones do not choose.
     LOOPSMITH_CHECK(solve_sizes(true));
     for (size_t i = parameters().size(); i < slots_.size(); ++i) { call_.sizes.push_back(slots_[i].value_or(0)); }
     for (size_t i = 0; i < parameters().size(); ++i) {
@@ -175,7 +175,7 @@ class CallMaker {
       LOOPSMITH_CHECK(check_name(name));
       given_[name] = {text.substr(equals + 1), nullptr};
     }
-    // Numbers of an archive are arrays without dimensions.
+    // Numbers in an archive are arrays without dimensions.
     for (auto& [name, value] : given_) {
       auto p = std::find_if(parameters().begin(), parameters().end(), [&, &wanted = name](const codegen::Parameter& q) { return q.name == wanted; });
       if (!value.archive || (p != parameters().end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
@@ -231,7 +231,7 @@ class CallMaker {
     return std::move(d).remedy(fmt::format("NumPy has no `{}`: save its bits as bytes, `numpy.save(FILE, bits.view(\"V{}\"))`", p.dtype.str(), p.dtype.element_bytes()));
   }
 
-  /// The sizes that the shapes of files give, and whether all files fit.
+  /// Computes the sizes from the shapes of files, and checks that all files fit.
   auto solve_sizes(bool is_complete) -> Status {
     const Sizes& sizes = call_.interface.sizes;
     std::vector<const GivenTensor*> given;
@@ -252,7 +252,7 @@ class CallMaker {
     return ok();
   }
 
-  /// True when the shapes of buffers name a slot; compact strides follow from shapes.
+  /// True if the shapes of buffers contain a slot; compact strides follow from shapes.
   auto is_extent(size_t slot) const -> bool {
     const auto& buffers = call_.interface.sizes.buffers;
     return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSizes& buffer) {
@@ -298,8 +298,8 @@ class CallMaker {
   uint64_t bytes_left_;
   Call call_;
   std::map<std::string, Given> given_;
-  std::vector<std::optional<int64_t>> slots_;   // scalar parameters and sizes, as far as they are known
-  std::vector<GivenTensor> given_tensors_;      // of the files
+  std::vector<std::optional<int64_t>> slots_;   // the known scalar parameters and sizes
+  std::vector<GivenTensor> given_tensors_;      // from files
 };
 
 }  // namespace
@@ -445,7 +445,7 @@ void confined(const std::function<void()>& work) {
   try {
     thread.emplace(within);
   } catch (const std::system_error&) {
-    // The system gives no more threads: the process's own limits hold.
+    // If the system provides no more threads, the process's own limits apply.
     work();
     return;
   }

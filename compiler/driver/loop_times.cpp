@@ -1,4 +1,4 @@
-// Measuring loops: see loop_times.h.
+// Measures loops: see loop_times.h.
 #include "driver/loop_times.h"
 
 #include <chrono>

@@ -10,14 +10,14 @@ namespace loopsmith::driver {
 
 struct LoopTimeRow {
   int depth = 1;              // 1: outermost
-  std::string loop;           // "i", and of which kind, if it is not serial
-  std::string place;          // "softmax.tir:14"; empty: not known
+  std::string loop;           // "i", with its kind unless it is serial
+  std::string place;          // "softmax.tir:14"; empty: unknown
   double runs = 0;            // per call
-  double seconds = 0;         // per call, of all threads together
+  double seconds = 0;         // per call, summed over all threads
 };
 
 /// Loops of the schedule down to a depth, in the order of the lowered text. Calls the kernel for a fifth of a second. The profiler costs about 50 ns
-/// per run of a loop, which the times of the loops around it include.
+/// per run of a loop, which the times of the enclosing loops include.
 [[nodiscard]] auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, int depth) -> Result<std::vector<LoopTimeRow>>;
 
 }  // namespace loopsmith::driver

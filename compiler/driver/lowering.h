@@ -1,8 +1,9 @@
-// The options of lowering for a target: the one place where the rooms target and transform meet.
+// The options of lowering for a target: the only place that uses both target and transform.
 #pragma once
 
 #include "codegen/llvm/codegen.h"
 #include "driver/render.h"
+#include "target/gpu.h"
 #include "target/hardware.h"
 #include "target/target.h"
 #include "transform/pipelines.h"
@@ -14,6 +15,7 @@ namespace loopsmith::driver {
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
+  context.options.async_copies = target::has_async_copies(target);
   if (locate) {
     context.options.check_bounds = true;
     context.where = [locate](const Origin& origin) -> std::string {
@@ -27,7 +29,7 @@ namespace loopsmith::driver {
   return {.target_kind = target.kind, .until = {}, .on_stage = {}};
 }
 
-/// Lowering as far as the interpreter follows it: kernels stay where they stand, before they become functions of their own.
+/// Lowers up to the last stage that the interpreter supports: kernels are still in place, not yet separate functions.
 [[nodiscard]] inline auto interpreted_request(const target::Target& target) -> transform::LowerRequest {
   transform::LowerRequest request = lower_request(target);
   std::string_view before;
@@ -38,7 +40,7 @@ namespace loopsmith::driver {
   return request;
 }
 
-/// The form that CodegenOptions::locate takes.
+/// `locate` in the form of CodegenOptions::locate.
 [[nodiscard]] inline auto source_places(Locate locate) -> std::function<std::optional<codegen::SourcePlace>(const Origin&)> {
   return [locate = std::move(locate)](const Origin& origin) -> std::optional<codegen::SourcePlace> {
     auto place = origin.is_known() ? locate(origin) : std::nullopt;

@@ -76,7 +76,7 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
       print_help(stdout);
       return exit_done;
     }
-    // Primitives and their reference page. A command of the same name (`trace`, `schedule`) takes precedence.
+    // Primitives and their reference page. A command with the same name (`trace`, `schedule`) takes precedence.
     if (args[0] == "primitives") {
       fmt::print("{}", script::reference_page());
       return exit_done;
@@ -105,7 +105,7 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
 
 namespace {
 
-/// The status of the command; errors are values in all rooms, so an exception that arrives here comes from the standard library.
+/// The status of the command. Errors are values everywhere in our code, so an exception that arrives here comes from the standard library.
 auto run_guarded(std::string_view name, std::vector<std::string> args) -> int {
   using namespace loopsmith::driver;
   try {
@@ -126,14 +126,14 @@ auto run_guarded(std::string_view name, std::vector<std::string> args) -> int {
 
 auto main(int argc, char** argv) -> int {
   using namespace loopsmith::driver;
-  // The library that edits lines at a terminal needs the descriptors of the streams, which watched ones do not have.
+  // The line-editing library needs the descriptors of the streams, which watched streams do not have.
   bool edits_lines = argc >= 2 && std::string_view(argv[1]) == "repl" && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   if (!edits_lines) { loopsmith::watch_output(); }
   if (argc < 2) {
     print_help(stderr);
     return exit_usage;
   }
-  // A file that grows beyond a limit makes the write fail, as a full disk does.
+  // With the signal ignored, a file beyond its size limit makes the write fail, as a full disk does.
   std::signal(SIGXFSZ, SIG_IGN);
   int status = run_guarded(argv[1], std::vector<std::string>(argv + 2, argv + argc));
   if (auto why = loopsmith::finish_output()) {

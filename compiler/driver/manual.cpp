@@ -1,4 +1,4 @@
-// Sections of the manual: see manual.h. In an example, a line that begins with `#` is a comment, not a heading.
+// Finds sections of the manual: see manual.h. In an example, a line that begins with `#` is a comment, not a heading.
 #include "driver/manual.h"
 
 #include <algorithm>

@@ -6,14 +6,14 @@
 
 namespace loopsmith::driver {
 
-/// The page as it was when the program was built.
+/// The page at the time of the program's build.
 [[nodiscard]] auto manual() -> std::string_view;
 
-/// The text under the heading `## CODE` of a page, without the heading; empty: the page has no such heading. The example in it begins with the programs
-/// of the page that it schedules.
+/// The text under the heading `## CODE` of a page, without the heading; empty: the page has no such heading. The example in it begins with the page's
+/// programs that it schedules.
 [[nodiscard]] auto manual_section(std::string_view page, std::string_view code) -> std::string;
 
-/// The programs outside of all sections that an example schedules and does not define: they go in front of the example.
+/// The programs outside all sections that an example schedules and does not define: they go in front of the example.
 [[nodiscard]] auto shared_programs(std::string_view page, std::string_view example) -> std::string;
 
 }  // namespace loopsmith::driver

@@ -1,4 +1,4 @@
-// Files as commands see them: see program.h.
+// Opens files for commands: see program.h.
 #include "driver/program.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,10 @@
 #include "ir/dialects.h"
 #include "ir/highlight.h"
 #include "ir/printer.h"
+#include "ir/vocabulary.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
+#include "target/choice.h"
 #include "target/gpu.h"
 #include "workspace/imports.h"
 
@@ -39,7 +41,7 @@ auto files_below(const std::filesystem::path& folder, std::error_code& problem) 
 }
 
 auto read_file(const std::string& path) -> Result<std::string> {
-  // Standard input can be read only once; later calls get the same text.
+  // Standard input can be read only once; later calls return the same text.
   static std::optional<std::string> input;
   if (path == "-" && input) { return *input; }
   LOOPSMITH_TRY(text, read_text(path));
@@ -67,7 +69,7 @@ auto SourceFile::locate() const -> Locate {
   return [this](const Origin& origin) -> std::optional<Located> {
     workspace::SnapshotPtr snapshot = document_.snapshot();
     if (auto span = snapshot->resolve(origin)) { return Located{&text_, *span}; }
-    // The imported text lives as long as the document, which holds its imports.
+    // The imported text lives as long as the document, which owns its imports.
     auto elsewhere = snapshot->modules() ? snapshot->modules()->locate(origin) : std::nullopt;
     return elsewhere ? std::optional(Located{elsewhere->text.get(), elsewhere->span}) : std::nullopt;
   };
@@ -81,7 +83,7 @@ void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bo
   Locate locate;
   if (file) { locate = file->locate(); }
   for (const Diagnostic& d : diagnostics) {
-    // An error that reading the text found is found again when the text runs.
+    // An error found while reading the text is found again when the text runs.
     if (d.severity == Severity::Error && d.where.is_known() && !reported_.emplace(file, d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { continue; }
     if (d.severity == Severity::Error) { ++errors_; }
     else if (only_errors) { continue; }
@@ -99,13 +101,18 @@ void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bo
 
 auto Reporter::status() const -> int { return environment_ ? exit_environment : exit_input; }
 
-// ---- picking ---------------------------------------------------------------------------------------------
+// ---- selecting -------------------------------------------------------------------------------------------
 
 namespace {
 
 auto read_trace(const std::string& path) -> Result<schedule::Trace> {
   LOOPSMITH_TRY(text, read_file(path));
   return schedule::trace_from_json(text);
+}
+
+auto target_text(std::string_view option, const Selection& selection) -> std::string {
+  std::string text = target::chosen_target(option, selection.module, selection.function, selection.schedule_target);
+  return text.empty() ? std::string(target_kind::llvm) : text;
 }
 
 }  // namespace
@@ -121,7 +128,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     reporter.report(diagnostics, &file, true);
     return reporter.status();
   };
-  // Errors anywhere in the file are reported; only those of the program that is picked stop the command.
+  // Errors anywhere in the file are reported; only those of the selected program stop the command.
   reporter.report(file.diagnostics(), &file, true);
 
   workspace::SelectionRequest wanted{.function = request.function.empty() ? arguments.get("--function", "") : request.function, .schedule = request.with.empty() ? arguments.get("--with", "") : request.with,
@@ -140,7 +147,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
   workspace::SelectionOutput output;
   auto selected = workspace::select(file.document(), wanted, output);
   if (!output.note.empty()) { fmt::print(stderr, "loopsmith: {}\n", output.note); }
-  // The output of the function goes to standard error: standard output is for the module.
+  // The output of the function goes to standard error, because standard output is for the module.
   fmt::print(stderr, "{}", output.printed);
   if (const auto* none = std::get_if<workspace::NotSelected>(&selected)) {
     if (!none->why.empty()) { return fail(none->why); }
@@ -153,7 +160,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     return fail({error(Code::NoProgram).arg("file", file.name()).remedy(fmt::format("`{}` has no function of the tensor language: add one with `@T.prim_func`", out.program.view()))});
   }
   if (request.needs_target) {
-    auto target = target::parse(arguments.get("--target", out.schedule_target.empty() ? "llvm" : out.schedule_target));
+    auto target = target::parse(target_text(arguments.get("--target", ""), out));
     if (!target) { return fail(target.diagnostics()); }
     if (auto known = target::check_gpu(*target); !known) { return fail(known.diagnostics()); }
     out.target = std::move(*target);

@@ -1,5 +1,5 @@
-// A file on the command line: read, opened as a document of `workspace`, and what the options pick from it (`--function`, `--with`, `--target`,
-// `--trace`). Diagnostics of it are rendered here. What a text means is `workspace`'s part.
+// A file on the command line: read, opened as a document of `workspace`, and the selection by the options (`--function`, `--with`, `--target`,
+// `--trace`). Its diagnostics are rendered here. `workspace` analyses the text.
 #pragma once
 
 #include <filesystem>
@@ -25,19 +25,19 @@
 
 namespace loopsmith::driver {
 
-/// A file, and the text in it as a document. Programs and schedule functions are known from the beginning; `Document::check` and `replay` add analyses
+/// A file, and its text as a document. Programs and schedule functions are known from the beginning; `Document::check` and `replay` add analyses
 /// and the runs of all schedules.
 class SourceFile {
  public:
-  /// Reads a file, "-" being standard input. Fails only where it cannot be read: mistakes in the text are `diagnostics()`.
+  /// Reads a file, or standard input for "-". Fails only if it cannot be read: mistakes in the text are `diagnostics()`.
   [[nodiscard]] static auto read(const std::string& path) -> Result<std::unique_ptr<SourceFile>>;
-  /// The same of a text; `name` stands in its diagnostics.
+  /// Opens a text in the same way; its diagnostics name it `name`.
   [[nodiscard]] static auto from_text(const std::string& name, std::string text) -> std::unique_ptr<SourceFile>;
 
   [[nodiscard]] auto name() const -> const std::string& { return document_.snapshot()->name(); }
   [[nodiscard]] auto document() -> workspace::Document& { return document_; }
   [[nodiscard]] auto snapshot() const -> workspace::SnapshotPtr { return document_.snapshot(); }
-  /// Of the tiers that have run, silenced ones left out.
+  /// The diagnostics of the tiers that have run, without silenced ones.
   [[nodiscard]] auto diagnostics() const -> Diagnostics { return document_.snapshot()->diagnostics(); }
   /// Finds places in the text, and in the files that it imports from. Must not outlive the file.
   [[nodiscard]] auto locate() const -> Locate;
@@ -48,17 +48,17 @@ class SourceFile {
   workspace::Document document_;
 };
 
-/// Writes diagnostics to the stream that the options name, and counts errors and warnings.
+/// Writes diagnostics to the stream that the options choose, and counts errors and warnings.
 class Reporter {
  public:
   explicit Reporter(const Arguments& arguments);
-  /// `file`: the file that their places are in; may be null. `only_errors`: leaves out warnings and hints.
+  /// `file`: contains the places of the diagnostics; may be null. `only_errors`: leaves out warnings and hints.
   void report(const Diagnostics& diagnostics, const SourceFile* file, bool only_errors = false);
-  /// From here on diagnostics go to `sink`, as `render_json` makes them, in place of the output.
+  /// Sends all later diagnostics to `sink`, in the form of `render_json`, instead of the output.
   void collect(std::vector<nlohmann::json>& sink) { sink_ = &sink; }
   [[nodiscard]] auto errors() const -> size_t { return errors_; }
   [[nodiscard]] auto warnings() const -> size_t { return warnings_; }
-  /// exit_environment where a diagnostic is about the machine (no LLVM, no driver of a device), else exit_input.
+  /// exit_environment if a diagnostic is about the machine (no LLVM, no driver of a device), else exit_input.
   [[nodiscard]] auto status() const -> int;
 
  private:
@@ -71,21 +71,21 @@ class Reporter {
   std::vector<nlohmann::json>* sink_ = nullptr;
 };
 
-/// The input of a command: what `workspace::select` gives, with its file and target.
+/// The input of a command: the result of `workspace::select`, with its file and target.
 struct Selection : workspace::Selection {
   std::unique_ptr<SourceFile> file;
   target::Target target;
 };
 
-/// Options that pick: `--function F`, `--with NAME`, `--trace T.json`, `--until LINE`, `--target T`; a command declares those that it takes. Reports
-/// everything, and gives the exit status where nothing can be done.
+/// Options that select: `--function F`, `--with NAME`, `--trace T.json`, `--until LINE`, `--target T`; a command declares those that it accepts. Reports
+/// all errors, and returns the exit status if the command cannot continue.
 struct PickRequest {
   std::string path;
-  std::string with = {};       // in place of --with, for commands with several
-  std::string function = {};   // in place of --function
-  bool only_schedule = false;  // without --with, the only schedule function is meant
-  bool ill_formed = false;     // take programs with errors too, where there is a module
-  bool needs_target = false;   // resolve the target even where none is named
+  std::string with = {};       // replaces --with, for commands with several
+  std::string function = {};   // replaces --function
+  bool only_schedule = false;  // without --with, use the only schedule function
+  bool ill_formed = false;     // also take programs with errors that have a module
+  bool needs_target = false;   // resolve the target even if none is named
   bool needs_function = false; // refuse a module without functions
   bool until_hole = false;     // with a schedule: up to its first `sch.tune()`, in spite of errors behind it
 };
@@ -98,12 +98,12 @@ inline const Option target_option{.name = "--target", .value = "T", .help = "the
 inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM until 0.23), sblock (0.24), s_tir (0.25, 0.26), ts (September 2026), tensor (since October 2026), or a version; the default is that of the file"};
 inline const Option json_option{.name = "--json", .help = "diagnostics and results as lines of JSON on standard output"};
 
-/// Prints a module on standard output in the form of the options; returns an exit status.
+/// Prints a module on standard output in the form that the options choose; returns an exit status.
 [[nodiscard]] auto print_module(const IRModule& module, const Arguments& arguments) -> int;
-/// Reads the dialect of the options; none: the module's own. False: a usage error, which was reported.
+/// Reads the dialect from the options; none: the module's own. False: a usage error, which was reported.
 [[nodiscard]] auto read_dialect(const std::string& command, const Arguments& arguments, std::optional<Dialect>& out) -> bool;
 [[nodiscard]] auto read_file(const std::string& path) -> Result<std::string>;
-/// All .tir files below a folder, sorted; hidden folders are left out.
+/// All .tir files below a folder, sorted, except those in hidden folders.
 [[nodiscard]] auto files_below(const std::filesystem::path& folder, std::error_code& problem) -> std::vector<std::filesystem::path>;
 
 }  // namespace loopsmith::driver

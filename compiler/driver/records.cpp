@@ -1,4 +1,4 @@
-// Records as JSON: see records.h.
+// Writes and reads records as JSON: see records.h.
 #include "driver/records.h"
 
 #include <algorithm>
@@ -32,19 +32,19 @@ auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { 
 auto hex(uint64_t value) -> std::string { return fmt::format("{:016x}", value); }
 auto unhex(const std::string& text) -> uint64_t { return std::strtoull(text.c_str(), nullptr, 16); }
 
-/// The text of a key; empty where the value is missing or no text.
+/// The text of a key; empty: the value is missing or no text.
 auto text_in(const json& object, const char* key) -> std::string {
   auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
-/// The whole number of a key; none where the value is another one, or outside of the range.
+/// The whole number of a key; none: the value is not a whole number, or out of range.
 auto number_in(const json& object, const char* key, int64_t least, int64_t most) -> std::optional<int64_t> {
   auto found = object.find(key);
   if (found == object.end()) { return 0; }
   bool fits = found->is_number_integer() && (!found->is_number_unsigned() || found->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)) && found->get<int64_t>() >= least && found->get<int64_t>() <= most;
   return fits ? std::optional(found->get<int64_t>()) : std::nullopt;
 }
-/// The seconds of a key: 0 where it is missing; none where the value is no time.
+/// The seconds of a key; 0: it is missing; none: the value is no time.
 auto time_in(const json& object, const char* key) -> std::optional<double> {
   auto found = object.find(key);
   if (found == object.end()) { return 0; }
@@ -71,7 +71,7 @@ auto target_of_tvm(const json& target) -> std::string {
     return read ? read->str() : "";
   }
   if (!target.is_object()) { return ""; }
-  // TVM writes the kind as a name, or as an object that has the name.
+  // TVM writes the kind as a name, or as an object that contains the name.
   auto kind = target.find("kind");
   std::string text = kind != target.end() && kind->is_object() ? text_in(*kind, "name") : text_in(target, "kind");
   if (text.empty()) { return ""; }
@@ -104,6 +104,8 @@ auto tensors_of(const PrimFunc& function) -> json {
 }
 
 }  // namespace
+
+auto tvm_target_text(const std::string& target) -> std::string { return tvm_target(target).dump(); }
 
 auto workload_text(const tune::TaskKey& key) -> std::string { return hex(key.workload); }
 
@@ -197,7 +199,7 @@ auto tvm_records_at(const std::string& path) -> std::string {
     std::string inside = path + "/database_tuning_record.json";
     return std::filesystem::exists(inside, problem) ? inside : "";
   }
-  // Its lines are lists; no other kind of database begins with a list.
+  // Its lines are lists; no other database format begins with a list.
   std::ifstream file(path);
   char first = 0;
   return file >> first && first == '[' ? path : "";

@@ -1,4 +1,4 @@
-// Rendering of diagnostics: see render.h. Text from files may hold anything: bytes that are not UTF-8 and control characters are shown as marks, and
+// Renders diagnostics: see render.h. Text from files may contain any bytes: invalid UTF-8 and control characters are shown as marks, and
 // lines that are too long for a terminal are cut around the marked place.
 #include "driver/render.h"
 
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t tab_width = 4;
 constexpr size_t widest_line = 160;
 
-// One character: its code point and its bytes. Each byte that is not UTF-8 is a character of its own, U+FFFD.
+// One character: its code point and its bytes. Each byte that is not valid UTF-8 is a separate character, U+FFFD.
 struct Character { char32_t code; size_t bytes; };
 auto character_at(std::string_view text, size_t at) -> Character {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
@@ -145,7 +145,7 @@ auto severity_color(Severity severity) -> const char* {
   return "";
 }
 
-// Messages quote source text. Control characters, which would steer a terminal, become visible marks.
+// Messages quote source text. Control characters, which would control a terminal, become visible marks.
 auto clean(std::string_view message) -> std::string {
   std::string out;
   for (size_t at = 0; at < message.size();) {

@@ -6,7 +6,7 @@
 //     row_sum.tir:12:13: note: block `C_init` also runs inside `i`
 //     help: fuse before `decompose_reduction`
 //
-// Lines count from 1, columns from 1 in characters (code points; a tab is one). Nothing here knows documents: the caller hands in a function that
+// Lines count from 1, columns from 1 in characters (code points; a tab is one). Rendering does not depend on documents: the caller passes a function that
 // finds the place of an origin.
 #pragma once
 
@@ -29,7 +29,7 @@ using Locate = std::function<std::optional<Located>(const Origin&)>;
 
 struct RenderOptions {
   bool color = false;
-  std::string file = {};      // named where a diagnostic has no place of its own
+  std::string file = {};      // the file of a diagnostic without a place
 };
 
 /// Several lines, each with a line break.

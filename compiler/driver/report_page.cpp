@@ -1,4 +1,4 @@
-// The page's layout and its two drawings, the roofline and the tuning curve: see report_page.h.
+// Implements the page's layout and its two drawings, the roofline and the tuning curve: see report_page.h.
 #include "driver/report_page.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct Axes {
     double at = std::log(value / bottom) / std::log(top / bottom);
     return height - below - std::clamp(at, 0.0, 1.0) * (height - below - 12);
   }
-  /// The powers of ten between two numbers; none where one of the numbers is infinite or not positive.
+  /// The powers of ten between two numbers; none if one of the numbers is infinite or not positive.
   [[nodiscard]] static auto marks(double from, double to) -> std::vector<double> {
     std::vector<double> out;
     if (!(from > 0) || !std::isfinite(to)) { return out; }

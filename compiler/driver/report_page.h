@@ -1,5 +1,5 @@
-// A report as one page of HTML without scripts, fonts or links to the network. The caller hands in the contents; this file only lays them out. The page is
-// well-formed XML too, so that other programs can read it.
+// A report as one page of HTML without scripts, fonts or links to the network. The caller passes the contents; this file only lays them out. The page is
+// also well-formed XML, so that other programs can read it.
 #pragma once
 
 #include <optional>
@@ -14,29 +14,29 @@ struct ReportVersion {
   std::string tree;                      // loops and blocks, a line each
   std::optional<double> seconds = {};    // by estimate
   std::string gain = {};                 // "about 2.1x faster" than as written
-  std::string problem = {};              // why there is no more; empty: all is well
+  std::string problem = {};              // the reason why results are missing; empty: there is no problem
 };
 
 /// The measured times of a program for one target, in the order of the trials; 0: a trial without a time.
 struct ReportTuning {
   std::string target, machine;
   std::vector<double> trials;
-  double best_seconds = 0;               // 0: none was measured
+  double best_seconds = 0;               // 0: no trial was measured
   bool is_here = false;                  // on this machine
 };
 
 struct ReportProgram {
   std::string name;
   std::string text;                      // the program, as script
-  double flops = 0;                      // of one call; 0: not known
-  double bytes = 0;                      // of its buffers, each once; 0: not known
+  double flops = 0;                      // of one call; 0: unknown
+  double bytes = 0;                      // of its buffers, each once; 0: unknown
   std::vector<ReportVersion> versions;
   std::vector<ReportTuning> tuning;
 };
 
 struct ReportRoof {
   std::string machine;
-  bool is_measured = false;              // else what the processor's name promises
+  bool is_measured = false;              // else derived from the processor's name
   double gflops_one = 0, gflops_all = 0; // multiply-adds counted as two
   double gbytes_one = 0, gbytes_all = 0; // through memory
   int threads = 1;

@@ -1,4 +1,4 @@
-// SARIF, JUnit, histories: see reports.h.
+// Writes SARIF, JUnit XML and histories: see reports.h.
 #include "driver/reports.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Reports in the formats of other tools: SARIF for code scanning, JUnit XML for build servers. And the history of measurements that `bench --check`
-// compares with, a line of JSON for each.
+// Reports in the formats of other tools: SARIF for code scanning, JUnit XML for build servers. Also the history of measurements for `bench --check`,
+// one line of JSON for each.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace loopsmith::driver {
 
-/// A log of one run, SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0). `diagnostics` as `render_json` makes them.
+/// A log of one run, SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0). `diagnostics` in the form of `render_json`.
 [[nodiscard]] auto sarif(const std::vector<nlohmann::json>& diagnostics, const std::string& version) -> nlohmann::json;
 
 struct CheckedCase {

@@ -1,4 +1,4 @@
-// Measuring the accesses to each buffer: see warp_hints.h.
+// Measures the accesses to each buffer: see warp_hints.h.
 #include "driver/warp_hints.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace loopsmith::driver {
 namespace {
 
-/// The buffers that a function accesses, each once, in the order of the program. Buffers with a request of `storage_align` are left out: their rows
+/// The buffers that a function accesses, each once, in the order of the program. Buffers with a `storage_align` request are left out: their rows
 /// are longer than their shape shows.
 auto buffers_of(const PrimFunc& function) -> std::vector<Buffer> {
   std::vector<Buffer> found;

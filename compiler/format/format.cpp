@@ -1,4 +1,4 @@
-// Documents to edits: the lines and comments of a declaration in order, the blocks that they are in, and the new text of each.
+// From documents to edits: the lines and comments of a declaration in order, the blocks that contain them, and the new text of each.
 #include "format/format.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using syntax::Item;
 using syntax::ItemKind;
 using syntax::Node;
 
-constexpr size_t kBlankBetween = 2;  // blank lines at most, between declarations
+constexpr size_t kBlankBetween = 2;  // the most blank lines between declarations
 constexpr size_t kBlankInside = 1;
 
 auto intersects(Span a, Span b) -> bool { return a.begin <= b.end && b.begin <= a.end; }
@@ -29,7 +29,7 @@ auto count_newlines(std::string_view text) -> size_t {
   return count;
 }
 
-/// The document's line ending: the one behind its first statement or comment, since breaks inside of brackets may go away.
+/// The document's line ending: the one behind its first statement or comment, since line breaks inside of brackets may be removed.
 auto newline_of(const syntax::Document& document) -> std::string_view {
   std::string_view text = document.text();
   size_t from = 0;
@@ -74,13 +74,13 @@ struct Suite {
   int parent = -1;
   uint32_t indent = 0;     // columns, as written
   bool is_fixed = false;   // its lines keep their columns
-  std::string lead;        // the new blanks before its lines
+  std::string lead;        // the new indentation of its lines
 };
 
 struct Entry {
-  Span span;               // in the declaration's text; that of a line includes the comment behind it
+  Span span;               // in the declaration's text; the span of a line includes the comment behind it
   bool is_comment = false;
-  bool is_frozen = false;  // stays as it is
+  bool is_frozen = false;  // its text must not change
   int suite = 0;
   size_t line = 0;
   std::string_view trailing;
@@ -100,12 +100,12 @@ class ItemFormatter {
     settle_columns();
     return edits();
   }
-  /// True when the beginning, or the end, of the declaration may be moved.
+  /// True when the space before the first entry, or behind the last, may change.
   [[nodiscard]] auto is_free_at_begin() const -> bool { return !entries_.empty() && !entries_.front().is_frozen; }
   [[nodiscard]] auto is_free_at_end() const -> bool { return !entries_.empty() && !entries_.back().is_frozen; }
 
  private:
-  // ---- lines that are left alone
+  // ---- lines that are not formatted
 
   void mark_lines() {
     size_t count = scanned_.lines.size();
@@ -140,7 +140,7 @@ class ItemFormatter {
     }
   }
 
-  // True in the formatted part of a Python file, and in the requested range.
+  // True in the formatted part of a Python file that is also in the requested range.
   [[nodiscard]] auto is_wanted(Span span) const -> bool {
     if (options_.range && !intersects(span, *options_.range)) { return false; }
     return !options_.is_python || std::any_of(selected_.begin(), selected_.end(), [&](Span s) { return span.begin >= s.begin && span.end <= s.end; });
@@ -246,7 +246,7 @@ class ItemFormatter {
     }
   }
 
-  // Decides bottom up which blocks keep their columns, then top down the columns.
+  // Decides bottom up which blocks keep their columns; then computes the columns top down.
   void settle_columns() {
     for (size_t i = 0; i < scanned_.lines.size(); ++i) {
       if (has_broken_ || stays_[i] || base_indent_ > 0) { suites_[static_cast<size_t>(suite_of_line_[i])].is_fixed = true; }
@@ -263,7 +263,7 @@ class ItemFormatter {
       }
     }
   }
-  // The blanks before a place on its line.
+  // The blanks in front of a position on its line.
   [[nodiscard]] auto written_lead(uint32_t at) const -> std::string {
     size_t begin = at;
     while (begin > 0 && (text_[begin - 1] == ' ' || text_[begin - 1] == '\t')) { --begin; }
@@ -283,7 +283,7 @@ class ItemFormatter {
         std::string_view gap = code(span);
         bool is_wanted_gap = !options_.range || intersects(span, *options_.range);
         if (!before.is_frozen && !entry.is_frozen && is_wanted_gap && is_blank(gap)) { replace(out, span, gap_text(before, entry, gap)); }
-        // Blanks before a line that stays as it is are left alone.
+        // Keeps the blanks before a line that is not formatted.
       }
       if (!entry.is_frozen) { replace(out, entry.span, entry.is_comment ? comment_text(code(entry.span)) : line_text(entry)); }
     }
@@ -333,7 +333,7 @@ class ItemFormatter {
 
   static auto is_head_piece(const std::vector<Token>& piece) -> bool { return piece[0].kind == TokenKind::Keyword && syntax::is_head_word(piece[0].text); }
 
-  // A line's statements: those after a head's colon, and those between semicolons.
+  // The statements on a line: those after a head's colon, and those between semicolons.
   static auto statements_of(const std::vector<Token>& tokens) -> std::vector<std::vector<Token>> {
     std::vector<std::vector<Token>> out(1);
     bool awaits_head = is_head_piece(tokens);
@@ -360,7 +360,7 @@ class ItemFormatter {
     return out;
   }
 
-  // The logical line as written, with its further lines moved like its first.
+  // The logical line as written, with its continuation lines moved by the same distance as its first line.
   auto shifted(const syntax::LogicalLine& line, const LexedLine& lexed, const std::string& lead) const -> std::string {
     std::string_view all = code(line.span);
     auto delta = static_cast<int64_t>(columns(lead)) - static_cast<int64_t>(line.indent);
@@ -393,7 +393,7 @@ class ItemFormatter {
   bool& is_off_;
   syntax::Lines scanned_;
   std::vector<std::optional<LexedLine>> lexed_;
-  std::vector<bool> frozen_;             // lines that are broken, or that a comment excludes
+  std::vector<bool> frozen_;             // broken lines, and lines that a comment excludes
   std::vector<bool> stays_;              // lines outside of the requested range
   bool has_broken_ = false;
   std::vector<Span> selected_;           // TVMScript in Python
@@ -402,9 +402,9 @@ class ItemFormatter {
   std::vector<Entry> entries_;
 };
 
-// ---- text that must be kept ----------------------------------------------------------------------------------------
+// ---- comparing meaning ----------------------------------------------------------------------------------------------
 
-/// Trees and comments of a text, without their places.
+/// Trees and comments of a text, without their positions.
 auto meaning(std::string_view text) -> std::string {
   syntax::Document document{std::string(text)};
   std::string out;
@@ -431,11 +431,11 @@ auto format_document(const syntax::Document& document, const FormatOptions& opti
   std::vector<Edit> out;
   bool is_off = false;
   uint32_t end = 0;
-  bool is_free = !options.is_python;  // the end of what came before may be moved
+  bool is_free = !options.is_python;  // the end of the previous text may be moved
   auto gap = [&](Span span, std::string wanted) {
     std::string_view is = std::string_view(text).substr(span.begin, span.end - span.begin);
     if (is == wanted || !is_blank(is) || (options.range && !intersects(span, *options.range))) { return; }
-    // Text that is left alone may end within a line break: the rest of the break is no gap.
+    // Text that is not formatted may end within a line break: the rest of the break is no gap.
     if (span.begin > 0 && text[span.begin - 1] == '\r' && is.starts_with('\n')) { return; }
     out.push_back({span, std::move(wanted)});
   };
@@ -495,7 +495,7 @@ auto format_on_newline(const syntax::Document& document, uint32_t at, FormatOpti
   while (code_end > 0 && is_blank(std::string_view(text).substr(code_end - 1, 1))) { --code_end; }
   const syntax::PlacedItem* placed = document.item_at(code_end);
   if (placed == nullptr || code_end <= placed->offset) { return {}; }
-  // The statement right above, complete.
+  // The complete statement right above.
   uint32_t column = column_of(text, placed->offset);
   syntax::Lines lines = syntax::scan_lines(placed->item->text, column);
   const syntax::LogicalLine* above = nullptr;
@@ -511,11 +511,11 @@ auto format_on_newline(const syntax::Document& document, uint32_t at, FormatOpti
   if (above->ends_with_colon && syntax::is_head_word(word)) { wanted += options.indent; }
   else if (word == "return" || word == "pass" || word == "break" || word == "continue") { wanted -= std::min(wanted, options.indent); }
   std::string blanks(wanted, ' ');
-  // A head whose block is not written yet is broken: it is formatted as if the block were there.
+  // A head without a block is broken: it is formatted as if the block existed.
   syntax::Document read = document;
   if (above->ends_with_colon && is_empty_line) { read.edit({line_begin, line_end}, blanks + "pass"); }
   std::vector<Edit> out;
-  // Only the statement: the blanks around it are being typed.
+  // Formats only the statement: the user is typing the blanks around it.
   for (Edit& edit : format_document(read, options)) {
     if (edit.span.begin >= options.range->begin && edit.span.end <= code_end && edit.span.begin < edit.span.end) { out.push_back(std::move(edit)); }
   }

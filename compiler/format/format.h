@@ -1,13 +1,13 @@
-// The formatter: a document's text to edits that give it the standard layout. Pure functions of the text, for the command line
+// The formatter: computes the edits that give a document's text the standard layout. Pure functions of the text, for the command line
 // and for editors.
 //
 // It changes: indentation (four columns a level), blanks, line breaks inside statements (layout.h), quotes, blank lines at
 // the ends and beyond two between declarations and one elsewhere, several statements on a line. It never changes: the
-// trees (compared declaration by declaration; one that would change is left as it is), comments, order, and broken
+// trees (compared declaration by declaration; a declaration that would change is not formatted), comments, order, and broken
 // statements, which stay byte for byte, as do the columns of all lines of their declaration. `# fmt: off`, `# fmt: on`
-// and `# fmt: skip` work.
+// and `# fmt: skip` are supported.
 //
-// Of Python files only the TVMScript is formatted: functions and classes with a decorator of TVMScript's, and schedules.
+// In Python files only the TVMScript is formatted: functions and classes with a decorator of TVMScript, and schedules.
 #pragma once
 
 #include <optional>
@@ -29,13 +29,13 @@ struct FormatOptions {
   uint32_t width = 120;
   uint32_t indent = 4;
   bool is_python = false;     // only the TVMScript in the text is formatted
-  std::optional<Span> range;  // only lines that this touches; columns only where a whole block is in it
+  std::optional<Span> range;  // formats only lines that touch this range; changes columns only if a whole block is in the range
 };
 
-/// The edits in the order of the text, without overlaps, each with a change. Empty: the text has the standard layout.
+/// The edits in the order of the text; they do not overlap, and each changes text. Empty: the text has the standard layout.
 [[nodiscard]] auto format_document(const syntax::Document& document, const FormatOptions& options = {}) -> std::vector<Edit>;
 
-/// After a line break was typed right before `at`: the statement that it ended, and the blanks at the new line's beginning.
+/// For a line break that was typed right before `at`: formats the statement that it ended, and sets the indentation of the new line.
 [[nodiscard]] auto format_on_newline(const syntax::Document& document, uint32_t at, FormatOptions options = {}) -> std::vector<Edit>;
 
 [[nodiscard]] auto apply_edits(std::string_view text, const std::vector<Edit>& edits) -> std::string;
@@ -43,7 +43,7 @@ struct FormatOptions {
 /// The text of a file, formatted.
 [[nodiscard]] auto format_text(std::string text, const FormatOptions& options = {}) -> std::string;
 
-/// True for a file name with Python's ending: only parts of the file are TVMScript.
+/// True for a file name with Python's extension: only parts of the file are TVMScript.
 [[nodiscard]] auto is_python_file(std::string_view name) -> bool;
 
 }  // namespace loopsmith::format

@@ -10,12 +10,12 @@
 namespace loopsmith::format {
 namespace {
 
-// Brackets of one line that are tried as the place to break it, from the right.
+// The number of brackets on one line that are tried for breaking it, from the right.
 constexpr size_t kCandidates = 6;
-// A list of at least so many numbers is filled instead of one number per line.
+// A list with at least this many numbers is filled instead of written with one number per line.
 constexpr size_t kFilled = 12;
 
-// The most rounds until a layout must be its own layout.
+// The most rounds until a layout must be stable.
 constexpr int kRounds = 4;
 
 struct Group;
@@ -25,7 +25,7 @@ struct Part {
   std::string text;             // of a token
   TokenKind kind{};
   bool space_before = false;
-  bool is_prefix = false;       // an operator with nothing on its left
+  bool is_prefix = false;       // an operator without a left operand
   std::unique_ptr<Group> group;
   uint32_t width = 0;           // on one line, without the space before
   bool must_break = false;      // cannot be on one line
@@ -36,7 +36,7 @@ struct Part {
 using Parts = std::span<const Part>;
 
 struct Item {
-  std::vector<std::string> comments;  // on lines of their own, before it
+  std::vector<std::string> comments;  // on separate lines before it
   std::vector<Part> parts;
   std::string trailing;               // a comment on its last line
 };
@@ -48,7 +48,7 @@ struct Group {
   char open = 0, close = 0;
   std::string open_comment;            // on the line of the opening bracket
   std::vector<Item> items;
-  std::vector<std::string> last_comments;  // on lines of their own, before the closing bracket
+  std::vector<std::string> last_comments;  // on separate lines before the closing bracket
   bool has_comma = false;              // after the last item
   bool has_comments = false;
   bool opens_line = false;             // the source has a line break after the opening bracket
@@ -61,7 +61,7 @@ struct Group {
     if (kind == GroupKind::Parameters) { return true; }
     return kind != GroupKind::Parentheses && (items.size() > 1 || has_comma);
   }
-  // The comma has a meaning: `(a,)`, `A[i,]`.
+  // True if the comma has a meaning: `(a,)`, `A[i,]`.
   [[nodiscard]] auto needs_comma() const -> bool { return has_comma && items.size() == 1 && (kind == GroupKind::Subscript || kind == GroupKind::Tuple); }
   [[nodiscard]] auto is_literal() const -> bool { return kind == GroupKind::Tuple || kind == GroupKind::List || kind == GroupKind::Braces; }
 };
@@ -75,7 +75,7 @@ auto quotes(std::string_view text) -> std::string {
   return std::string(text.substr(0, quote)) + std::string(count, '"') + std::string(body) + std::string(count, '"');
 }
 
-/// Tokens to parts. Fails where a comment has no place.
+/// Builds parts from tokens. Fails if a comment has no possible position.
 class TreeBuilder {
  public:
   explicit TreeBuilder(const std::vector<Token>& tokens) : tokens_(tokens) {}
@@ -152,7 +152,7 @@ class TreeBuilder {
       }
       out.items.push_back(std::move(item));
       if (!out.has_comma) {
-        // Comments before the closing bracket; anything else after a comment goes on with the item.
+        // Comments before the closing bracket; any other token after a comment belongs to the item.
         while (at_ < tokens_.size() && tokens_[at_].kind == TokenKind::Comment) {
           out.last_comments.push_back(comment_text(tokens_[at_++].text));
           out.has_comments = true;
@@ -194,7 +194,7 @@ class TreeBuilder {
   size_t at_ = 0;
 };
 
-/// Laid out lines, with their costs.
+/// Lines with a layout, and their costs.
 struct Text {
   std::string text;
   uint32_t lines = 1;
@@ -214,7 +214,7 @@ class LineBreaker {
       Parts right = parts.subspan(rhs, end - rhs);
       Parts head = parts.first(rhs);
       Parts tail = parts.subspan(end);
-      // Parentheses that only allow line breaks: they go when the line fits without them.
+      // Parentheses that only allow line breaks: they are removed if the line fits without them.
       bool is_wrapped = right.size() == 1 && right[0].group && right[0].group->kind == GroupKind::Parentheses && !right[0].group->has_comments;
       if (is_wrapped && !right[0].must_break && (right[0].group->opens_line || !fits(parts, 0, 0))) {
         const Group& group = *right[0].group;
@@ -238,7 +238,7 @@ class LineBreaker {
         }
         if (lead_ + width(head) + 2 <= options_.width) { return wrapped(head, right, tail); }
       }
-      // A subscript or a name is not broken where it fits on a line alone.
+      // Does not break a subscript or a name that fits on a separate line.
       const Part& last = right.back();
       bool is_call = last.group && last.group->kind != GroupKind::Subscript;
       if (operators == 0 && !has_comma && !is_call && lead_ + width(head) + 2 <= options_.width && fits(right, options_.indent, 0)) {
@@ -295,7 +295,7 @@ class LineBreaker {
     return out;
   }
 
-  // The precedence of the operator at `at`, by which lines break; 0: no line breaks here.
+  // The precedence of the operator at `at`, which determines where lines break; 0: no break is possible here.
   static auto looseness(Parts parts, size_t at, bool in_comprehension) -> int {
     const Part& part = parts[at];
     if (part.group || at == 0 || part.is_prefix) { return 0; }
@@ -323,7 +323,7 @@ class LineBreaker {
     if (t == "*" || t == "/" || t == "//" || t == "%" || t == "@") { return 4; }
     return 0;
   }
-  // The `in` of `for x in y` is no operator; that of a condition after it is.
+  // The `in` of `for x in y` is no operator; an `in` in a condition after it is.
   static auto seen_condition(Parts parts, size_t at) -> bool {
     for (size_t i = at; i-- > 0;) {
       if (parts[i].is("for")) { return false; }
@@ -331,7 +331,7 @@ class LineBreaker {
     }
     return true;
   }
-  // Places to break at: those of the loosest operator.
+  // Possible line breaks: those at the loosest operator.
   static auto breaks(Parts parts) -> std::vector<size_t> {
     int loosest = 0;
     bool in_comprehension = false;
@@ -352,7 +352,7 @@ class LineBreaker {
   }
   static auto count_operators(Parts parts) -> size_t { return breaks(parts).size(); }
 
-  // Parts, then `suffix`, on as many lines as it takes; the first begins at `indent`.
+  // Prints parts, then `suffix`, on as many lines as needed; the first line begins at `indent`.
   auto line(Parts parts, uint32_t indent, std::string_view suffix, bool in_brackets) -> Text {
     if (fits(parts, indent, suffix.size())) { return {flat(parts) + std::string(suffix), 1, 0}; }
     if (in_brackets) {
@@ -419,7 +419,7 @@ class LineBreaker {
     return out;
   }
 
-  // The text behind a closing bracket that is too long: broken at its first bracket that must break, otherwise at the last.
+  // The text behind a closing bracket if it is too long: broken at its first bracket that must break, otherwise at the last.
   auto tail_of(Parts parts, uint32_t indent, uint32_t before, std::string_view suffix) -> Text {
     auto must = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.must_break; });
     size_t place = static_cast<size_t>(must - parts.begin());
@@ -448,7 +448,7 @@ class LineBreaker {
       return out;
     }
     if (!group.has_comments && is_filled(group)) { return fill(group, indent); }
-    bool is_single = items.size() == 1 && !group.takes_comma();  // may be broken at its operators, in place
+    bool is_single = items.size() == 1 && !group.takes_comma();  // may be broken at its operators, without further brackets
     if (!group.has_comments && !asks && !is_single && !(group.is_literal() && group.takes_comma())) {
       // All on one line.
       uint32_t total = 0;
@@ -581,7 +581,7 @@ auto lay_out_once(std::vector<Token> tokens, const LayoutOptions& options) -> st
 
 auto lay_out(std::vector<Token> tokens, const LayoutOptions& options) -> std::optional<std::string> {
   std::optional<std::string> out = lay_out_once(std::move(tokens), options);
-  // A comma that one round adds asks the next round for an item per line, which rarely changes the layout around it.
+  // If one round adds a comma, the next round writes one item per line, which rarely changes the layout around it.
   for (int round = 0; round < kRounds && out && out->find('\n') != std::string::npos; ++round) {
     std::optional<LexedLine> again = lex(*out);
     std::optional<std::string> next = again ? lay_out_once(std::move(again->tokens), options) : std::nullopt;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxFields = 8;  // f-strings in fields of f-strings
 
-// Values that are spelt as keywords are names to the layout.
+// Values that look like keywords are names for the layout.
 auto is_keyword(std::string_view word) -> bool { return is_python_keyword(word) && word != "None" && word != "True" && word != "False"; }
 
 class Lexer {
@@ -72,14 +72,14 @@ class Lexer {
   [[nodiscard]] auto peek(size_t n) const -> char { return at_ + n < text_.size() ? text_[at_ + n] : '\0'; }
   [[nodiscard]] auto get(size_t at) const -> char { return at < text_.size() ? text_[at] : '\0'; }
 
-  // 1 + the place of the opening quote of a string whose prefix is at `at`; 0: no string begins there.
+  // 1 + the position of the opening quote of a string whose prefix is at `at`; 0: no string begins there.
   [[nodiscard]] auto string_start(size_t at) const -> size_t {
     size_t quote = at;
     while (quote < at + 2 && std::string_view("rRbBuUfFtT").find(get(quote)) != std::string_view::npos && get(quote) != '\0') { ++quote; }
     return get(quote) == '"' || get(quote) == '\'' ? quote + 1 : 0;
   }
 
-  // The place behind the string whose quote is at `at`; 0: the string has no end.
+  // The position behind the string whose quote is at `at`; 0: the string has no end.
   [[nodiscard]] auto string_end(size_t at, bool is_format, int depth) const -> size_t {
     char quote = text_[at];
     bool is_triple = get(at + 1) == quote && get(at + 2) == quote;
@@ -104,7 +104,7 @@ class Lexer {
     return 0;
   }
 
-  // The place behind the "}" of a replacement field whose code begins at `at`; 0: it is no field.
+  // The position behind the "}" of a replacement field whose code begins at `at`; 0: it is no field.
   [[nodiscard]] auto field_end(size_t at, char quote, bool is_triple, int depth) const -> size_t {
     int open = 0;
     for (size_t i = at; i < text_.size() && budget_ > 0;) {
@@ -129,7 +129,7 @@ class Lexer {
     return 0;
   }
 
-  // Past the "}" after a format, which is text with fields in it.
+  // The position behind the "}" that ends a format, which is text with fields in it.
   [[nodiscard]] auto format_end(size_t at, char quote, bool is_triple, int depth) const -> size_t {
     for (size_t i = at; i < text_.size() && budget_ > 0;) {
       --budget_;
@@ -171,7 +171,7 @@ class Lexer {
   std::string_view text_;
   size_t at_ = 0;
   LexedLine out_;
-  // Steps left for looking into f-strings: a wrong guess looks at the same bytes again.
+  // The steps left for scanning f-strings: a wrong guess scans the same bytes again.
   mutable int budget_ = 20000;
 };
 
@@ -203,8 +203,8 @@ struct Bracket {
   bool is_call = false;        // arguments or parameters: "=" gives a default
   bool is_subscript = false;
   bool is_parameters = false;  // of a def: annotations
-  bool is_annotated = false;   // the parameter at hand is
-  int lambdas = 0;             // `lambda` whose colon has not come
+  bool is_annotated = false;   // the current parameter has an annotation
+  int lambdas = 0;             // the number of `lambda`s without their colon yet
 };
 
 }  // namespace

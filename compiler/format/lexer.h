@@ -1,6 +1,6 @@
-// The tokens of one logical line, comments and strings included. A formatter may change the space between them, never the tokens.
-// Unlike syntax/lines.h, which finds the ends of lines in text that may be wrong, this reads lines that parse, and
-// gives up on others.
+// The tokens of one logical line, including comments and strings. A formatter may change the space between them, never the tokens.
+// Unlike syntax/lines.h, which finds the ends of lines in text that may be wrong, this file reads lines that parse, and
+// rejects others.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ enum class TokenKind : uint8_t { Name, Keyword, Number, String, Operator, Open, 
 struct Token {
   TokenKind kind{};
   std::string_view text;
-  bool own_line = false;         // comments: nothing stands before it on its line
+  bool own_line = false;         // comments: there is no code before it on its line
   bool newline_before = false;   // the first token of a line of the text
   bool space_before = false;     // set by `space_tokens`, for lines written without breaks
   bool is_slice_colon = false;

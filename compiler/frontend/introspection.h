@@ -18,7 +18,7 @@ void member_names(const Expr& expr, std::vector<Name>& out);
 /// The classes of an object for `isinstance`, its own class first: the value of `__class__`.
 [[nodiscard]] auto classes(std::initializer_list<const char*> names) -> Value;
 
-/// A fact of a target from its text: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque if only the machine knows it.
+/// A property of a target from its text: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque if it depends on the machine.
 [[nodiscard]] auto target_member(const Attr& target, Name name) -> std::optional<Value>;
 
 /// Adds the classes of Python's `tvm.tir` that code names without calling them, such as `tir.BufferStore` and `tir.ForKind`, if `tir` has no such

@@ -33,7 +33,7 @@ auto AccessSite::element_text(Frame& f, int lane) const -> std::string {
 
 namespace {
 
-/// An access to a granule that happens now.
+/// The current access to a granule.
 struct Now {
   uint32_t place = 0, access = 0;
   Origin origin;
@@ -59,15 +59,15 @@ void report_race(Frame& f, const Now& now, const Watch::Conflict& conflict, Shad
   f.stats.warnings.push_back(std::move(d));
 }
 
-/// Checks a granule for conflicts with earlier accesses, and notes this one. One report is made for each access in the text.
+/// Checks a granule for conflicts with earlier accesses, and records this one. Makes one report for each access in the text.
 void note_granule(Frame& f, Runner owner, Shadow::Granule& uses, const Now& now, bool writes, bool is_same) {
   auto conflict_with = [&](Shadow::Use before, bool wrote) {
     if (before.place == 0 || before.place == now.place) { return false; }
     auto conflict = f.watch->unordered(before.place, now.place);
     if (!conflict) { return false; }
-    // Blocks, or threads, that each have a memory of their own do not meet there.
+    // Blocks, or threads, that each have their own memory cannot conflict there.
     if (owner == Runner::Thread ? conflict->runner == Runner::Thread || conflict->runner == Runner::Block : owner == conflict->runner) { return false; }
-    // The number of the access stands for its address, which a copied closure would change.
+    // The number of the access identifies it, since its address changes when a closure is copied.
     if (f.raced.insert(now.access).second) { report_race(f, now, *conflict, before, wrote, writes); }
     return true;
   };

@@ -1,4 +1,4 @@
-// Loads and stores: the address of an access, checked against the buffer's extents and the memory. Optional checks find reads of
+// Loads and stores: computes the address of an access, and checks it against the buffer's extents and the memory. Optional checks find reads of
 // unwritten elements, races, and accesses outside of the regions that the blocks around declare.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Index {
   int terms = -1;             // the number of terms of such a sum; -1: another form
   Term term[most_terms] = {};
   int64_t constant = 0, per_lane = 0;
-  Index(const IntExpr* e) : expr(e), slot(e->plain == IntExpr::Plain::Slot ? e->plain_value : -1) {}   // NOLINT: stands for it
+  Index(const IntExpr* e) : expr(e), slot(e->plain == IntExpr::Plain::Slot ? e->plain_value : -1) {}   // NOLINT: represents the expression
   auto operator*() const -> const IntExpr& { return *expr; }
   auto value(Frame& f) const -> int64_t {
     if (slot >= 0) { return f.slots[static_cast<size_t>(slot)].i; }
@@ -45,7 +45,7 @@ struct AccessSite {
   Origin origin;
   uint32_t number = 0;        // of the access in the text, for the watch
   std::vector<DeclaredRegions> declared;   // empty: not checked
-  bool runs_over_rows = false;             // the vector is longer than a row: it goes on with the next one, wherever that lies in memory
+  bool runs_over_rows = false;             // the vector is longer than a row: it continues with the next row, at any distance in memory
 
   /// Bytes from the start of the memory, or -1 after an error. `lane` counts lanes of the whole access.
   auto locate(Frame& f, int lane) const -> int64_t {
@@ -67,7 +67,7 @@ struct AccessSite {
     }
     const int64_t* extents = b.extents.data();
     const int64_t* strides = b.strides.data();
-    int64_t rows = 0;                        // that the dimension behind has run over
+    int64_t rows = 0;                        // the number of rows by which the dimension behind overflowed
     for (size_t i = 0; i < n; ++i) {
       size_t d = runs_over_rows ? n - 1 - i : i;
       int64_t index = indices[d].value(f) + rows;
@@ -107,11 +107,11 @@ struct AccessSite {
     if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, true); }
   }
 
-  /// The element in words: `S[3, 4]`.
+  /// The element as text: `S[3, 4]`.
   [[nodiscard]] auto element_text(Frame& f, int lane) const -> std::string;
 
  private:
-  /// Reports an index out of bounds; `dimension` -1: outside of the memory.
+  /// Reports an index out of bounds; `dimension` -1: the access is outside of the memory.
   void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
   void not_declared(Frame& f) const;
   void unwritten(Frame& f) const;
@@ -120,7 +120,7 @@ struct AccessSite {
   void check_declared(Frame& f, int lane, bool writes) const;
 };
 
-/// Notes an access to bytes that a pointer names, by the thread or by an asynchronous copy at `place`. `is_same`: the bytes keep their values.
+/// Records an access to bytes through a pointer, by the thread or by an asynchronous copy at `place`. `is_same`: the bytes keep their values.
 void note_bytes(Frame& f, const Pointer& pointer, int64_t bytes, uint32_t place, uint32_t access, bool writes, bool is_same);
 
 template <class T>

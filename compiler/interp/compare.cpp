@@ -1,4 +1,4 @@
-// Inputs, comparisons, the gate: see compare.h.
+// Makes inputs, compares results, runs the gate: see compare.h.
 #include "interp/compare.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace loopsmith::interp {
 namespace {
 
-// Bytes of all parameters together: a comparison holds about six copies of them, and a process that measures has 4 GiB.
+// The limit on the bytes of all parameters together: a comparison holds about six copies of them, and a measuring process has 4 GiB.
 constexpr int64_t most_input = int64_t{640} << 20;
 
 struct Random {
@@ -51,14 +51,14 @@ void fill(TensorView& view, Random& random, Contents contents) {
   }
 }
 
-// The buffers whose elements decide which position a function keeps, as argmax does, and whether there are any.
+// The buffers whose elements decide which position a function keeps, as argmax does; and a flag that there are such buffers.
 struct Compared {
   bool keeps_position = false;
   std::vector<const BufferNode*> buffers;
   [[nodiscard]] auto has(const BufferNode* buffer) const -> bool { return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end(); }
 };
 
-// Finds choices such as `T.Select(best[i] >= v[i, k], at[i], k)`: by elements, between an element and a variable.
+// Finds choices such as `T.Select(best[i] >= v[i, k], at[i], k)`, which depend on elements and select an element or a variable.
 auto find_compared(const PrimFunc& func) -> Compared {
   Compared out;
   auto has = [](const Expr& e, NodeKind kind) {
@@ -80,13 +80,13 @@ auto find_compared(const PrimFunc& func) -> Compared {
   return out;
 }
 
-// Different numbers in an order that looks random; false: the type has too few.
+// Fills with different numbers in an order that looks random; false: the type has too few numbers.
 auto fill_with_different(TensorView& view, Random& random) -> bool {
   const int64_t n = view.count() * view.dtype.lanes;
   const DataType t = view.dtype.element();
   const int bits = !t.is_real() ? t.bits - 1 : t.bits == 64 ? 53 : t.is_float() && t.bits == 32 ? 24 : t.is_float() && t.bits == 16 ? 11 : 3;
   if (t.is_bool() || n < 1 || bits > 62 || n > (int64_t{1} << std::min(bits, 40))) { return false; }
-  // Steps that have no divisor in common with the count reach each number once.
+  // With a step that is coprime to the count, each number is reached once.
   int64_t step = std::max<int64_t>(1, n * 5 / 8);
   while (std::gcd(step, n) != 1) { ++step; }
   int64_t at = static_cast<int64_t>(random.next() % static_cast<uint64_t>(n));
@@ -111,7 +111,7 @@ void fill_range(TensorView& view, Random& random, const IndexRange& range) {
   }
 }
 
-/// The range of a parameter's elements where they are indices; none where they are not.
+/// The range of a parameter's elements if they are indices; none if they are not.
 auto range_of(const PrimFunc& func, const IndexUses& uses, size_t parameter, const std::vector<std::optional<int64_t>>& slots) -> std::optional<IndexRange> {
   std::optional<IndexRange> out;
   for (const IndexUse& use : uses.known) {
@@ -132,7 +132,7 @@ auto element(const TensorView& view, int64_t index) -> double {
   return static_cast<double>(bits);
 }
 
-// True for adjacent numbers of a type with few numbers: rounding may choose either.
+// True for adjacent numbers of a type with few numbers: rounding may give either.
 auto are_neighbours(const TensorView& a, const TensorView& b, int64_t index) -> bool {
   if (!a.dtype.element().is_real() || a.dtype.element().bits != 8 || !(a.dtype == b.dtype)) { return false; }
   const int x = static_cast<const uint8_t*>(a.data)[index], y = static_cast<const uint8_t*>(b.data)[index];
@@ -147,17 +147,17 @@ auto bound_of(DataType t) -> double {
   return 6e-2;
 }
 
-// `bytes`: none where their number passes 2^63.
+// `bytes`: none if the number overflows 63 bits.
 auto over_limit(std::optional<int64_t> bytes) -> std::string {
   return "with it the parameters have " + (bytes ? std::to_string(*bytes) : std::string("over 2^63")) + " bytes, and a comparison takes inputs of at most " +
          std::to_string(most_input) + " bytes";
 }
 
-// The longest chain of updates of one element: of each store that reads what it updates, the iterations that reach the same element.
+// Finds the longest chain of updates of one element: for each store that reads the element it updates, the number of iterations that reach the same element.
 class LongestChain final : public Visitor {
  public:
   using Visitor::on;
-  double weight = 0;   // the operations of the text, and the lengths of all chains, one after the other, each times the condition of its sum
+  double weight = 0;   // the operations in the text, plus the length of each chain of updates times the condition number of its sum
 
   void on(const For& n) override {
     loops_.emplace_back(n.var.get(), static_cast<double>(as_int(n.extent).value_or(unknown_extent)));
@@ -181,7 +181,7 @@ class LongestChain final : public Visitor {
     post_order(n.value, [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
       updates = updates || (load != nullptr && load->buffer.same_as(n.buffer));
-      // Each operation of the text rounds once; those of chains count below.
+      // Each operation in the text rounds once; those of chains are counted below.
       if (load == nullptr && e.dtype().is_real() && !e.as<FloatImm>()) { weight += 1; }
     });
     if (updates) {
@@ -191,7 +191,7 @@ class LongestChain final : public Visitor {
       for (const auto& [var, extent] : loops_) {
         if (std::find(used.begin(), used.end(), var) == used.end()) { length *= std::max(1.0, extent); }
       }
-      // Of terms of both signs the magnitudes add up to about sqrt(length) times the magnitude of the sum.
+      // If terms have both signs, the magnitudes add up to about sqrt(length) times the magnitude of the sum.
       weight += length * std::sqrt(length);
     }
     Visitor::on(n);
@@ -214,7 +214,7 @@ class LongestChain final : public Visitor {
   }
 
   std::vector<std::pair<const VarNode*, double>> loops_;
-  std::unordered_map<const VarNode*, std::vector<const VarNode*>> behind_;   // the loops in the value of an iter var
+  std::unordered_map<const VarNode*, std::vector<const VarNode*>> behind_;   // the loops used in the value of an iter var
 };
 
 }  // namespace
@@ -227,7 +227,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
   Sizes sizes = sizes_of(func);
   std::vector<std::optional<int64_t>> slots(sizes.slots());
   int64_t named = 0;
-  // Sizes that are shapes by themselves come first; different ones get different values, so that exchanged dimensions show.
+  // Sizes that are a whole extent come first. Different sizes get different values, so that exchanged dimensions become visible.
   for (bool is_plain : {true, false}) {
     for (const BufferSizes& buffer : sizes.buffers) {
       for (const Formula& formula : buffer.shape) {
@@ -279,7 +279,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     if (std::find(uses.unknown.begin(), uses.unknown.end(), i) != uses.unknown.end()) {
       return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its elements are indices, and their range is not known");
     }
-    // Of equal elements a schedule may find another one.
+    // Among equal elements a schedule may find another one.
     if (auto range = range_of(func, uses, i, slots)) {
       fill_range(view, random, *range);
     } else if (!compared.has(buffer.get()) || !fill_with_different(view, random)) {
@@ -354,7 +354,7 @@ auto is_exact_on_integers(const PrimFunc& func) -> bool {
       Visitor::on(n);
     }
     void on(const FloatImm& n) override { found = found || n.value != std::nearbyint(n.value); }
-    // Short types overflow or round even on integers.
+    // Short types overflow or round even for integers.
     void on(const BufferStore& n) override {
       DataType t = n.buffer->dtype;
       found = found || (t.is_real() && t.bits < 32);
@@ -362,7 +362,7 @@ auto is_exact_on_integers(const PrimFunc& func) -> bool {
     }
   } inexact;
   inexact.visit(func->body);
-  // Where positions are kept, inputs are no small integers.
+  // If positions are kept, inputs are not small integers.
   return !inexact.found && !find_compared(func).keeps_position;
 }
 
@@ -393,7 +393,7 @@ auto Before::run(const IRModule& module, Name function, const GateOptions& optio
 }
 
 auto rounding_of_sums(const PrimFunc& func, DataType t) -> double {
-  // A larger difference is an error, or the type is too short for the sum.
+  // If the difference is larger, it is an error, or the type is too short for the sum.
   constexpr double most_of_short = 0.25;
   constexpr double most_of_float = 0.01;
   const double most = t.bits < 32 ? most_of_short : most_of_float;
@@ -429,7 +429,7 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
     Result<Stats> stats = interpret(after, function_, other.arguments, run);
     if (!stats.ok()) {
       const Diagnostic& d = stats.diagnostics().front();
-      // A stopped run proves nothing.
+      // A run that was stopped proves nothing.
       if (d.code == loopsmith::Code::InterpLimit || d.code == loopsmith::Code::Cancelled || d.code == loopsmith::Code::InterpUnsupported) {
         return std::move(stats).diagnostics();
       }
@@ -437,7 +437,7 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
       out.difference = d.message();
       return out;
     }
-    // The integer inputs have checked the computation; real inputs check rounding. The error of a small difference is that of its operands.
+    // The integer inputs have checked the computation; real inputs check the rounding. The error of a small difference is that of its operands.
     double magnitude = 0;
     for (const Argument& argument : round.results.arguments) {
       const auto* view = std::get_if<TensorView>(&argument);

@@ -91,7 +91,7 @@ auto Compiler::unsupported(Origin where, const std::string& what) -> Code {
   return {make_int<IntConst>(0), nullptr, DataType::int_(32)};
 }
 
-// Counts the operation of this node alone for the current piece, once per lane.
+// Counts the operation of this node alone in the current piece, once per lane.
 void Compiler::count(const Expr& e) {
   Piece& piece = pieces[piece_];
   if (auto type = computes_in(e)) {
@@ -100,7 +100,7 @@ void Compiler::count(const Expr& e) {
   if (const auto* load = e.as<BufferLoad>()) { piece.bytes_read += load->buffer->dtype.element_bytes(); }
 }
 
-// Buffers without a declaration are bound at the place of their memory, and again where a variable of their layout gets a value.
+// Buffers without a declaration are bound at the definition of their memory, and again when a variable of their layout gets a value.
 void Compiler::find_implicit(const PrimFuncNode& func) {
   struct Uses : Visitor {
     using Visitor::on;
@@ -713,7 +713,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
     if (m.buffer->strides.size() > 1) { row_of_[m.buffer->data.get()] = m.buffer->strides[m.buffer->strides.size() - 2]; }
     out->matches.push_back(std::move(match));
   }
-  // The root block of a function declares no regions; nor does a block that lowering made around other blocks.
+  // The root block of a function declares no regions; neither does a block that lowering made around other blocks.
   bool is_checked = options_.check_regions && !b.iter_vars.empty();
   if (is_checked) {
     BlockAround around;
@@ -805,7 +805,7 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   define(var.get());
   has_unordered = true;
   if (in_kernel_) {
-    // Another dimension, or a known one again.
+    // The loop is over a new dimension, or over a known one again.
     auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == tag; });
     if (known == dimensions_.end()) {
       unsupported(origin, "a kernel whose number of threads is unknown at its beginning");
@@ -885,6 +885,7 @@ auto Compiler::shuffle_between_threads(const Call& n) -> Code {
   if (!in_kernel_ || n.args.size() != 5) { return unsupported(n.origin, "`" + n.op.str() + "` outside of a launch"); }
   WarpShuffle shuffle;
   shuffle.kind = n.op == "tvm_warp_shuffle" ? WarpShuffle::From : n.op == "tvm_warp_shuffle_up" ? WarpShuffle::Up : WarpShuffle::Down;
+  shuffle.mask = int_expr(n.args[0]);
   shuffle.value = expr(n.args[1]);
   shuffle.lane = int_expr(n.args[2]);
   shuffle.width = int_expr(n.args[3]);
@@ -976,7 +977,7 @@ auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
   for (size_t i = 0; i < size; ++i) {
     out->identity.push_back(expr(combiner.identity[i]));
     out->result.push_back(expr(combiner.result[i]));
-    // An element of a buffer, or its data for the first one.
+    // The target is an element of a buffer, or the buffer's data for the first element.
     const Expr& to = n.args[2 + size + i];
     const auto* load = to.as<BufferLoad>();
     if (const auto* address = to.as<Call>(); address && address->op == "address_of" && !address->args.empty()) { load = address->args[0].as<BufferLoad>(); }
@@ -1001,8 +1002,8 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     unsupported(n.origin, func ? "a call of `" + name.str() + "` with another number of arguments" : "the function `" + name.str() + "`");
     return nullptr;
   }
-  // A recursive function is compiled once; each call has its own variables.
-  // Compiling the arguments may change the list of calls around.
+  // A recursive function is compiled once; each call has separate variables.
+  // Compiling the arguments may change the list of active calls.
   const bool is_recursive = std::find(calling_.begin(), calling_.end(), name) != calling_.end();
   auto* out = make_stmt<CallStatement>();
   out->origin = n.origin;

@@ -17,7 +17,7 @@ struct CallStatement;
 struct KernelStatement;
 struct StructField;
 
-/// A piece of straight-line code: the operations of one execution, and the loop around (none: -1).
+/// A piece of straight-line code: the operations of one execution, and the loop around it (-1: none).
 struct Piece {
   int64_t flops = 0;
   int64_t int_ops = 0;
@@ -55,17 +55,17 @@ class Compiler {
   void find_implicit(const PrimFuncNode& func);
   auto statement(const Stmt& s) -> const Statement*;
   auto expr(const Expr& e) -> Code;
-  /// The same, but refuses pointers: their numeric value depends on the machine.
+  /// The same, but refuses pointers: their numeric values depend on the machine.
   auto number(const Expr& e, Origin where) -> Code;
   auto int_expr(const Expr& e) -> const IntExpr*;
   auto bind_buffer(const Buffer& buffer) -> BindBuffer;
-  /// The buffers in this memory that no statement declares, as far as the variables of their layouts have values.
+  /// The buffers in this memory that have no declaration and whose layout variables all have values.
   auto implicit_of(const VarNode* data) -> std::vector<BindBuffer>;
 
  private:
   // The buffers without a declaration whose shape, strides or offset use the variable.
   auto views_of(const VarNode* var) -> std::vector<BindBuffer>;
-  // The body of a statement that gives the variable a value.
+  // Compiles the body of a statement that defines the variable.
   auto scope_of(const VarNode* var, const Stmt& body) -> const Statement*;
   template <class T, class... Args>
   auto make_int(Args&&... args) -> T* {
@@ -116,20 +116,20 @@ class Compiler {
   auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
   auto block(const BlockRealize& realize) -> const Statement*;
   auto loop(const For& n) -> const Statement*;
-  /// `is_launch`: of `T.launch_thread`, a program of threads whose barriers are written out.
+  /// `is_launch`: the loop comes from `T.launch_thread`, in a program of threads with explicit barriers.
   auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin, bool is_launch) -> const Statement*;
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
   auto reduction(const Reduce& n) -> Code;
-  /// `sizes`: values for the function's shape variables, where the call defines them.
+  /// `sizes`: values for the function's shape variables, if the call determines them.
   auto call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> const CallStatement*;
-  /// Sets the body that calls of a function inside of itself run.
+  /// Sets the body for recursive calls of a function.
   void enclose(Name function, const Statement* body);
   auto atomic_add(const Call& n) -> Code;
   // A host's code around calls (host.h).
   auto stack_memory(int64_t bytes, const IntExpr* count, Origin origin) -> const PointerExpr*;
   auto struct_field(const Call& n) -> std::optional<StructField>;
-  /// Null for other calls than those that return a host's pointer.
+  /// Null for calls that return no host pointer.
   auto host_pointer(const Call& n) -> const PointerExpr*;
   auto host_value(const Call& n) -> std::optional<Code>;
   auto host_statement(const Call& n) -> const Statement*;
@@ -142,7 +142,7 @@ class Compiler {
   auto value_of_function(const Call& n) -> Code;
   void count(const Expr& e);
 
-  // While it lives, compiled code belongs to a new piece.
+  // While it lives, newly compiled code belongs to a new piece.
   struct NewPiece {
     Compiler& compiler;
     uint32_t outer;
@@ -159,7 +159,7 @@ class Compiler {
     const Block* block = nullptr;
     struct Declared { const BufferRegion* region; size_t first; };       // place in Frame::regions
     std::vector<Declared> reads, writes;
-    std::unordered_set<size_t> used;                                     // places with at least one access to check
+    std::unordered_set<size_t> used;                                     // places that have at least one access to check
     std::unordered_set<const BufferNode*> own;                          // buffers that it allocates or matches
   };
 
@@ -172,7 +172,7 @@ class Compiler {
   std::vector<BlockAround> blocks_;
   std::unordered_map<const VarNode*, const void*> thread_loops_;       // variables of loops over threads, by their closure
   bool in_kernel_ = false;
-  KernelStatement* kernel_ = nullptr;                                  // the one around
+  KernelStatement* kernel_ = nullptr;                                  // the kernel around
   std::vector<Name> dimensions_;                                       // of the kernel: tags
   std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // the dimension of each thread index
   const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around

@@ -38,12 +38,12 @@ void commit(Copies& copies) {
   copies.started.clear();
 }
 
-// Tells the watch that a copy has happened, for all that its thread does from now on.
+// Records in the watch that a copy has completed before all further accesses of its thread.
 void finish(Frame& f, const Copy& copy) {
   if (f.watch && copy.place != 0) { f.watch->finish_copy(copy.place, f.position); }
 }
 
-// Notes both accesses of a copy that starts now.
+// Records both accesses of a copy that starts now.
 void note_start(Frame& f, Copy& copy, const StartCopy& start) {
   if (!f.watch || copy.bytes <= 0) { return; }
   copy.place = f.watch->start_copy(f.position);
@@ -117,7 +117,7 @@ void BarrierStep::run(Frame& f) const {
   Kernel::MachineBarrier& own = f.kernel->barriers[number];
   switch (kind) {
     case Kind::Begin:
-      // Every thread initialises the barrier; the first one takes effect.
+      // Every thread initialises the barrier; the first initialisation takes effect.
       if (own.awaited != given || own.phases > 0) { own = {std::max<int64_t>(given, 1), std::max<int64_t>(given, 1), 0, 0, std::move(own.copies)}; }
       return;
     case Kind::ArriveWithCopies:
@@ -130,7 +130,7 @@ void BarrierStep::run(Frame& f) const {
       own.bytes += given;
       [[fallthrough]];
     case Kind::Arrive:
-      // The arrivals of a phase happen before the ends of the waits for it.
+      // The arrivals of a phase come before the ends of the waits for it.
       if (f.watch) {
         f.watch->release(f.thread_place, own.arrived);
         f.pass_barrier(Watch::Barrier::Memory);

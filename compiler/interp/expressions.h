@@ -211,7 +211,7 @@ struct RampExpr final : IntExpr {
 };
 template <class Base>
 struct LaneOf final : Base {   // Shuffle: lane l is element index[l] of the vectors side by side
-  std::vector<std::pair<const Base*, int>> lanes;   // expression and its lane
+  std::vector<std::pair<const Base*, int>> lanes;   // an expression and its lane
   explicit LaneOf(std::vector<std::pair<const Base*, int>> l) : lanes(std::move(l)) {}
   auto eval(Frame& f) const -> decltype(std::declval<Base&>().eval(f)) override {
     int lane = f.lane;
@@ -234,7 +234,7 @@ struct LetExpr final : Base {
     return body->eval(f);
   }
 };
-/// A reduction in an expression: a combiner joins a value for each point of the axes where the condition holds.
+/// A reduction in an expression: a combiner joins the values of all points of the axes at which the condition holds.
 struct Fold {
   struct Axis { uint32_t slot; const IntExpr* min; const IntExpr* extent; };
   std::vector<Axis> axes;
@@ -269,7 +269,7 @@ struct Fold {
       int64_t count = axes[axis].extent->eval(f);
       for (int64_t i = 0; i < count && !f.failed; ++i) {
         f.slots[axes[axis].slot].i = static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i));
-        // Axes inside may be empty: these iterations count as well.
+        // Inner axes may be empty: these iterations count as steps as well.
         if (axis + 1 < axes.size() && ++f.steps >= f.next_check) { f.check_limits(); }
         step(axis + 1, next, f);
       }
@@ -309,7 +309,7 @@ struct RealToInt final : IntExpr {
     double v = a->eval(f);
     if (to.is_bool()) { return v != 0; }
     if (std::isnan(v)) { return 0; }
-    // Conversions out of range are undefined in C; here they saturate.
+    // In C, conversions out of range are undefined; here they saturate.
     if (to.is_uint() && to.bits == 64) { return v <= 0 ? 0 : v >= 18446744073709551615.0 ? -1 : static_cast<int64_t>(static_cast<uint64_t>(v)); }
     if (v >= 9223372036854775807.0) { return wrap_to(to, INT64_MAX); }
     if (v <= -9223372036854775808.0) { return wrap_to(to, INT64_MIN); }

@@ -29,8 +29,8 @@ struct Memory {
   int64_t bytes = 0;
   std::unique_ptr<char[]> owned;
   int64_t capacity = 0;              // of `owned`, in bytes
-  int64_t charged = 0;               // counted in Frame::allocated
-  std::vector<uint8_t> written;      // per byte; empty: unwritten elements are not reported
+  int64_t charged = 0;               // the bytes counted in Frame::allocated
+  std::vector<uint8_t> written;      // one flag per byte; empty: reads of unwritten elements are not reported
   Shadow shadow;                     // the last accesses; empty: races are not reported
 };
 
@@ -40,7 +40,7 @@ struct Pointer {
   int64_t byte = 0;
 };
 
-/// A copy that was started and has not happened yet (copies.h).
+/// A copy that was started and has not completed yet (copies.h).
 struct Copy {
   Pointer to, from;
   int64_t bytes = 0;
@@ -48,7 +48,7 @@ struct Copy {
 };
 struct Copies {
   std::vector<Copy> started;                // since the last group
-  bool is_grouped = false;                  // a group was begun; else each copy is a group
+  bool is_grouped = false;                  // a group was begun; false: each copy is a group
   std::vector<std::vector<Copy>> groups;    // the earliest first
 };
 
@@ -57,7 +57,7 @@ struct Binding {
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;      // in elements
   int64_t offset = 0;                // in elements
-  int64_t start = 0;                 // in bytes: the place that the buffer's data variable points to
+  int64_t start = 0;                 // in bytes: the address to which the buffer's data variable points
   int64_t count = 0;                 // elements from that place on
 };
 
@@ -74,37 +74,37 @@ struct Branch;
 
 struct Frame {
   std::vector<Slot> slots;
-  std::vector<Pointer> pointers;     // by the slot of their variable
+  std::vector<Pointer> pointers;     // by the slot of the variable
   std::vector<Binding> bindings;
-  std::vector<std::unique_ptr<Memory>> storages;   // memory of allocations, by their number; reused by the next execution
+  std::vector<std::unique_ptr<Memory>> storages;   // memory of allocations, by number; the next execution of the allocation reuses it
   std::vector<LoopInProgress> loops;
   std::vector<int64_t> counts;       // executions of each piece of straight-line code
   std::vector<int64_t> iterations;   // of each loop
-  std::vector<int64_t> regions;      // declared regions of the blocks that run, by their place: begin and end of each dimension
+  std::vector<int64_t> regions;      // declared regions of the running blocks, by place: begin and end of each dimension
   int lane = 0;
   int depth = 0;                     // the depth of recursive calls
   bool failed = false;
   Flow flow = Flow::Next;
   Slot returned;                     // the value of the function that returned last
-  bool has_returned = false;         // that function returned a value
+  bool has_returned = false;         // the function returned a value
   int64_t steps = 0;
   int64_t step_limit = INT64_MAX;
   int64_t next_check = 0;
   int64_t* allocated = nullptr;      // bytes, shared by all threads
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
-  std::vector<char> tiles;           // tile registers of a processor: 8 of 16 rows of 64 bytes; empty before their first use
+  std::vector<char> tiles;           // tile registers of a processor: 8 of 16 rows of 64 bytes; empty before the first use
   Copies copies;
   std::map<int64_t, Copies> queues;  // of copy engines, by their number
   std::map<int64_t, int64_t> phases; // of barriers in memory: the number of phases that this thread has waited for
-  std::vector<Pointer> stored;       // pointers that were written to memory, where the first has the value 1
+  std::vector<Pointer> stored;       // pointers that were written to memory; the first is represented by the number 1
   Kernel* kernel = nullptr;          // the kernel of this thread; null: none
   int thread = 0;
   Watch* watch = nullptr;            // null: races are not reported
   uint32_t position = 0;             // in the watch's tree
   uint32_t thread_place = 0;         // the place of this thread of a kernel in that tree; 0: none
-  /// The ways that a thread of a kernel takes, to explain a barrier that other threads do not reach: the branches around it, and by their
-  /// counters the last way of each branch (1: taken, 2: not taken) and the last number of iterations of each loop, plus 1.
+  /// The path of a kernel's thread, to explain a barrier that other threads do not reach: the branches around it; and, by
+  /// counter, the last direction of each branch (1: taken, 2: not taken) and the last number of iterations of each loop, plus 1.
   std::vector<const Branch*> branches;
   std::vector<uint8_t> ways;
   std::vector<int64_t> trips;
@@ -120,14 +120,14 @@ struct Frame {
     }
     return out.empty() ? "the beginning" : out;
   }
-  /// Goes on behind a barrier.
+  /// Continues behind a barrier.
   void pass_barrier(Watch::Barrier barrier) {
     if (!watch || thread_place == 0) { return; }
     uint32_t before = thread_place;
     thread_place = watch->past_barrier(before, barrier);
     position_behind_barriers(position, before);
   }
-  /// Moves a place that was noted at `thread_place` behind the barriers that the thread has passed since.
+  /// Moves a place that was recorded at `thread_place` behind the barriers that the thread has passed since then.
   void position_behind_barriers(uint32_t& place, uint32_t& at) const {
     if (at == thread_place) { return; }
     place = watch->moved(place, thread_place);
@@ -137,7 +137,7 @@ struct Frame {
     if (!failed) { errors.push_back(std::move(diagnostic)); }
     failed = true;
   }
-  /// Called now and then: stops the run after a cancellation or at a limit.
+  /// Called from time to time: stops the run after a cancellation or at a limit.
   void check_limits();
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t array_bytes = 48, value_bytes = 8, any_bytes = 16;
 
-// The layouts of fields by TVM's numbers (builtin.h): the structure's bytes, the field's offset and size. A size of 0: no such field.
+// The layouts of fields by TVM's numbers (builtin.h): the structure's bytes, the field's offset and size. Size 0: there is no such field.
 struct Layout { int64_t stride, offset, bytes; };
 constexpr std::array<Layout, 18> layouts = {{
     {array_bytes, 0, 8},    // the array itself
@@ -45,7 +45,7 @@ auto type_code(DataType t) -> uint8_t {
   return t.is_bfloat16() ? 4 : 2;
 }
 
-// The number of a stored pointer; 0: null.
+// The number that represents a pointer in memory; 0: null.
 auto number_of(Frame& f, Pointer p) -> uint64_t {
   if (!p.memory) { return 0; }
   for (size_t i = f.stored.size(); i-- > 0;) {
@@ -250,7 +250,7 @@ auto Compiler::host_pointer(const Call& n) -> const PointerExpr* {
   return nullptr;
 }
 
-// The call of a packed function with arguments on the stack, `(name, values, type codes, begin, end)` or in the later interface
+// Compiles the call of a packed function with arguments on the stack, `(name, values, type codes, begin, end)` or in the later interface
 // `(name, values, begin, end)`, as a call of the module's function. The fields of the arguments become its parameters.
 auto Compiler::lowered_packed(const Call& n) -> const CallStatement* {
   bool has_codes = n.args.size() == 5;

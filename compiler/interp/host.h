@@ -1,7 +1,7 @@
 // A host's code around calls: stack memory, arrays (DLTensor) and packed arguments whose fields are read and written one by one,
 // workspaces, checked results. Layouts are those of TVM's C interface on a 64-bit machine.
 //
-// A pointer in memory is the number of a stored pointer, not an address of this process. So the interpreter recognizes pointers
+// In memory, a pointer is represented by the number of a stored pointer, not by an address of this process. So the interpreter detects pointers
 // that were never stored.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace loopsmith::interp {
 
-/// Stack memory: each place in the program has its own, the same at every execution.
+/// Stack memory: each place in the program has separate memory, the same at every execution.
 struct StackMemory final : PointerExpr {
   AllocateMemory allocate;
   auto eval(Frame& f) const -> Pointer override {
@@ -101,7 +101,7 @@ struct CheckReturn final : Statement {
   const IntExpr* call = nullptr;
   void run(Frame& f) const override;
 };
-/// The value of a call; 0 where it returns none.
+/// The value of a call; 0 if it returns none.
 struct CallOrZero final : IntExpr {
   const Statement* call = nullptr;
   auto eval(Frame& f) const -> int64_t override {

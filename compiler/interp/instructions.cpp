@@ -1,4 +1,4 @@
-// Vector instructions: see instructions.h.
+// The vector instructions: see instructions.h.
 #include "interp/instructions.h"
 
 #include <algorithm>

@@ -19,11 +19,11 @@ class Lanes {
 /// Computes a lane of the result, before it is wrapped to its width. `lanes`: of the result.
 using Instruction = int64_t (*)(const Lanes& args, int lane, int lanes);
 
-/// The same for an instruction on reals.
+/// The same for an instruction with a real result.
 using RealInstruction = double (*)(const Lanes& args, int lane, int lanes);
 
 /// Finds an instruction by LLVM's name without the types ("llvm.x86.avx512.vpdpbusd.512"), by the name of an external function
-/// ("__dp4a") or of a TIR intrinsic ("vectorlow"); null where none with that number of arguments is known.
+/// ("__dp4a") or of a TIR intrinsic ("vectorlow"); null if no such instruction with that number of arguments is known.
 [[nodiscard]] auto find_instruction(std::string_view name, size_t arity) -> Instruction;
 [[nodiscard]] auto find_real_instruction(std::string_view name, size_t arity) -> RealInstruction;
 

@@ -1,4 +1,4 @@
-// Running a function: binds arguments to parameters, then calls the closures. See interp.h.
+// Runs a function: binds arguments to parameters, then calls the closures. See interp.h.
 #include "interp/interp.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void add(Counts& to, const Counts& what) {
   to.bytes_written += what.bytes_written;
 }
 
-// The counts of each loop: those of its pieces, multiplied by their executions, loops inside included.
+// The counts of each loop: those of its pieces multiplied by their executions, including inner loops.
 auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) -> std::vector<LoopCounts> {
   std::vector<LoopCounts> out;
   for (size_t i = 0; i < compiler.loops.size(); ++i) {
@@ -87,7 +87,7 @@ auto check_buffer(const PrimFunc& func, size_t i, const Buffer& buffer, const Ar
   return ok();
 }
 
-/// The values of the shape variables, from the shapes of the tensors; an error where a tensor does not fit its buffer.
+/// The values of the shape variables, from the shapes of the tensors; an error if a tensor does not fit its buffer.
 auto solve_sizes(const PrimFunc& func, std::span<const Argument> arguments) -> Result<std::vector<std::optional<int64_t>>> {
   Sizes sizes = sizes_of(func);
   std::vector<std::optional<int64_t>> slots(sizes.slots());
@@ -132,7 +132,7 @@ auto match_parameters(Compiler& compiler, const PrimFunc& func, std::span<const 
   return out;
 }
 
-/// A frame with room for everything that was compiled, and the limits of a run.
+/// Prepares a frame with space for all compiled variables, and sets the limits of a run.
 void prepare(Frame& frame, const Compiler& compiler, const Options& options) {
   frame.options = &options;
   frame.slots.resize(compiler.slot_count);

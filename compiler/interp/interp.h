@@ -1,6 +1,6 @@
 // The reference interpreter: it defines the meaning of a TIR function, at schedule level and after every lowering stage
 // (ir/ir.h states the meaning in words). It is much slower than compiled code, and exact: it checks every access, computes in
-// the program's own types, and reduces in the written order. Schedules, passes and compiled kernels are tested against it.
+// the program's own types, and reduces in the order of the text. Schedules, passes and compiled kernels are tested against it.
 //
 // A function is first compiled to a tree of small closures, then run: a scalar operation takes some nanoseconds. Loops of all
 // kinds run in order, iteration by iteration; threads that wait for each other (barriers, reductions across threads, shuffles)
@@ -29,17 +29,17 @@ struct Options {
   /// The memory of the program's allocations, and of the records about all memory that the reports below need.
   int64_t max_bytes = int64_t{4} << 30;
   CancelToken cancel;
-  /// Warn of reads of unwritten elements, in buffers that the function allocates.
+  /// Warns of reads of unwritten elements, in buffers that the function allocates.
   bool report_unwritten = false;
-  /// Warn where iterations of a parallel, vectorized or thread-bound loop depend on each other: one writes an element that another
-  /// reads, or to which another writes a different value. The threads that a block reduces over are exempt.
+  /// Warns if iterations of a parallel, vectorized or thread-bound loop depend on each other: one writes an element that another one
+  /// reads, or to which another one writes a different value. The threads across which a block reduces are exempt.
   bool report_races = false;
-  /// Warn of accesses outside of the regions that the blocks around declare.
+  /// Warns of accesses outside of the regions that the blocks around declare.
   bool check_regions = false;
   /// Returns a replacement for the body of a block that calls machine instructions: plain statements over the block's buffers and
   /// iter vars, from the description of the instruction; null keeps the body.
   std::function<Stmt(const Block&)> describe;
-  /// Accepts block instances by the values of all iter vars of the block, in order; the others are skipped. Empty: all run.
+  /// Selects block instances by the values of all iter vars of the block, in order; the others are skipped. Empty: all run.
   /// For computing a few elements of a large result.
   std::function<bool(const Block&, std::span<const int64_t>)> only;
 };
@@ -69,7 +69,7 @@ struct Stats {
 };
 
 /// Runs a function on its arguments, which it changes. Errors: an argument that does not fit its parameter, an access outside of
-/// a buffer, a failed assertion, a division by zero, a limit, an unknown construct. The diagnostic names the iteration at fault.
+/// a buffer, a failed assertion, a division by zero, a limit, an unknown construct. The diagnostic names the iteration.
 [[nodiscard]] auto interpret(const IRModule& module, Name function, std::span<const Argument> arguments, const Options& options = {})
     -> Result<Stats>;
 

@@ -12,7 +12,7 @@ namespace loopsmith::interp {
 using RealFunction = double (*)(const double* args, DataType type);
 using IntFunction = int64_t (*)(const int64_t* args, DataType type);
 
-/// Null where no function has that name and number of arguments.
+/// Null if no function has that name and number of arguments.
 [[nodiscard]] auto find_real_function(Name name, size_t arity) -> RealFunction;
 /// isnan, isinf, isfinite: 1 or 0.
 [[nodiscard]] auto find_real_predicate(Name name) -> RealFunction;

@@ -145,7 +145,7 @@ void Kernel::suspend(Fiber& fiber) {
 }
 
 // Resumes the threads of every group that is complete. False when no group is. `is_stuck`: barriers of warps no longer wait for threads that wait
-// elsewhere.
+// at other places.
 auto Kernel::release(bool is_stuck) -> bool {
   bool any = false;
   std::vector<char> is_open(fibers_.size(), 0);
@@ -190,7 +190,7 @@ auto Kernel::thread_text(int thread) const -> std::string {
   return out;
 }
 
-// The error of a thread that waits for others forever, with one of them and the place where their ways part.
+// The error for a thread that waits forever for others: names one of them, and the place where their paths diverge.
 auto Kernel::diverged(const Fiber& waiting) const -> Diagnostic {
   Diagnostic d = error(loopsmith::Code::InterpBarrier, waiting.origin).arg("iteration", waiting.frame.iteration());
   if (waiting.until || !waiting.group) { return d; }
@@ -217,7 +217,7 @@ auto Kernel::diverged(const Fiber& waiting) const -> Diagnostic {
   return d;
 }
 
-// No thread can go on: the waiting ones wait forever.
+// No thread can continue: the waiting threads wait forever.
 void Kernel::give_up() {
   bool failed = std::any_of(fibers_.begin(), fibers_.end(), [](const auto& fiber) { return fiber->frame.failed; });
   for (auto& fiber : fibers_) {
@@ -274,7 +274,7 @@ void Kernel::start_threads(bool is_launch) {
   }
 }
 
-// Adds what the threads counted and found to the parent's frame.
+// Adds the counts and reports of the threads to the parent's frame.
 void Kernel::collect() {
   int64_t steps = 0;
   for (auto& fiber : fibers_) {
@@ -299,7 +299,7 @@ void Kernel::run(const Statement& body, bool is_launch) {
   body_ = &body;
   start_threads(is_launch);
   if (parent_.failed) { return; }
-  // Memory of the threads is free again after the kernel.
+  // Frees the memory of the threads after the kernel.
   const int64_t allocated = *parent_.allocated;
   bool failed = false;
   for (bool going = true; going;) {
@@ -307,7 +307,7 @@ void Kernel::run(const Statement& body, bool is_launch) {
     for (auto& fiber : fibers_) {
       if (fiber->state != Fiber::State::Ready) { continue; }
       going = true;
-      // All threads stop after the failure of one.
+      // After one thread fails, all threads stop.
       fiber->frame.failed = fiber->frame.failed || failed;
       resume(*fiber);
       failed = failed || fiber->frame.failed;

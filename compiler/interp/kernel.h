@@ -20,7 +20,7 @@ class Kernel {
 
   Kernel(Frame& parent, std::vector<Dimension> dimensions, Origin origin);
   ~Kernel();
-  /// Runs the body once per thread. Counts, warnings and errors go to the parent's frame. `is_launch`: the program has all barriers that it needs.
+  /// Runs the body once per thread. Adds counts, warnings and errors to the parent's frame. `is_launch`: the program contains all barriers that it needs.
   void run(const Statement& body, bool is_launch);
 
   [[nodiscard]] auto thread_count() const -> int { return count_; }
@@ -30,21 +30,21 @@ class Kernel {
   [[nodiscard]] auto storage(uint32_t number) -> std::pair<Memory*, bool>;
 
   /// Waits for all threads that have the same number in `group` as this one. `site` identifies the place of the wait. A barrier of the block needs
-  /// every thread; an exchange of values (a shuffle) does not wait for threads that have ended. A barrier of a warp waits for the threads of the
-  /// warp that come to it.
+  /// every thread; an exchange of values (a shuffle) does not wait for threads that have ended. A barrier of a warp waits for those threads of the
+  /// warp that reach it.
   void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, Wait kind);
   /// Waits until `holds` returns true.
   void wait_until(Frame& f, const std::function<bool()>& holds, Origin origin);
   /// A barrier in memory for copies to shared memory: a phase ends when all awaited threads and bytes have arrived.
   struct MachineBarrier {
     int64_t awaited = 0, missing = 0;        // numbers of threads
-    int64_t bytes = 0;                       // bytes that copies still bring
+    int64_t bytes = 0;                       // the bytes that copies still have to bring
     int64_t phases = 0;                      // completed phases
     std::vector<Copy> copies;
-    Watch::Clock arrived = {}, completed = {};   // the clocks of the arrivals of this phase, and of the last one
+    Watch::Clock arrived = {}, completed = {};   // the clocks of the arrivals in this phase, and in the last one
   };
   std::map<int64_t, MachineBarrier> barriers;
-  /// The values that each thread offers to others; none after it has ended its part.
+  /// The values that each thread offers to others; none after the thread has ended.
   std::vector<std::vector<Slot>> posted;
   /// Every thread in one group.
   std::vector<int> everybody;

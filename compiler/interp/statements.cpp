@@ -22,10 +22,10 @@ void AllocateMemory::run(Frame& f) const {
 }
 
 auto reserve(Frame& f, Memory& storage, int64_t bytes, int element_bytes) -> bool {
-  // Memory is kept for the next execution of an allocation, so it only grows.
+  // Memory is kept for the next execution of an allocation, so it never shrinks.
   int64_t needed = std::max(bytes, storage.capacity);
   if (needed > f.options->max_bytes) { return false; }
-  // Two numbers of 32 bits for each element; a byte for each byte.
+  // The records need two 32-bit numbers for each element, and one byte for each byte.
   if (f.watch) { needed += 8 * (bytes / std::max(1, element_bytes) + 1); }
   if (f.options->report_unwritten) { needed += bytes; }
   const int64_t more = std::max<int64_t>(0, needed - storage.charged);
@@ -54,7 +54,7 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
   if (!constant.empty()) {
     std::memcpy(storage.data, constant.data(), std::min(constant.size(), static_cast<size_t>(bytes)));
   } else {
-    // Unwritten elements are NaN, so that reads of them show in results.
+    // Fills unwritten elements with NaN, so that reads of them show in results.
     std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
     if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
   }

@@ -47,7 +47,7 @@ struct FlowStatement final : Statement {
   explicit FlowStatement(Flow x) : flow(x) {}
   void run(Frame& f) const override { f.flow = flow; }
 };
-/// The end of a range; the last number of 64 bits where it passes them, which no loop reaches.
+/// The end of a range; if it overflows 64 bits, the largest number, which no loop reaches.
 inline auto end_of(int64_t begin, int64_t count) -> int64_t {
   int64_t end = 0;
   return __builtin_add_overflow(begin, count, &end) ? std::numeric_limits<int64_t>::max() : end;
@@ -57,8 +57,8 @@ struct Loop final : Statement {
   uint32_t slot = 0;
   uint32_t counter = 0;
   bool any_order = false;                  // parallel, vectorised, bound to threads
-  Runner runner = Runner::Other;           // that has an iteration of its own
-  bool is_launch = false;                  // of a kernel with launches: its barriers are written out
+  Runner runner = Runner::Other;           // the unit that runs an iteration
+  bool is_launch = false;                  // the kernel has launches: its barriers are explicit
   const IntExpr* min = nullptr;
   const IntExpr* extent = nullptr;
   const Statement* body = nullptr;
@@ -202,14 +202,14 @@ struct BindBuffer {
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
     b.count = b.memory ? (b.memory->bytes - b.start) / bytes : 0;
     if (is_too_large) {
-      // No memory holds such a buffer: all its accesses are out of bounds.
+      // No memory can contain such a buffer: all its accesses are out of bounds.
       std::fill(b.strides.begin(), b.strides.end(), 0);
       b.count = 0;
     }
   }
 };
 
-/// Counts memory of that size, with the records about it, as allocated. False: it is beyond the limit.
+/// Counts memory of that size, with the records about it, as allocated. False: it exceeds the limit.
 [[nodiscard]] auto reserve(Frame& f, Memory& storage, int64_t bytes, int element_bytes) -> bool;
 
 // Allocates memory for a variable while the body runs.
@@ -219,7 +219,7 @@ struct AllocateMemory {
   std::vector<const IntExpr*> extents;
   int64_t element_bytes = 4;
   bool is_shared = false;                  // shared by the threads of a kernel
-  Runner owner = Runner::Device;           // each block, or each thread, has its own
+  Runner owner = Runner::Device;           // each block, or each thread, has a separate copy
   std::string constant;                    // initial contents; empty: none
   Origin origin;
   std::vector<BindBuffer> bind;            // buffers in this memory
@@ -239,7 +239,7 @@ struct AllocateStatement final : Statement {
 struct PointerStatement final : Statement {
   uint32_t slot = 0;
   const PointerExpr* value = nullptr;
-  std::vector<BindBuffer> bind;            // buffers in the memory that it points to
+  std::vector<BindBuffer> bind;            // buffers in the memory to which it points
   const Statement* body = nullptr;
   void run(Frame& f) const override {
     f.pointers[slot] = value->eval(f);
@@ -278,7 +278,7 @@ struct MatchRegion {
     to.memory = from.memory;
     f.pointers[memory] = {from.memory, from.start};
     to.start = from.start;
-    // In elements of the view, whose type may differ from the buffer's.
+    // In elements of the view, whose type may differ from that of the buffer.
     int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
     to.count = from.memory ? (from.memory->bytes - from.start) / bytes : 0;
     to.offset = from.offset;
@@ -308,14 +308,14 @@ struct DeclaredRegion {
 struct BlockInstance final : Statement {
   const Block* block = nullptr;
   std::vector<std::pair<uint32_t, const IntExpr*>> iters;    // slot, value
-  std::vector<std::pair<uint32_t, const IntExpr*>> moved;    // the ones of these with a slot of their own
+  std::vector<std::pair<uint32_t, const IntExpr*>> moved;    // those of `iters` that have a separate slot
   std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and their first values
   const IntExpr* predicate = nullptr;                        // null: true
   std::vector<std::unique_ptr<AllocateMemory>> allocations;
   std::vector<BindBuffer> views;                             // buffers without a declaration that use iter vars
   std::vector<MatchRegion> matches;
   std::vector<DeclaredRegion> declared;                      // the declared regions, for checks of accesses
-  std::vector<const void*> reduced;                          // loops over threads that it reduces across
+  std::vector<const void*> reduced;                          // loops over threads across which it reduces
   const Statement* init = nullptr;
   const Statement* body = nullptr;
   void run(Frame& f) const override;

@@ -105,7 +105,7 @@ void AllReduce::run(Frame& f) const {
       if (result[i].i) { sum[i].i = result[i].i->eval(f); } else { sum[i].f = result[i].f->eval(f); }
     }
   }
-  // No thread posts its next value before all have read this one.
+  // No thread may post its next value before all have read this one.
   f.kernel->wait(f, &condition, group, origin, Kernel::Wait::Exchange);
   mine.clear();
   for (size_t i = 0; i < results.size() && !f.failed; ++i) { put(f, results[i], result[i].i != nullptr, 0, sum[i]); }
@@ -113,6 +113,7 @@ void AllReduce::run(Frame& f) const {
 
 auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   Slot own;
+  const auto lanes = static_cast<uint64_t>(mask->eval(f));
   int64_t distance = lane->eval(f);
   int64_t part = std::clamp<int64_t>(width->eval(f), 1, warp);
   if (value.i) { own.i = value.i->eval(f); } else { own.f = value.f->eval(f); }
@@ -129,8 +130,10 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
   int64_t thread = f.thread - here + from;
   const bool takes_part = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty();
   Slot out = takes_part ? kernel.posted[static_cast<size_t>(thread)][0] : own;
-  if (!takes_part && f.options->report_races && f.warned.insert(site).second) {
-    f.stats.warnings.push_back(error(loopsmith::Code::InactiveLane, origin).arg("thread", f.iteration()).arg("lane", from));
+  // The mask names both lanes; it may name lanes that the block does not have.
+  auto is_named = [&](int64_t l) { return l >= 64 || ((lanes >> l) & 1) != 0; };
+  if ((!takes_part || !is_named(here) || !is_named(from)) && f.options->report_races && f.warned.insert(site).second) {
+    f.stats.warnings.push_back(error(loopsmith::Code::InactiveLane, origin).arg("thread", f.iteration()).arg("lane", takes_part && !is_named(here) ? here : from));
   }
   kernel.wait(f, &value, warps, origin, Kernel::Wait::Exchange);
   kernel.posted[static_cast<size_t>(f.thread)].clear();
@@ -139,7 +142,7 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
 
 void CallStatement::run(Frame& f) const {
   f.lane = 0;
-  // All arguments are evaluated before any parameter is set: an argument may call the same function.
+  // Evaluates all arguments before it sets any parameter: an argument may call the same function.
   std::vector<Pointer> at;
   std::vector<Slot> given(values.size());
   for (const auto& [slot, pointer] : pointers) { at.push_back(pointer->eval(f)); }

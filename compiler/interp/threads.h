@@ -12,15 +12,15 @@ namespace loopsmith::interp {
 
 /// True when the threads of this code wait for each other.
 [[nodiscard]] auto needs_threads(const Stmt& body) -> bool;
-/// True when a barrier is written out in this code.
+/// True when this code contains an explicit barrier.
 [[nodiscard]] auto has_barriers(const Stmt& body) -> bool;
-/// True when shared memory is allocated in this code, so that its threads need to run together.
+/// True when this code allocates shared memory, so that its threads must run together.
 [[nodiscard]] auto allocates_shared(const Stmt& body) -> bool;
 
 struct KernelStatement final : Statement {
   struct Dimension { Name tag; const IntExpr* extent; Name variable; };
   std::vector<Dimension> dimensions;
-  bool is_launch = false;                   // the program has all barriers that it needs; else lowering adds some
+  bool is_launch = false;                   // the program contains all barriers that it needs; otherwise lowering adds some
   Origin origin;
   const Statement* body = nullptr;
   void run(Frame& f) const override;
@@ -44,12 +44,13 @@ struct AllReduce final : Statement {
   std::vector<uint32_t> lhs, rhs;
   const IntExpr* condition = nullptr;
   std::vector<AccessSite> results;
-  std::vector<size_t> dimensions;           // the dimensions that it reduces across
+  std::vector<size_t> dimensions;           // the dimensions across which it reduces
   void run(Frame& f) const override;
 };
 
 struct WarpShuffle {
   enum Kind : uint8_t { From, Up, Down } kind = From;
+  const IntExpr* mask = nullptr;            // the lanes that take part
   Code value;
   const IntExpr* lane = nullptr;            // the lane, or a distance
   const IntExpr* width = nullptr;

@@ -42,7 +42,7 @@ class Elements {
     std::vector<uint8_t>& written = pointer_.memory->written;
     if (!written.empty()) { std::fill_n(written.begin() + (p - pointer_.memory->data), bytes_, uint8_t{1}); }
   }
-  // c + a * b, rounded as the accumulator is.
+  // c + a * b, rounded in the type of the accumulator.
   auto multiply_add(Slot c, DataType a_type, Slot a, DataType b_type, Slot b) const -> Slot {
     Slot out;
     if (!element_.is_real()) { out.i = wrap_to(element_, c.i + a.i * b.i); return out; }
@@ -88,14 +88,14 @@ auto right_spot(int k, int thread, int i) -> Spot {
   if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
   return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
 }
-// The same for mma.sp of halves: the stored elements of A, k / 2 in a row, and those of B.
+// The same for mma.sp of halves: the stored elements of A, k / 2 per row, and those of B.
 auto sparse_left_spot(int k, int thread, int i) -> Spot {
   return left_spot(k / 2, thread, i);
 }
 auto sparse_right_spot(int thread, int i) -> Spot { return {(thread & 3) * 2 + (i & 1) + i / 2 * 8, thread >> 2}; }
 auto result_spot(int thread, int i) -> Spot { return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)}; }
 
-// The first element of the tile with this number in a warp's whole matrix (see tiles.h), whose rows are `row` elements apart.
+// The first element of the tile with this number in a warp's whole matrix (see tiles.h); its rows are `row` elements apart.
 auto tile_start(Name scope, int64_t number, int64_t row) -> int64_t {
   int64_t across = std::max<int64_t>(1, row / (scope == "m16n8k8.matrixB" ? 32 : 8));
   if (scope == "m16n8k8.matrixC") { return number / 2 / across * 16 * row + number / 2 % across * 8; }
@@ -128,7 +128,7 @@ void TileStatement::run(Frame& f) const {
 }
 
 void TileStatement::fragment_operation(Frame& f) const {
-  // The offset of a fragment is its number.
+  // A fragment is identified by its number, which determines its offset.
   auto fragment = [&](size_t i, int size) {
     Pointer p = operands[i].pointer->eval(f);
     p.byte += operands[i].offset->eval(f) * size * std::max(1, operands[i].element.element_bytes());
@@ -270,7 +270,7 @@ void TileStatement::warp_operation(Frame& f) const {
     for (int i = 0; i < 16; ++i) { own.set(i, memory.get((i % 8 / 4 * 16 + lane % 4 * 4 + i % 4) * step + lane / 4 + i / 8 * 8)); }
     return;
   }
-  // Every thread posts the places of its operands; then each computes its own part.
+  // Every thread posts the places of its operands; then each thread computes its own part.
   const std::vector<int>& warps = kernel.warps(warp_size);
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
   mine.resize(2 * operands.size());
@@ -327,7 +327,7 @@ void TileStatement::warp_operation(Frame& f) const {
       }
       out[static_cast<size_t>(i)] = sum;
     }
-    // No thread overwrites registers that others still read.
+    // No thread may overwrite registers that others still read.
     kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
     for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
     return;
@@ -335,7 +335,7 @@ void TileStatement::warp_operation(Frame& f) const {
   kernel.wait(f, &operands, warps, origin, Kernel::Wait::Exchange);
 }
 
-/// The bytes of a tile: a register of this thread, or a place in a buffer of tiles. Null where that place is not in the buffer; the frame has the error.
+/// The bytes of a tile: a register of this thread, or a place in a buffer of tiles. Null if that place is not in the buffer; the frame then has the error.
 auto TileStatement::tile_memory(Frame& f, size_t which, bool is_written) const -> char* {
   if (!tile_buffers[which]) {
     if (f.tiles.empty()) { f.tiles.assign(8 * amx_tile_bytes, 0); }
@@ -477,7 +477,7 @@ auto wavefront_row(const Call& n) -> const WavefrontRow* {
   return nullptr;
 }
 
-// The element type that a pointer argument points to.
+// The element type to which a pointer argument points.
 auto pointee(const Expr& e) -> DataType {
   if (const auto* v = e.as<VarNode>(); v && v->pointer) { return v->pointer->element; }
   if (const auto* c = e.as<Call>(); c && c->op == "tvm_access_ptr" && !c->args.empty()) { return c->args[0].dtype().element(); }
@@ -509,7 +509,7 @@ auto Compiler::matrix_product_of_wavefront(const Call& n) -> std::optional<Code>
   return Code{make_int<WavefrontProductInt>(std::move(product)), nullptr, n.dtype};
 }
 
-/// Reads one call of a matrix unit into a statement. Each function handles a family of calls; null: the call has another form.
+/// Converts one call of a matrix unit to a statement. Each function handles a family of calls; null: the call has another form.
 class Compiler::TileForms {
  public:
   TileForms(Compiler& compiler, const Call& call) : c_(compiler), n_(call), op_(call.op.view()) {}
@@ -709,7 +709,7 @@ class Compiler::TileForms {
     out.offset = c_.int_expr(n_.args[offset_at]);
     return out;
   }
-  /// Adds an operand that is part of a whole matrix: the row stride comes from its buffer. False where it is none.
+  /// Adds an operand that is part of a whole matrix, with the row stride of its buffer. False if it is not part of one.
   auto add_part(TileStatement& s, size_t at) -> bool {
     Name scope = scope_of_matrix(n_.args[at]);
     auto row = c_.row_of_.find(n_.args[at].as<VarNode>());

@@ -1,7 +1,7 @@
 // Matrix units: the meaning of their instructions on tiles of memory, on registers of a warp and on tile registers. From the
 // vendors' manuals: NVIDIA's WMMA and PTX (ldmatrix, mma.sync), Intel's AMX, AMD's MFMA.
 //
-//  - WMMA: the threads of a warp do an operation together. The layout of a fragment in registers is undocumented, so no program depends on
+//  - WMMA: the threads of a warp execute an operation together. The layout of a fragment in registers is undocumented, so no program depends on
 //    it; here fragment number i of a buffer has the elements from i times its size on, row after row (A is m x k, B k x n).
 //  - ldmatrix, mma, mma.sp: each thread names its own registers, which are memory of scope `warp`; PTX defines the elements of each thread.
 //    The machine has no transposed ldmatrix of bytes; code generators load the bytes one by one, and so does the interpreter.
@@ -9,8 +9,8 @@
 //  - Buffers of scope `m16n8k8.matrixA` (B, C) are whole matrices of a warp, of which each thread holds its elements for mma.m16n8k8;
 //    ldmatrix fills four tiles of 8 x 8 at a time, below each other in A, side by side in B. Their indices count tiles: those of A
 //    are 4 elements of a thread, 8 of 32 rows together; those of B 2, 8 of 32 columns together; those of C (16 x 8) count 2.
-//  - simdgroup_matrix (Metal): as WMMA, with 8 x 8 elements.
-//  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes. A call names a tile by its number, or by a pointer into a buffer of
+//  - simdgroup_matrix (Metal): like WMMA, with 8 x 8 elements.
+//  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes. A call identifies a tile by its number, or by a pointer into a buffer of
 //    scope `amx.tmm`, where a tile is 1024 bytes, row after row.
 //  - MFMA: 64 threads; AMD's ISA documents define the elements of each thread.
 #pragma once

@@ -1,4 +1,4 @@
-// The tree of places, and the order that barriers make: see watch.h.
+// The tree of places, and the order that barriers impose: see watch.h.
 #include "interp/watch.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ auto Watch::past_barrier(uint32_t thread_place, Barrier barrier) -> uint32_t {
   if (barrier == Barrier::Block) { ++next.block_epoch; }
   if (barrier == Barrier::Warp) {
     ++next.warp_epoch;
-    // Behind the barrier all threads of the warp have the order that any of them had. All of them come here before any goes on.
+    // Behind the barrier every thread of the warp has the order of events that any of them had. All threads reach this point before any continues.
     if (!known_.empty()) {
       auto first = static_cast<size_t>(next.iteration / warp * warp);
       for (size_t t = first; t < std::min(known_.size(), first + warp); ++t) { release(thread_place, known_[t]); }
@@ -131,7 +131,7 @@ auto Watch::unordered(uint32_t before, uint32_t now) const -> std::optional<Conf
     b = up;
   }
   while (a != b && places_[a].parent != places_[b].parent) {
-    // Behind a barrier a thread has another place, and is the same thread.
+    // Behind a barrier a thread has another place, but is the same thread.
     if (places_[a].is_thread && places_[b].is_thread && places_[a].instance == places_[b].instance) { break; }
     a = places_[a].parent;
     b = places_[b].parent;

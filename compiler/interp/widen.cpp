@@ -1,4 +1,4 @@
-// Programs in wider types: see widen.h.
+// Converts programs to wider types: see widen.h.
 #include "interp/widen.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Programs in wider types: the same computation without the rounding of the types that it is written in. Short types (float16, bfloat16, types of 8 bits and
-// less) become float32; where float32 rounds too much itself, as in sums of a million numbers, all of them become float64.
+// Programs in wider types: the same computation without the rounding of the original types. Short types (float16, bfloat16, types of at most 8 bits)
+// become float32; if float32 itself rounds too much, as in sums of a million numbers, all of them become float64.
 #pragma once
 
 #include "ir/ir.h"

@@ -1,4 +1,4 @@
-// Reading registrations: see registry.h.
+// Reads registrations: see registry.h.
 #include "intrinsics/registry.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using schedule::TensorIntrin;
 
-// The call of `TensorIntrin.register(...)`, with or without modules in front, in a statement; null for other statements.
+// The call of `TensorIntrin.register(...)` in a statement, with or without modules in front; null for other statements.
 auto registration(const syntax::Stmt& stmt) -> const syntax::CallExpr* {
   static const Name register_name("register"), class_name("TensorIntrin");
   const auto* statement = stmt.as<syntax::ExprStmt>();
@@ -51,7 +51,7 @@ auto function_of(const eval::Value& value) -> PrimFunc {
 
 auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallExpr& call, Diagnostics& diagnostics) -> std::optional<TensorIntrin> {
   eval::Evaluator& evaluator = file.evaluator();
-  // The limits are those of this statement: it may be read long after the file.
+  // Resets the limits for this statement: it may be read long after the file.
   evaluator.reset_steps();
   size_t said = evaluator.diagnostics.size();
   auto saved_tree = std::exchange(evaluator.tree, std::shared_ptr<const void>(item));
@@ -67,7 +67,7 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   };
   const std::string* name = arguments.empty() ? nullptr : arguments[0].string();
   if (!known || !name) {
-    // Errors in the program itself are reported there.
+    // Errors in the program itself are reported with the program.
     if (!known && !call.args.empty()) { return std::nullopt; }
     return refuse("?", "its name is no string");
   }
@@ -84,7 +84,7 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
 class Scripts final : public schedule::IntrinsicTable {
  public:
   Scripts() {
-    // Names are found without evaluating the scripts: a registration and its name stand at the beginning of a line.
+    // Names are found without evaluating the scripts: a registration and its name are at the beginning of a line.
     static constexpr std::string_view opening = "\nTensorIntrin.register(\"";
     for (size_t f = 0; f < families().size(); ++f) {
       std::string_view text = families()[f].script;
@@ -116,7 +116,7 @@ class Scripts final : public schedule::IntrinsicTable {
         const syntax::CallExpr* call = registration(*stmt);
         const auto* text = call && !call->args.empty() ? call->args[0]->as<syntax::StringExpr>() : nullptr;
         if (!text || text->value != name.view()) { continue; }
-        Diagnostics ignored;   // a test evaluates all scripts and shows errors
+        Diagnostics ignored;   // a test evaluates all scripts and reports errors
         if (auto intrinsic = read(*file, item, *call, ignored)) { slot = std::make_unique<TensorIntrin>(std::move(*intrinsic)); }
       }
     }
@@ -160,7 +160,7 @@ auto registered_in(frontend::File& file, Diagnostics& diagnostics) -> std::vecto
 
 // The declarations of names.tir with their values, evaluated at the first lookup.
 auto named(Name name) -> const eval::Value* {
-  // Most names are not declared there: they must not cost an evaluation of names.tir.
+  // Most names are not declared there: looking them up must not evaluate names.tir.
   std::string_view text = name.view();
   if (text.find("_INTRIN") == std::string_view::npos && !text.ends_with("_intrin_group") && !text.ends_with("_layout")) { return nullptr; }
   static const auto* values = [] {

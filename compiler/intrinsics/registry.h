@@ -16,11 +16,11 @@
 
 namespace loopsmith::intrinsics {
 
-/// Makes the built-in intrinsics known to schedules. Cheap, and without effect after the first call; a script is read when one
+/// Installs the built-in intrinsics for schedules. Cheap, and without effect after the first call; a script is read when one
 /// of its names is looked up. Tables of intrinsics belong to the calling thread, as the IR does.
 void install();
 
-/// The intrinsics that a file registers, in its order; a later one replaces an earlier one of the same name. Errors in
+/// The intrinsics that a file registers, in its order; a later one replaces an earlier one with the same name. Errors in
 /// registrations are added to `diagnostics`.
 [[nodiscard]] auto registered_in(frontend::File& file, Diagnostics& diagnostics) -> std::vector<schedule::TensorIntrin>;
 /// True for a call of `TensorIntrin.register`.

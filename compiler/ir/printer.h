@@ -1,5 +1,5 @@
-// The script printer: TIR as the text of TVMScript. In the `block` dialect the text is what Apache TVM 0.19
-// prints, byte for byte; in the `sblock` dialect blocks are spelled as later versions do. Parsing the text of
+// The script printer: TIR as the text of TVMScript. In the `block` dialect the text equals that of Apache TVM 0.19,
+// byte for byte; in the `sblock` dialect blocks are spelled as in later versions. Parsing the text of
 // a module gives a structurally equal module.
 //
 // Names are unique only among those that are visible at the same time, so two sibling loops may both be `i`.

@@ -32,7 +32,7 @@ struct ThreadAxis {
 
 /// The nine axes that `bind` offers: `blockIdx`, `threadIdx` and `vthread`, each with x, y and z.
 [[nodiscard]] auto bindable_axes() -> std::span<const std::string_view>;
-/// All axes that TVM knows, for checks of spelling.
+/// All axes in TVM, for checks of spelling.
 [[nodiscard]] auto known_axes() -> std::span<const std::string_view>;
 
 // ---- scopes of memory -------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ enum class MemoryFamily : uint8_t {
 
 /// The scopes that editors and the REPL offer.
 [[nodiscard]] auto usual_scopes() -> std::span<const std::string_view>;
-/// All scopes that TVM knows, for checks of spelling.
+/// All scopes in TVM, for checks of spelling.
 [[nodiscard]] auto known_scopes() -> std::span<const std::string_view>;
 
 // ---- kinds of targets -------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ struct TargetKind {
   int warp_size = 0;         // TVM's default for threads that run in step; 0: there is none
 };
 
-/// All kinds that TVM knows, the usual ones first.
+/// All kinds in TVM, the usual ones first.
 [[nodiscard]] auto target_kinds() -> std::span<const TargetKind>;
 /// Finds the kind by its name; null for an unknown word.
 [[nodiscard]] auto find_target_kind(std::string_view name) -> const TargetKind*;

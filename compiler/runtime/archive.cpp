@@ -20,7 +20,7 @@ using File = std::unique_ptr<std::FILE, Close>;
 constexpr uint32_t directory_mark = 0x02014b50, member_mark = 0x04034b50, end_mark = 0x06054b50, end64_mark = 0x06064b50, locator_mark = 0x07064b50;
 constexpr uint64_t most_members = 65536, most_directory = 64U << 20U;
 
-// Little-endian numbers in a piece of the file; 0 beyond its end.
+// Reads little-endian numbers in a part of the file; 0 beyond its end.
 struct Bytes {
   std::vector<unsigned char> data;
   [[nodiscard]] auto number(size_t at, int bytes) const -> uint64_t {
@@ -154,7 +154,7 @@ auto Archive::open(const std::string& path) -> Result<Archive> {
     size_t name = directory.u16(p + 28), extra = directory.u16(p + 30), comment = directory.u16(p + 32);
     if (p + 46 + name + extra + comment > directory.data.size()) { return bad("its zip directory is damaged"); }
     m.name.assign(directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46), directory.data.begin() + static_cast<std::ptrdiff_t>(p + 46 + name));
-    // An extra field holds the numbers that do not fit into 32 bits, in this order.
+    // An extra field has the numbers that do not fit into 32 bits, in this order.
     for (size_t x = p + 46 + name, last = x + extra; x + 4 <= last; x += 4 + directory.u16(x + 2)) {
       if (directory.u16(x) != 1) { continue; }
       size_t field = x + 4;
@@ -188,7 +188,7 @@ auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<By
   if (header.u32(0) != member_mark) { return bad("is not at its place in the directory"); }
   uint64_t begin = found->header + 30 + header.u16(26) + header.u16(28), total = size_of(file.get());
   if (begin > total || found->stored > total - begin || (found->method == 0 && found->stored != found->size)) { return bad("is cut off"); }
-  // Deflate expands a byte to 1032 at most. A member that claims more is damaged: no memory is allocated for it.
+  // Deflate expands a byte to at most 1032 bytes. A member with a larger size is damaged: no memory is allocated for it.
   if (found->size / 1032 > found->stored) { return bad("is damaged"); }
   ::fseeko(file.get(), static_cast<off_t>(begin), SEEK_SET);
   return std::unique_ptr<ByteSource>(std::make_unique<MemberSource>(std::move(file), found->stored, found->size, found->method == 8, found->checksum));

@@ -1,5 +1,5 @@
-// Reading zip archives as NumPy's .npz files use them: stored or deflated members of any size (zip64). Encrypted archives and
-// archives in several parts are refused; nothing is written. After PKWARE's APPNOTE.TXT, 6.3.
+// Reads zip archives in the form of NumPy's .npz files: stored or deflated members of any size (zip64). Refuses encrypted archives and
+// archives in several parts; writes nothing. After PKWARE's APPNOTE.TXT, 6.3.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ByteSource {
   virtual auto read(void* to, uint64_t bytes) -> uint64_t = 0;
   /// The number of bytes left.
   [[nodiscard]] virtual auto left() const -> uint64_t = 0;
-  /// After the last byte: true when the checksum of the bytes is the stored one.
+  /// After the last byte: true when the checksum of the bytes equals the stored one.
   [[nodiscard]] virtual auto is_intact() const -> bool { return true; }
 };
 [[nodiscard]] auto open_file(const std::string& path) -> Result<std::unique_ptr<ByteSource>>;
@@ -29,7 +29,7 @@ class Archive {
   [[nodiscard]] static auto open(const std::string& path) -> Result<Archive>;
   /// The names of the members, in the order of the archive.
   [[nodiscard]] auto names() const -> std::vector<std::string>;
-  /// A member from its beginning; `name` is one of the names.
+  /// A member, read from its beginning; `name` must be one of the names.
   [[nodiscard]] auto member(const std::string& name) const -> Result<std::unique_ptr<ByteSource>>;
 
  private:

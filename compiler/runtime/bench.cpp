@@ -1,4 +1,4 @@
-// Blocks and medians: see bench.h.
+// Measures blocks and medians: see bench.h.
 #include "runtime/bench.h"
 
 #include <time.h>
@@ -40,7 +40,7 @@ void watch_stops() {
   }();
 }
 
-// Samples during which the process was stopped are taken again, at most so many times.
+// Samples during which the process was stopped are repeated, at most this many times.
 constexpr int most_repeats = 100;
 
 // The shortest sample: reading the clock costs about 30 ns.
@@ -71,7 +71,7 @@ class Subject {
     if (options.cache == CacheState::Rotate) { calls = std::max(calls, std::min(sets, 8)); }
     for (int i = 0; i < calls - 1; ++i) { LOOPSMITH_CHECK(call_(next_++)); }
     for (double start = now(); now() - start < options.warm_up_seconds;) { LOOPSMITH_CHECK(call_(next_++)); }
-    // The last warm-up call decides how many calls a sample needs, and if measuring goes on at all.
+    // The last warm-up call determines the number of calls in a sample, and if measuring continues at all.
     if (before_each_) { before_each_(); }
     LOOPSMITH_CHECK(call_(next_++));
     for (int repeats = 0;; ++repeats) {
@@ -161,7 +161,7 @@ auto measure(std::vector<Subject>& subjects, const BenchOptions& options, int se
   watch_stops();
   for (Subject& s : subjects) { LOOPSMITH_CHECK(s.warm_up(options, sets)); }
   bool more = true;
-  // The order alternates: the first function of a round finds the machine in another state than the last one.
+  // Alternates the order: the first function of a round runs in another state of the machine than the last one.
   for (bool forward = true; more; forward = !forward) {
     more = false;
     for (size_t i = 0; i < subjects.size(); ++i) {
@@ -299,7 +299,7 @@ auto compare(const Measurement& first, const Measurement& second) -> Speeds {
   std::sort(sorted.begin(), sorted.end());
   size_t middle = sorted.size() / 2;
   out.ratio = std::exp(sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2);
-  // The question is: does the difference exceed the effect of the placement of code and data in memory?
+  // Tests if the difference exceeds the effect of the placement of code and data in memory.
   const double jitter = std::max(first.threads, second.threads) > 1 ? thread_jitter / std::min(first.seconds, second.seconds) : 0;
   const double margin = std::log1p(least_difference + jitter);
   for (double& ratio : ratios) { ratio += out.ratio > 1 ? -margin : margin; }
@@ -323,7 +323,7 @@ auto compare(const Measurement& first, const Measurement& second) -> Speeds {
     sum += ranks[i];
     positive += ratios[i] > 0 ? ranks[i] : 0;
   }
-  // The number of choices of signs that result in each sum.
+  // The number of sign combinations that give each sum.
   std::vector<double> ways(sum + 1, 0);
   ways[0] = 1;
   size_t reached = 0;

@@ -1,4 +1,4 @@
-// Checking and making arguments, and calling: see jit.h. Knows no LLVM.
+// Checks and makes arguments, and calls functions: see jit.h. Does not use LLVM.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
   }
   std::vector<const GivenTensor*> tensors;
   for (const BufferSizes& buffer : interface.sizes.buffers) {
-    // The form of a shape is not known where it has calls.
+    // The form of a shape is unknown if it contains calls.
     if (std::any_of(buffer.shape.begin(), buffer.shape.end(), [](const Formula& f) { return !f.is_known(); })) { return mismatch(buffer.name, "a shape that can be checked", codegen::shape_text(interface, buffer.parameter)); }
   }
   for (const BufferSizes& buffer : interface.sizes.buffers) { tensors.push_back(&given[buffer.parameter]); }

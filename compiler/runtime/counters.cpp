@@ -33,7 +33,7 @@ constexpr Event events_of_processors[] = {
     {"last-level misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
 };
 
-/// Opens a counter of a thread's work in user mode, which systems let every user count. -1 with errno on failure.
+/// Opens a counter of a thread's work in user mode, which most systems allow to every user. -1 with errno on failure.
 auto open_event(const Event& event, pid_t thread) -> int {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);

@@ -1,6 +1,6 @@
-// Event counts while code runs, over all threads of this process: the processor's counters (cycles, instructions, misses), where the
+// Event counts while code runs, over all threads of this process: the processor's counters (cycles, instructions, misses), if the
 // system grants access to them (Linux, perf_event_open), and the system's counters (page faults, context switches). Most virtual machines
-// have no processor counters, and a system may refuse them: then the result holds the reason and the system's counters.
+// have no processor counters, and a system may refuse them: then the result contains the reason and the system's counters.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Count {
 };
 
 struct EventCounts {
-  std::vector<Count> counts;       // those of the processor first; one that this processor lacks is left out
-  std::string missing;             // the reason why processor counters are missing, and a remedy; empty where they are present
+  std::vector<Count> counts;       // the processor's counters first; those that this processor lacks are omitted
+  std::string missing;             // the reason why processor counters are missing, and a remedy; empty if they are present
 };
 
 /// An event with Linux's numbers for it.
@@ -31,7 +31,7 @@ struct Event {
 /// Cycles, instructions, misses of branches, of the first-level and the last-level cache.
 [[nodiscard]] auto processor_events() -> std::span<const Event>;
 
-/// Counters of every thread that this process has now. A processor with fewer counters than events counts them in turns; the counts
+/// Counters of every thread that this process has now. A processor with fewer counters than events counts them in turn; the counts
 /// are scaled to the whole time.
 class Counters {
  public:
@@ -40,7 +40,7 @@ class Counters {
   Counters(const Counters&) = delete;
   auto operator=(const Counters&) -> Counters& = delete;
 
-  /// Counting runs between `start` and `stop`; counts of several such intervals add up.
+  /// Counts between `start` and `stop`; counts of several such intervals add up.
   void start();
   void stop();
   [[nodiscard]] auto read() const -> EventCounts;

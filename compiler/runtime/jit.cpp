@@ -1,6 +1,6 @@
-// Linking objects into this process with ORC: see jit.h. Codegen makes the object; here it gets memory and
+// Links objects into this process with ORC: see jit.h. Codegen makes the object; this file provides its memory and
 // addresses. An object may use only the symbols on a list: the runtime's entries, libc's memory functions, libm.
-// It cannot reach anything else of this process by name; in particular no function that makes system calls.
+// It cannot use any other symbol of this process; in particular no function that makes system calls.
 #include "runtime/jit.h"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ auto symbols() -> const std::vector<Symbol>& {
   return table;
 }
 
-/// A feature that code for the target may use and this machine lacks; empty where none is known.
+/// A feature that code for the target may use and this machine lacks; empty if none is known.
 auto missing_here(const target::Target& target) -> std::string {
   target::Hardware wanted = target::hardware(target), here = target::hardware(target::host());
   std::vector<std::string_view> out;

@@ -1,8 +1,8 @@
 // Compiled functions in this process: flat TIR or the bytes of an object become functions that are called with
 // tensors. Arguments are checked before every call: number, type, shape, alignment, overlap.
 //
-// Code of unknown programs can crash or run forever: run it in a process of its own, as tune/measure does.
-// Functions stay callable as long as their module lives. This header includes nothing of LLVM.
+// Code of unknown programs can crash or run forever: run it in a separate process, as tune/measure does.
+// Functions stay callable as long as their module lives. This header does not include LLVM.
 #pragma once
 
 #include <memory>
@@ -36,15 +36,15 @@ class JitModule {
   auto operator=(JitModule&& other) noexcept -> JitModule&;
   ~JitModule();
 
-  /// Compiles a flat module for this machine. `scheduled`, where given, is the module before lowering: shapes are
+  /// Compiles a flat module for this machine. `scheduled`, if given, is the module before lowering: shapes are
   /// then checked against its buffers, which flattening has changed.
   [[nodiscard]] static auto compile(const IRModule& flat, const target::Target& target, const codegen::CodegenOptions& options = {},
                                     const IRModule& scheduled = {}) -> Result<JitModule>;
-  /// Loads an object that `codegen::emit` made.
+  /// Loads an object made by `codegen::emit`.
   [[nodiscard]] static auto load(std::string_view object, std::vector<codegen::Interface> interfaces, int threads) -> Result<JitModule>;
 
   [[nodiscard]] auto functions() const -> const std::vector<JitFunction>&;
-  /// The function of that symbol; for an empty name the only function.
+  /// The function with that symbol; for an empty name the only function.
   [[nodiscard]] auto find(std::string_view name) const -> Result<const JitFunction*>;
 
  private:
@@ -53,18 +53,18 @@ class JitModule {
   std::unique_ptr<Loaded> code_;
 };
 
-/// Checks the arguments of a call and returns them as the slots that `entry` takes.
+/// Checks the arguments of a call and returns them in the form of slots for `entry`.
 [[nodiscard]] auto bind_arguments(const codegen::Interface& interface, std::span<const Value> arguments) -> Result<std::vector<codegen::Argument>>;
 
 /// Runs a function with its own number of threads. A failed assertion in it becomes KernelFailed.
 [[nodiscard]] auto invoke(const JitFunction& function, const std::vector<codegen::Argument>& slots) -> Status;
 
-/// bind_arguments and invoke.
+/// Calls bind_arguments, then invoke.
 [[nodiscard]] auto call(const JitFunction& function, std::span<const Value> arguments) -> Status;
 
-/// Random tensors by `seed` for every buffer of an interface, outputs included, since a kernel may read them first.
+/// Random tensors from `seed` for every buffer of an interface, including outputs, since a kernel may read them first.
 /// `sizes` has the values of the shape variables, in their order; scalars are 1. Elements that are indices get values within their range (ir/index_uses.h).
-/// `contents`: for each parameter the tensor to copy in place of random contents, or null; empty: none.
+/// `contents`: for each parameter the tensor to copy instead of random contents, or null; empty: none.
 struct Arguments {
   std::vector<Tensor> tensors;                 // for buffers, in order
   std::vector<Value> values;                   // for all parameters

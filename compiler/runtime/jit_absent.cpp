@@ -1,4 +1,4 @@
-// Stands in for the JIT in builds without LLVM: every request is answered with a diagnostic.
+// Replaces the JIT in builds without LLVM: every request returns a diagnostic.
 #include "runtime/jit.h"
 #include "support/codes.h"
 

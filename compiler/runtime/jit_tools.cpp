@@ -1,5 +1,5 @@
 // Debuggers and profilers: see jit_tools.h. LLVM has a plugin for gdb's interface. Its plugin for perf's dump
-// leaves a part of the header unwritten (19.1.7), and perf refuses the file; the one here writes the whole header.
+// leaves a part of the header unwritten (19.1.7), and perf refuses the file; this one writes the whole header.
 #include "runtime/jit_tools.h"
 
 #include "codegen/interface.h"
@@ -29,7 +29,7 @@ namespace {
 
 using llvm::orc::ExecutorAddr;
 
-/// Keeps symbols that the linker would drop because nothing refers to them by name: bodies and shares of parallel loops.
+/// Keeps symbols that the linker would drop because no code refers to them by name: bodies and shares of parallel loops.
 void keep_names(llvm::jitlink::PassConfiguration& config) {
   config.PrePrunePasses.push_back([](llvm::jitlink::LinkGraph& graph) {
     for (llvm::jitlink::Symbol* symbol : graph.defined_symbols()) {
@@ -128,7 +128,7 @@ class Dump {
     put(header, uint64_t{0});
     std::fwrite(header.data(), 1, header.size(), file_);
     std::fflush(file_);
-    // perf looks for this mapping; it stays until the process ends.
+    // perf searches for this mapping; it stays until the process ends.
     (void)mmap(nullptr, static_cast<size_t>(sysconf(_SC_PAGESIZE)), PROT_READ | PROT_EXEC, MAP_PRIVATE, descriptor, 0);
   }
   template <class T> static void put(std::string& out, T value) { out.append(reinterpret_cast<const char*>(&value), sizeof(value)); }

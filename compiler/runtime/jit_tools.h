@@ -1,4 +1,4 @@
-// Support for debuggers and profilers of code that is made while the program runs. Private to the runtime's LLVM side.
+// Support for debuggers and profilers of code that is compiled at run time. Private to the runtime's LLVM part.
 //
 // LOOPSMITH_JIT=gdb    gdb and lldb see functions and their lines, through their interface for such code (__jit_debug_register_code).
 // LOOPSMITH_JIT=perf   a file of code and lines for `perf inject --jit` (perf's jitdump), in ~/.debug/jit.
@@ -12,7 +12,7 @@
 
 namespace loopsmith::runtime {
 
-/// Adds the plugins that the environment variable names to the layer. Returns a sentence about those that failed.
+/// Adds the plugins in the environment variable to the layer. Returns a sentence about those that failed.
 [[nodiscard]] auto tell_tools(llvm::orc::ExecutionSession& session, llvm::orc::ObjectLinkingLayer& layer) -> std::string;
 
 }  // namespace loopsmith::runtime

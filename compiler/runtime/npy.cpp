@@ -82,7 +82,7 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
                      DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
     if (type.substr(1) == npy_type(t).substr(1) && type[0] != '>') { dtype = t; }
   }
-  // ml_dtypes writes "<V2" for bfloat16, and NumPy itself "|V2".
+  // ml_dtypes writes "<V2" for bfloat16; NumPy itself writes "|V2".
   if (is_short_real(expected) && has_tensors(expected) && type.substr(1) == npy_type(expected).substr(1) && type[0] != '>') { dtype = expected; }
   if (dtype.is_void() && type.find('V') == 1) { return bad(fmt::format("its elements are bare bytes (`{}`), and no type of reals of that size is wanted", type)); }
   if (dtype.is_void()) { return bad(fmt::format("its elements are of type `{}`, which has no tensors here", type)); }
@@ -98,7 +98,7 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
     shape.push_back(value);
     dims.remove_prefix(static_cast<size_t>(end - dims.data()));
   }
-  // The file must hold as many bytes as its header claims. This is checked before memory is allocated for them.
+  // The file must contain as many bytes as its header specifies. Checked before memory is allocated for them.
   uint64_t held = source.left();
   std::optional<uint64_t> needed = byte_count(dtype, shape);
   if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }

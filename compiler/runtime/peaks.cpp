@@ -113,7 +113,7 @@ auto processor_time() -> ProcessorTime {
 
 namespace {
 
-/// Seconds of processors that this program has used.
+/// The processor time that this program has used, in seconds.
 auto own_time() -> double {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -126,7 +126,7 @@ auto share_of_others(const ProcessorTime& before, const ProcessorTime& after, do
   return all > 0 ? std::clamp((after.used - before.used - own) / all, 0.0, 1.0) : 0;
 }
 
-/// The share of the processors that other programs use, watched for a moment.
+/// The share of the processors that other programs use, measured for a moment.
 auto is_busy_now() -> bool {
   ProcessorTime before = processor_time();
   double own = own_time();
@@ -169,7 +169,7 @@ auto measure_peaks(bool forgets) -> Result<Peaks> {
 }
 
 auto peaks() -> Result<Peaks> {
-  // On a machine that is always a little busy, not every measurement of a program begins with seconds for the peaks.
+  // On a machine that is always slightly busy, this avoids measuring the peaks for seconds before every measurement of a program.
   constexpr int64_t patience = 600;
   auto known = target::cached_peaks();
   if (known && (known->others <= target::busy_share || std::time(nullptr) - known->measured_at < patience || is_busy_now())) { return *known; }

@@ -1,4 +1,4 @@
-// Counting and timing of loops: see profile.h.
+// Counts and times loops: see profile.h.
 #include "runtime/profile.h"
 
 #include <array>
@@ -54,7 +54,7 @@ void loopsmith_profile_start(int64_t) {
 
 void loopsmith_profile_end(int64_t number) {
   using namespace loopsmith::runtime;
-  // A loop that an error left has no end: its entry, and those of loops inside of it, go with the next reset.
+  // A loop that was left by an error has no end: its entry, and those of loops inside of it, are removed by the next reset.
   if (begun.count == 0) { return; }
   --begun.count;
   if (begun.count >= most_nested || number < 0 || number >= most_loops) { return; }

@@ -10,7 +10,7 @@ namespace loopsmith::runtime {
 struct LoopTime {
   int64_t number = 0;
   int64_t runs = 0;
-  double seconds = 0;       // of all threads together
+  double seconds = 0;       // summed over all threads
 };
 
 /// Loops that ran since the last `reset_profile`, by number. Must not be called while kernels run.

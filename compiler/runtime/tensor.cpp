@@ -75,7 +75,7 @@ auto float_to_half(float value) -> uint16_t {
   if (magnitude > 0x7f800000U) { return static_cast<uint16_t>(sign | 0x7e00U); }
   if (magnitude >= 0x477ff000U) { return static_cast<uint16_t>(sign | 0x7c00U); }   // rounds to 65536 or more
   if (magnitude < 0x38800000U) {
-    // Below the normal range: adding 0.5 lines the last place up with 2^-24, and rounds.
+    // Below the normal range: adding 0.5 aligns the last place with 2^-24, and rounds.
     float sum = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000U));
   }

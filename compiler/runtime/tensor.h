@@ -35,10 +35,10 @@ enum class Fill : uint8_t {
 
 /// True for types that tensors may have: single numbers of whole bytes.
 [[nodiscard]] auto has_tensors(DataType dtype) -> bool;
-/// The bytes of a tensor; none for negative shapes and for sizes beyond any memory.
+/// The bytes of a tensor; none for negative shapes and for sizes larger than any memory.
 [[nodiscard]] auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t>;
 
-/// A tensor that owns its memory. It can be moved; copies are made by an explicit call.
+/// A tensor that owns its memory. It can be moved; copies need an explicit call.
 class Tensor {
  public:
   Tensor() = default;
@@ -59,14 +59,14 @@ class Tensor {
   template <class T> [[nodiscard]] auto as() const -> std::span<T> { return {static_cast<T*>(data_), static_cast<size_t>(count())}; }
 
   void fill_random(uint64_t seed, Fill fill = Fill::Normal);
-  /// Integers from `first` to `last`, both included; all `first` where that is none.
+  /// Random integers from `first` to `last`, both included; all `first` if the range is empty.
   void fill_range(int64_t first, int64_t last, uint64_t seed);
   void fill_zero();
   /// An element by its row-major index, as a double: exact for all types, except for 64-bit integers beyond 2^53.
   [[nodiscard]] auto get(int64_t index) const -> double;
   void set(int64_t index, double value);
 
-  /// Views for other rooms and for C interfaces, valid as long as the tensor.
+  /// Views for other rooms and for C interfaces, valid while the tensor lives.
   [[nodiscard]] auto view() const -> TensorView { return {data_, dtype_, shape_}; }
   [[nodiscard]] auto dlpack() const -> DLTensor;
   /// Type and shape, as "float32 (16, 32)".
@@ -78,10 +78,10 @@ class Tensor {
   void* data_ = nullptr;
 };
 
-/// The difference between two tensors of the same type and shape. Two elements agree when both are NaN, when they
-/// are equal, or when |a - b| <= absolute + relative * |b|.
+/// The difference between two tensors of the same type and shape. Two elements agree if both are NaN, if they
+/// are equal, or if |a - b| <= absolute + relative * |b|.
 struct Comparison {
-  int64_t different = 0;          // elements that do not agree
+  int64_t different = 0;          // the number of elements that do not agree
   int64_t first = -1;             // the first of them, in row-major order
   double largest_absolute = 0;
   double largest_relative = 0;    // relative to max(|b|, 1e-30), over elements where b is not 0

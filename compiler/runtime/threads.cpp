@@ -2,8 +2,8 @@
 //
 // Ownership: a Job lives in Pool. The thread that holds `busy_` writes it while no worker is inside; workers read
 // it after they have seen `epoch_` change and entered through `gate_`. The thread that holds `busy_` closes the
-// gate when no work is left, and waits only for the workers inside: a worker that sleeps, or that the system runs
-// later, delays no one. A Slot's `next` is shared, its `end` is part of the job. Error texts are per thread; a
+// gate when no work is left, and waits only for the workers inside: a worker that sleeps, or that the system schedules
+// later, delays no other thread. A Slot's `next` is shared, its `end` is part of the job. Error texts are per thread; a
 // worker's text is copied into the job under `mutex_`.
 #include "runtime/threads.h"
 
@@ -55,7 +55,7 @@ auto pin(int cpu) -> bool {
   return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
-// Spinning is worth it while loops follow each other within this time; a sleeping thread costs other programs nothing.
+// Spinning pays off while loops follow each other within this time; a sleeping thread costs other programs nothing.
 constexpr int spins_before_sleep = 4000;
 constexpr int max_threads = 256;
 constexpr uint64_t max_parts = 1024;   // more than max_threads: the low digits of an epoch
@@ -74,7 +74,7 @@ struct alignas(128) Slot {
 class Pool {
  public:
   static auto instance() -> Pool& {
-    // Never destroyed: threads may still look at it while the process ends.
+    // Never destroyed: threads may still use it while the process ends.
     static Pool* pool = new Pool;
     return *pool;
   }
@@ -93,13 +93,13 @@ class Pool {
     // loops inside efficient.
     grain_ = std::max<int64_t>(1, extent / (int64_t(threads) * 16));
     for (int i = 0; i < threads; ++i) {
-      // `extent * i / threads`, without a product that could pass 64 bits.
+      // `extent * i / threads`, without a product that could overflow 64 bits.
       auto first = [&](int64_t part) { return begin + extent / threads * part + extent % threads * part / threads; };
       slots_[i].end = first(i + 1);
       slots_[i].next.store(first(i), std::memory_order_relaxed);
     }
-    // A single word holds the number of the job and the number of its threads, so a worker that wakes late for a job
-    // without a part for it cannot confuse the two.
+    // A single word contains the number of the job and the number of its threads, so a worker that wakes late for a job
+    // without a part for it cannot mix up the two.
     const uint64_t job = epoch_.load(std::memory_order_relaxed) / max_parts + 1;
     gate_.store(job * gate_places + gate_open, std::memory_order_release);
     epoch_.store(job * max_parts + static_cast<uint64_t>(threads), std::memory_order_seq_cst);
@@ -205,8 +205,8 @@ class Pool {
   Slot slots_[max_threads];
 };
 
-// Workspace: kernels request the same sizes again and again, and fresh memory costs a page fault for every page.
-// Each thread keeps released blocks, up to a bound.
+// Workspace: kernels request the same sizes again and again, and new memory costs a page fault for every page.
+// Each thread keeps released blocks, up to a limit.
 struct Header { uint64_t bytes; uint64_t magic; };
 constexpr uint64_t header_bytes = 64;
 constexpr uint64_t huge_page = 2U << 20U;

@@ -1,7 +1,7 @@
 // The thread pool behind `parallel` loops, and the other functions that compiled kernels call: workspace memory, error texts.
 //
-// Every thread begins with its own contiguous part of the range (the same part in every call, so that its caches
-// hold it) and then takes work that other threads have left. Threads spin for a short time between loops, then
+// Every thread begins with a separate contiguous part of the range (the same part in every call, so that its caches
+// still contain the data) and then takes work that other threads have left. Threads spin for a short time between loops, then
 // sleep. A parallel loop inside a parallel loop, or during another thread's parallel loop, runs on its caller's
 // thread alone.
 #pragma once
@@ -27,8 +27,8 @@ class ThreadsScope {
   int before_;
 };
 
-/// Binds the calling thread to the first processor that it may use; the pool's threads use the others. For
-/// measuring. False where the system cannot bind threads.
+/// Binds the calling thread to the first processor that it may use; the pool's threads use the other processors. For
+/// measuring. False if the system cannot bind threads.
 auto pin_calling_thread() -> bool;
 
 /// The text of the calling thread's last kernel failure.
@@ -47,8 +47,8 @@ auto loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, in
 auto loopsmith_workspace(int64_t bytes) -> void*;
 void loopsmith_workspace_release(void* memory);
 void loopsmith_set_error(const char* text);
-/// Asks the system to let this process use tiles (AMX). 0: it does.
+/// Requests the permission to use tiles (AMX) for this process. 0: granted.
 auto loopsmith_request_tiles() -> int64_t;
-/// The same for texts with "{index}" and "{extent}", which are replaced; transform/check_bounds.h inserts the calls.
+/// The same for texts with "{index}" and "{extent}", which are replaced by the numbers; transform/check_bounds.h inserts the calls.
 auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t;
 }

@@ -32,7 +32,7 @@ auto consumers_of(const FuncState& func, const Place& block) -> std::vector<Node
 
 namespace {
 
-// True where no other block of the scope writes to the block's output buffers.
+// True if no other block of the scope writes to the block's output buffers.
 auto is_dominant(const FuncState& func, const Place& block) -> bool {
   const Place* scope = func.scope(block);
   if (!scope) { return true; }
@@ -52,7 +52,7 @@ auto overlapping_buffer(const Block& block) -> const BufferNode* {
   return nullptr;
 }
 
-// A reduction iter var that indexes an output; null where no output has one.
+// A reduction iter var that indexes an output; null if no output has one.
 auto reduction_index(const Block& block) -> const VarNode* {
   std::unordered_set<const VarNode*> reduction_vars;
   for (const IterVar& iter : block.iter_vars) {
@@ -100,7 +100,7 @@ auto why_not_complete_locally(const Block& block) -> std::optional<std::string> 
 
 namespace {
 
-// True where an iter value uses a loop outside of the block's scope.
+// True if an iter value uses a loop outside of the block's scope.
 auto is_loop_outside(const FuncState& func, const Place& place, const Expr& value) -> bool {
   const Place* scope = func.scope(place);
   for (const Place* at = scope ? func.parent(*scope) : nullptr; at; at = func.parent(*at)) {

@@ -13,7 +13,7 @@
 
 namespace loopsmith::schedule {
 
-/// The rule of the definition that the block breaks, in words; none where the block belongs to the class.
+/// The rule of the definition that the block breaks, as a phrase; none if the block belongs to the class.
 [[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;
 [[nodiscard]] auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string>;
 /// The same, judged from the block alone, without the other blocks of its scope.
@@ -22,12 +22,12 @@ namespace loopsmith::schedule {
 [[nodiscard]] inline auto is_complete(const FuncState& func, const Place& block) -> bool { return !why_not_complete(func, block); }
 [[nodiscard]] inline auto is_reduction(const FuncState& func, const Place& block) -> bool { return !why_not_reduction(func, block); }
 
-/// True where a block writes a buffer that its scope does not allocate.
+/// True if a block writes a buffer that its scope does not allocate.
 [[nodiscard]] auto is_output_block(const FuncState& func, const Place& block, const Place& scope) -> bool;
 [[nodiscard]] auto producers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
 [[nodiscard]] auto consumers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
 
-/// True where a reduction does not run its init here, because the loops around run only a later part of it: it adds to the values in its output.
+/// True if a reduction does not run its init here, because the loops around run only a later part of it: it adds to the values in its output.
 [[nodiscard]] auto skips_init(const FuncState& func, const Place& block) -> bool;
 
 }  // namespace loopsmith::schedule

@@ -117,7 +117,7 @@ auto loops_around(const Choice& c) -> std::vector<Value> {
 
 namespace {
 
-// The block among the arguments before, also if a loop follows it (`read_at`); null where there is none.
+// The block among the arguments before, also if a loop follows it (`read_at`); null if there is none.
 auto block_before(const Choice& c) -> const Block* {
   for (const Value& value : c.chosen) {
     if (const Place* place = c.place(value); place && place->is_block()) { return place->block(); }

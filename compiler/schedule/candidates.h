@@ -1,4 +1,4 @@
-// Arguments worth trying, for the rows of primitives (`from`): small sets that hold the moves a person would think of. They
+// Arguments worth trying, for the rows of primitives (`from`): small sets with the moves that a person would try. They
 // need not be legal; moves.h tries them.
 #pragma once
 

@@ -17,7 +17,7 @@ struct PrimitiveComment {
   std::string_view keeps;                   // the properties that stay the same
   std::vector<Code> codes;                  // diagnostics that it may report, besides those about arguments
 };
-/// Null where the primitive's source was not read.
+/// Null if the primitive's source was not read.
 [[nodiscard]] auto comment_of(const Primitive& primitive) -> const PrimitiveComment*;
 
 }  // namespace loopsmith::schedule

@@ -152,7 +152,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
       return !CancelScope::is_cancelled() && races.follow(bottom.loop->body);
     });
   });
-  // True where the buffer is allocated below the loop (`below`) or above it.
+  // True if the buffer is allocated below the loop (`below`) or above it.
   auto is_made = [&](const Buffer& buffer, bool below) {
     return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
       return place.is_block() && func.is_below(place, loop) == below && std::find(place.block()->alloc_buffers.begin(), place.block()->alloc_buffers.end(), buffer) != place.block()->alloc_buffers.end();

@@ -23,15 +23,15 @@ struct Races {
   bool is_counted = true;                    // found by running instances, not guessed from regions
 };
 /// `most`: the largest number of instances below the loop to run; 0: the limit of this file. The state keeps answers, since several primitives
-/// ask about the same loop.
+/// query the same loop.
 [[nodiscard]] auto counted_races(const FuncState& func, const Place& loop, int64_t most = 0) -> Races;
 
 /// Takes the nested loops from `top` to `bottom` as one loop. Finds a block that reads in one iteration an element that another block wrote in another one.
 [[nodiscard]] auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races;
 
-/// True where a block that is neither below the loop nor around it touches the buffer, or where loops around add to it.
+/// True if a block that is neither below the loop nor around it touches the buffer, or where loops around add to it.
 [[nodiscard]] auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool;
-/// True where anything outside of the loop touches the buffer, also a statement that is in no block. Reads the whole function.
+/// True if anything outside of the loop touches the buffer, also a statement that is in no block. Reads the whole function.
 [[nodiscard]] auto is_used_between_blocks(const FuncTree& func, const Place& loop, const Buffer& buffer) -> bool;
 
 }  // namespace loopsmith::schedule

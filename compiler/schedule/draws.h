@@ -18,7 +18,7 @@ struct Draw {
   friend auto operator==(const Draw&, const Draw&) -> bool = default;
 };
 
-/// The draw of an instruction in a trace; none where the instruction samples nothing, or where the origin of its loop cannot be followed.
+/// The draw of an instruction in a trace; none if the instruction samples nothing, or where the origin of its loop cannot be followed.
 [[nodiscard]] auto draw_of(const Trace& trace, const Instruction& instruction) -> std::optional<Draw>;
 
 /// The values of a draw in a trace: the decision, or the factors of a split of the same loop; a list in its order, or one number. Empty: the

@@ -1,4 +1,4 @@
-// The programs of the examples on the reference page: small, each a form that engineers know.
+// The programs of the examples on the reference page: small, in forms that are familiar to engineers.
 #pragma once
 
 #include <string_view>

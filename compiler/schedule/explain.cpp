@@ -682,7 +682,7 @@ auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<con
   return out;
 }
 
-// True where the look-ups, repeated after the repair, find the same loops and blocks that the call has as `values`. If a block has more loops than before,
+// True if the look-ups, repeated after the repair, find the same loops and blocks that the call has as `values`. If a block has more loops than before,
 // the call may count them from the first or from the last: one of the two must match.
 auto find_the_same(Schedule fork, const std::vector<const Instruction*>& lookups, const std::vector<Value>& values) -> bool {
   auto place_of = [&](const Value& value) -> NodeId {

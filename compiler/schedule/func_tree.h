@@ -35,7 +35,7 @@ class FuncTree {
   [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[static_cast<size_t>(p.scope)]; }
   /// The loops around a loop or block within its scope, the outermost first; a loop itself is not among them.
   [[nodiscard]] auto loops(const Place& p) const -> std::vector<const Place*>;
-  /// True where `inner` is strictly below `outer`.
+  /// True if `inner` is strictly below `outer`.
   [[nodiscard]] auto is_below(const Place& inner, const Place& outer) const -> bool {
     return inner.index > outer.index && inner.index < outer.end;
   }
@@ -52,13 +52,13 @@ class FuncTree {
 [[nodiscard]] auto position_of(const FuncTree& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
 /// True if the loop or block is itself a statement in the body of its parent; false if it is inside of a condition or of another statement there.
 [[nodiscard]] auto is_plain_child(const FuncTree& func, const Place& place) -> bool;
-/// True where a loop or block runs whenever its parent runs: it stands under no condition (declarations around it are allowed),
+/// True if a loop or block runs whenever its parent runs: it is under no condition (declarations around it are allowed),
 /// and no jump skips it.
 [[nodiscard]] auto always_runs(const FuncTree& func, const Place& place) -> bool;
 
 /// The domains of the loops around a block within its scope, up to but not including `above`.
 [[nodiscard]] auto loop_domains(const FuncTree& func, const Place& block, const Place* above = nullptr) -> Domains;
-/// True where a variable is defined at a place and below: an iter var of a block, the variable of a loop around (or of the place itself), a
+/// True if a variable is defined at a place and below: an iter var of a block, the variable of a loop around (or of the place itself), a
 /// parameter, or an unknown size in the shape of a parameter.
 [[nodiscard]] auto is_known_at(const FuncTree& func, const Place* place, const VarNode& var) -> bool;
 /// The iter vars of a block with their iter values.

@@ -55,7 +55,7 @@ auto shared(const std::vector<const BufferNode*>& a, const std::vector<const Buf
   return nullptr;
 }
 
-// True where the iterations of a loop may run in any order although a hiding block is below: iter vars of inner blocks that use the loop
+// True if the iterations of a loop may run in any order although a hiding block is below: iter vars of inner blocks that use the loop
 // are data-parallel, and no inner block reads a buffer that is written inside.
 auto is_order_free(const FuncState& func, const Place& block, const Place& loop) -> bool {
   Accesses all = hidden_in(func, block);

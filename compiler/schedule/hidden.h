@@ -6,9 +6,9 @@
 
 namespace loopsmith::schedule {
 
-/// True where a block declares no access, but blocks inside it access buffers that it does not allocate; false for the root block.
+/// True if a block declares no access, but blocks inside it access buffers that it does not allocate; false for the root block.
 [[nodiscard]] auto hides_accesses(const FuncState& func, const Place& block) -> bool;
-/// True where `hides_accesses`, and blocks inside access this buffer.
+/// True if `hides_accesses`, and blocks inside access this buffer.
 [[nodiscard]] auto hides_access_to(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 
 /// Checks an argument of the call: no hidden access forbids the primitive to move or remove a block; and below a loop whose iterations are

@@ -23,7 +23,7 @@ namespace loopsmith::schedule {
 /// The same for an expression, and for every index map and expression in a value.
 [[nodiscard]] auto with_sampled(const Expr& expr, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Expr;
 [[nodiscard]] auto with_sampled(const Value& value, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Value;
-/// True where a value holds an index map or an expression (other than a constant).
+/// True if a value holds an index map or an expression (other than a constant).
 [[nodiscard]] auto holds_expressions(const Value& value) -> bool;
 
 /// Replaces the free variables of a map and of its inverse. If `with` returns none, the variable stays.
@@ -38,7 +38,7 @@ namespace loopsmith::schedule {
 /// The results at the given indices, simplified.
 [[nodiscard]] auto map_indices(const IndexMap& map, const std::vector<Expr>& indices, arith::Analyzer& analyzer) -> std::vector<Expr>;
 
-/// The extents of the results while indices run over [0, extent); none where a result does not start at 0.
+/// The extents of the results while indices run over [0, extent); none if a result does not start at 0.
 [[nodiscard]] auto map_shape(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> std::optional<std::vector<Expr>>;
 
 /// (axis0, axis1, ...) -> the indices; and a condition that holds for results to which no index is mapped.
@@ -49,10 +49,10 @@ struct InverseResult { std::optional<InverseMap> inverse; std::string why; };
 /// The same for bijective maps only.
 [[nodiscard]] auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
 
-/// True where different indices over [0, extent) certainly have different results. None: not decided.
+/// True if different indices over [0, extent) certainly have different results. None: not decided.
 [[nodiscard]] auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool>;
 
-/// For shapes of unknown sizes and maps that are bijective by their form: true where the map is injective for a few small sizes.
+/// For shapes of unknown sizes and maps that are bijective by their form: true if the map is injective for a few small sizes.
 [[nodiscard]] auto is_injective_for_some_sizes(const IndexMap& map, const std::vector<Expr>& shape) -> bool;
 
 /// An error where the number of indices is not the number that the map takes.

@@ -166,7 +166,7 @@ class Matcher {
     return true;
   }
 
-  // True where two expressions are equal if corresponding variables are taken as equal.
+  // True if two expressions are equal if corresponding variables are taken as equal.
   auto same(const Expr& a, const Expr& b) -> bool {
     if (!a.dtype().is_int() || !b.dtype().is_int() || a.dtype().lanes != 1 || b.dtype().lanes != 1) { return false; }
     return both_.can_prove_equal(a, cast(a.dtype(), b));
@@ -251,8 +251,8 @@ class Matcher {
   IntrinsicMatch& out_;
   bool is_scope_ = true;
   std::unordered_map<const VarNode*, const VarNode*> vars_;
-  arith::Analyzer left_;           // knows the program's domains
-  arith::Analyzer both_;           // knows which variables correspond
+  arith::Analyzer left_;           // with the program's domains
+  arith::Analyzer both_;           // with the equalities of corresponding variables
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A mutator that knows, at each node, the domains of the loops and iter vars around and the conditions that hold, and brings indices
+// A mutator that provides, at each node, the domains of the loops and iter vars around and the conditions that hold, and brings indices
 // to their simplest affine form under these. After TVM 0.19's IRMutatorWithAnalyzer, so that both print the same text.
 #pragma once
 
@@ -28,7 +28,7 @@ class IterContextMutator : public Mutator {
 
  private:
   void enter(const Var& var, const Range& domain);
-  /// True where a condition uses a variable of the loops or blocks around. Other conditions do not limit iterators.
+  /// True if a condition uses a variable of the loops or blocks around. Other conditions do not limit iterators.
   [[nodiscard]] auto is_iter_condition(const Expr& condition) const -> bool;
   arith::IterDomains iters_;
   std::vector<Expr> conditions_;

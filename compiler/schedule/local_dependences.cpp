@@ -46,7 +46,7 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   }
   return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
 }
-// One block writes elements of a buffer and another reads them, in the same iteration of the loop. True where no other iteration touches these
+// One block writes elements of a buffer and another reads them, in the same iteration of the loop. True if no other iteration touches these
 // elements.
 auto own_elements_in_iteration(const FuncState& func, const Place& src, const Place& dst, const Place& loop, const BufferNode* buffer) -> bool {
   arith::Analyzer analyzer;
@@ -69,7 +69,7 @@ auto own_elements_in_iteration(const FuncState& func, const Place& src, const Pl
   }
   return true;
 }
-// True where a condition bounds an iter var that alone is an index of the buffer. Then no block writes the elements outside of the bound in any
+// True if a condition bounds an iter var that alone is an index of the buffer. Then no block writes the elements outside of the bound in any
 // iteration.
 auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr& condition) -> bool {
   auto variables = [](const Expr& e) {
@@ -89,7 +89,7 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
   return false;
 }
 
-// An analyzer that knows the ranges of the loop and of the loops around it.
+// An analyzer with the ranges of the loop and of the loops around it.
 auto bound_around(const FuncState& func, const Place& loop) -> arith::Analyzer {
   arith::Analyzer analyzer;
   bind_loops(func, &loop, analyzer);
@@ -109,7 +109,7 @@ struct Pair {
   [[nodiscard]] auto has_own_elements() const -> bool { return own_elements_in_iteration(func, src, dst, loop, dependence.buffer); }
 };
 
-// True where the writer, in an iteration, certainly writes the whole box that the reader reads. Boxes are only bounds. The writer may fill a smaller
+// True if the writer, in an iteration, certainly writes the whole box that the reader reads. Boxes are only bounds. The writer may fill a smaller
 // part: if accesses wrap around (a fused layout), if the box is the same in each iteration but each writes a part of it, or if the box has holes
 // that other iterations fill (rows some steps apart).
 auto fills_box(const Pair& pair, const BufferRegion& read, const BufferRegion& write, const std::vector<arith::IntSet>& read_box, const std::vector<arith::IntSet>& written_box,
@@ -131,7 +131,7 @@ auto fills_box(const Pair& pair, const BufferRegion& read, const BufferRegion& w
   return certainly_writes(pair.func, pair.src, write, &pair.loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
 }
 
-// True where both blocks touch the same elements in an iteration, or only elements that no other iteration touches.
+// True if both blocks touch the same elements in an iteration, or only elements that no other iteration touches.
 auto touch_same_elements(const Pair& pair) -> bool {
   arith::Analyzer analyzer = bound_around(pair.func, pair.loop);
   const BufferNode* buffer = pair.dependence.buffer;
@@ -179,7 +179,7 @@ auto reader_runs_with_writer(const Pair& pair) -> bool {
   });
 }
 
-// True where another block writes the whole region that is read, in the same iteration (constant padding, for example).
+// True if another block writes the whole region that is read, in the same iteration (constant padding, for example).
 auto is_made_by_another(const Pair& pair, const Place& scope) -> bool {
   const FuncState& func = pair.func;
   const Place& reader = pair.dst;
@@ -201,7 +201,7 @@ auto is_made_by_another(const Pair& pair, const Place& scope) -> bool {
   return false;
 }
 
-// True where the dependence stays within an iteration of the loop.
+// True if the dependence stays within an iteration of the loop.
 auto is_local_dependence(const Pair& pair, const Place& scope, bool leaves_threads) -> bool {
   bool is_declared_raw = pair.is_raw() && !pair.dependence.is_hidden;
   // The predicate skips the write in some iterations, and the reader does not have the same predicate.

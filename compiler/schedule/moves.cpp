@@ -191,7 +191,7 @@ auto is_of_device(std::string_view text) -> bool {
          text.starts_with("wmma") || text.starts_with("m16n8k8");
 }
 
-/// True where the loop already has the kind that the primitive sets, or runs once, so that its kind has no effect.
+/// True if the loop already has the kind that the primitive sets, or runs once, so that its kind has no effect.
 auto has_kind(const For& loop, std::string_view primitive) -> bool {
   if (primitive == "parallel" || primitive == "vectorize" || primitive == "unroll") {
     ForKind kind = primitive == "parallel" ? ForKind::Parallel : primitive == "vectorize" ? ForKind::Vectorized : ForKind::Unrolled;
@@ -200,7 +200,7 @@ auto has_kind(const For& loop, std::string_view primitive) -> bool {
   return primitive == "bind" && loop.for_kind == ForKind::ThreadBinding;
 }
 
-/// True where the buffer to be cached is itself memory of the function in the same scope: the cache would only copy a copy.
+/// True if the buffer to be cached is itself memory of the function in the same scope: the cache would only copy a copy.
 auto copies_a_copy(const FuncState& func, const Block& block, const Move& move) -> bool {
   const int64_t* index = move.values.size() > 2 ? move.values[1].integer() : nullptr;
   const auto* scope = move.values.size() > 2 ? move.values[2].as<std::string>() : nullptr;

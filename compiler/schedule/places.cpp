@@ -245,7 +245,7 @@ class Places::FromLeaves {
     if (parts_.empty() || !parts_.back().is_fresh) { parts_.push_back({static_cast<int>(out.fresh), static_cast<int>(out.fresh), true}); }
     ++parts_.back().end;
     parent_ = place.id;
-    // The list of statements that was entered last, and its old version; null where one of the two is no list.
+    // The list of statements that was entered last, and its old version; null if one of the two is no list.
     const Standing* old = refused_;
     const Stmt* old_body = !old ? nullptr : old->is_loop ? &static_cast<const For*>(old->node)->body : &static_cast<const BlockRealize*>(old->node)->block->body;
     body_ = body.as<SeqStmt>();
@@ -394,7 +394,7 @@ class Places::FromLeaves {
     }
   }
 
-  // True where the leaf that is being made already belongs behind that branch.
+  // True if the leaf that is being made already belongs behind that branch.
   [[nodiscard]] auto opens_behind(int branch) const -> bool { return is_branch_used_[static_cast<size_t>(branch)] && branch != branch_; }
   // Puts the next leaf into that branch, unless leaves of another branch have come in between.
   void begin_branch(int number) {

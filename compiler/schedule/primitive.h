@@ -226,7 +226,7 @@ template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind ki
 /// For loops around a change whose iterations run at the same time. Checks that no iteration touches an element that another one writes, unless it
 /// did so before the step. Covers the instances that can be counted.
 [[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status;
-/// True where the function of the arguments has loops whose iterations run at the same time.
+/// True if the function of the arguments has loops whose iterations run at the same time.
 [[nodiscard]] auto may_race(const Context& cx, std::span<const Value> values) -> bool;
 
 // ---- building a row ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ constexpr int64_t most_followed_instances = 2048;
 /// The error that two iterations of the loop touch an element, and one of them writes it. `races.block` is not null.
 [[nodiscard]] auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic;
 
-/// True where the loops between `loop` and a block below it compute the block's elements again, while the block's producers still run there.
+/// True if the loops between `loop` and a block below it compute the block's elements again, while the block's producers still run there.
 [[nodiscard]] auto rewrites(const FuncState& func, const Place& place, const Place& loop) -> bool;
 
 /// A block below a loop that writes elements which several iterations write, according to the regions of all writers of the buffer there; null: none is

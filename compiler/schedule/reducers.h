@@ -32,7 +32,7 @@ struct MatchedReducer {
 /// Matches sums, products, extrema, pairs of sums, and the index of an extremum. None for others.
 [[nodiscard]] auto match_reducer(const Updates& updates) -> std::optional<MatchedReducer>;
 
-/// True where the updates of an element may run in another order, up to the rounding of reals: the block only joins values to
+/// True if the updates of an element may run in another order, up to the rounding of reals: the block only joins values to
 /// elements by commutative operations, and reads no other element that it writes. The index of an extremum counts as commutative, as in
 /// TVM, although another one of equal values may then be found.
 [[nodiscard]] auto updates_commute(const Block& block) -> bool;

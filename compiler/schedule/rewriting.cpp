@@ -121,7 +121,7 @@ class BindingSimplifier : public Mutator {
     }
     return out;
   }
-  // True where the terms from `first` on count without gaps: the scale of the last is 1, that of each other is the product of the extents behind it.
+  // True if the terms from `first` on count without gaps: the scale of the last is 1, that of each other is the product of the extents behind it.
   [[nodiscard]] auto count_without_gaps(size_t first) const -> bool {
     int64_t scale = 1;
     for (size_t t = terms_.size(); t-- > first;) {
@@ -143,7 +143,7 @@ class BindingSimplifier : public Mutator {
     terms_.push_back({e, scale, extent});
     return true;
   }
-  // True where the value is the sum of its terms in this order.
+  // True if the value is the sum of its terms in this order.
   [[nodiscard]] auto is_written_so(const Expr& value) const -> bool {
     const Expr* at = &value;
     for (size_t t = terms_.size(); t-- > 0;) {
@@ -156,7 +156,7 @@ class BindingSimplifier : public Mutator {
     }
     return !terms_.empty();
   }
-  // False where the bounds of a loop use others: the analysis handles these.
+  // False if the bounds of a loop use others: the analysis handles these.
   [[nodiscard]] auto are_domains_known() const -> bool {
     return std::all_of(domains_.begin(), domains_.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
   }
@@ -179,7 +179,7 @@ class BindingSimplifier : public Mutator {
     const int64_t lower = quotient ? as_int(quotient->b).value_or(0) : 1;
     const int64_t upper = remainder ? as_int(remainder->b).value_or(0) : whole;
     if (whole <= 0 || lower <= 0 || upper <= 0 || upper > whole || whole % upper != 0 || upper % lower != 0) { return 0; }
-    // Folds loops of one iteration if asked to; a digit with a single value is not kept.
+    // Folds loops of one iteration on request; a digit with a single value is not kept.
     int64_t extent = upper / lower;
     if (extent == 1 && (fold_ || quotient || remainder)) { return 0; }
     if (remainder && upper == whole) { return 0; }

@@ -47,7 +47,7 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 /// The change that removes a block from its scope, with the loops that contain nothing else; an error if the scope would become empty.
 [[nodiscard]] auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change>;
 
-/// True where indices can be inverted exactly; false where an index is a multiple of an iterator.
+/// True if indices can be inverted exactly; false if an index is a multiple of an iterator.
 [[nodiscard]] auto is_invertible(const std::vector<arith::IterSum>& map) -> bool;
 
 /// All buffers that a block and the blocks in it declare to access or allocate.

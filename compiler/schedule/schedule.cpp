@@ -134,8 +134,8 @@ auto constant_map(const Value& value, size_t arity, DataType element, DataType i
   return Value(make_index_map({.initial = std::move(vars), .final = {constant}, .inverse = {}}));
 }
 
-// The access and index of a buffer that a script names. `access`: searches only the buffers that the block reads, or writes. A buffer that the block
-// both reads and writes counts as written.
+// Turns the name of a buffer into an access (read or write) and the position in that list of the block. `access`: searches that list only. A buffer
+// that is in both lists counts as written.
 auto buffer_called(const Block& block, const std::string& name, std::string_view access, const std::function<Diagnostic(Code)>& fail)
     -> Result<std::pair<std::string, int64_t>> {
   std::vector<Buffer> found;
@@ -318,7 +318,7 @@ auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatc
   return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
 }
 
-/// True where a place, or a place below it, is nested in too many loops and blocks.
+/// True if a place, or a place below it, is nested in too many loops and blocks.
 auto is_nested_too_deep(const State& state, NodeId id) -> bool {
   auto found = state.find(id);
   if (!found) { return false; }

@@ -226,7 +226,7 @@ auto all_readers_below(const FuncState& func, const Place& scope, const Place& a
   return true;
 }
 
-// True where `extent` elements from `low` on end within the buffer. If the extent is the minimum of two expressions, one of them is enough.
+// True if `extent` elements from `low` on end within the buffer. If the extent is the minimum of two expressions, one of them is enough.
 auto ends_within(arith::Analyzer& analyzer, const Expr& low, const Expr& extent, const Expr& whole) -> bool {
   if (analyzer.can_prove(less_equal(add(low, extent), whole), arith::Strength::SymbolicBound)) { return true; }
   const auto* smaller = extent.as<Min>();
@@ -421,7 +421,7 @@ auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const s
   return is_injective(map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
 }
 
-// True where a loop around a block may run no iteration in some iterations of another loop, as in the first row of a triangle.
+// True if a loop around a block may run no iteration in some iterations of another loop, as in the first row of a triangle.
 static auto may_skip_iterations(const FuncState& func, const Place& place) -> bool {
   std::optional<arith::Analyzer> ranges;
   for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
@@ -559,7 +559,7 @@ auto uses_any(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
   return uses_var(e, [&](const VarNode& v) { return std::find(vars.begin(), vars.end(), &v) != vars.end(); });
 }
 
-// True where the form of an expression shows that it never decreases when one of the variables increases.
+// True if the form of an expression shows that it never decreases when one of the variables increases.
 auto never_falls(const Expr& e, const std::vector<const VarNode*>& vars) -> bool {
   if (!uses_any(e, vars) || e.as<VarNode>()) { return true; }
   if (const auto* n = e.as<Add>()) { return never_falls(n->a, vars) && never_falls(n->b, vars); }
@@ -569,7 +569,7 @@ auto never_falls(const Expr& e, const std::vector<const VarNode*>& vars) -> bool
   return false;
 }
 
-// True where the form of a condition shows that it still holds when some of the variables decrease.
+// True if the form of a condition shows that it still holds when some of the variables decrease.
 auto holds_for_less(const Expr& condition, const std::vector<const VarNode*>& vars) -> bool {
   if (!uses_any(condition, vars)) { return true; }
   if (const auto* n = condition.as<And>()) { return holds_for_less(n->a, vars) && holds_for_less(n->b, vars); }
@@ -582,7 +582,7 @@ auto holds_for_less(const Expr& condition, const std::vector<const VarNode*>& va
   return false;
 }
 
-// True where, for each instance that runs, the first instance of the same element runs before it: the one in which the loops that count the
+// True if, for each instance that runs, the first instance of the same element runs before it: the one in which the loops that count the
 // reduction are at their start. Other instances, at the end or in the middle of the reduction, need not run.
 auto begins_where_loops_begin(const FuncState& func, const Place& block) -> bool {
   const BlockRealize& realize = *block.realize;

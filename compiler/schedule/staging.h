@@ -35,7 +35,7 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer;
 /// The buffer with the shape of the region that a stage copies.
 [[nodiscard]] auto shrunk(Buffer buffer, const Stage& stage) -> Buffer;
-/// True where all readers of a buffer in its scope are below the place.
+/// True if all readers of a buffer in its scope are below the place.
 [[nodiscard]] auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool;
 /// The region that a block touches while the loops below `above` run. `only_where`: a condition on its iter vars that holds whenever the block runs,
 /// in addition to its predicate.
@@ -43,27 +43,27 @@ struct CopyNest { Stmt stmt; NodeId block; };
 
 /// The position of the statement in a block's body that contains a place; -1: no statement does.
 [[nodiscard]] auto statement_position(const FuncState& func, const Place& scope, const Place& top) -> int;
-/// True where the loops of the scope run every value in the domains of the given iter vars.
+/// True if the loops of the scope run every value in the domains of the given iter vars.
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 
-/// True where instances of a block that differ in the given iter vars certainly access different elements by these indices. If they may not, the last
+/// True if instances of a block that differ in the given iter vars certainly access different elements by these indices. If they may not, the last
 /// instance decides the value, and a replacement must keep their order.
 [[nodiscard]] auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const std::vector<const VarNode*>& of) -> bool;
 
-/// True where a block loads a buffer without declaring it.
+/// True if a block loads a buffer without declaring it.
 [[nodiscard]] auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
-/// True where a block loads a buffer that it writes, except to continue a reduction that its init began.
+/// True if a block loads a buffer that it writes, except to continue a reduction that its init began.
 [[nodiscard]] auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
-/// True where a block reads a buffer that it writes only to continue a reduction that its init began, with the same indices everywhere. Older
+/// True if a block reads a buffer that it writes only to continue a reduction that its init began, with the same indices everywhere. Older
 /// programs declare such reads.
 [[nodiscard]] auto reads_own_sums(const Block& block, const Buffer& buffer) -> bool;
-/// True where the region of a stage depends on loops around its scope, as in a part of a partitioned loop.
+/// True if the region of a stage depends on loops around its scope, as in a part of a partitioned loop.
 [[nodiscard]] auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool;
-/// True where a reduction with an init runs the init first in its loops. A part that does not begin with the init adds to the values in the output.
+/// True if a reduction with an init runs the init first in its loops. A part that does not begin with the init adds to the values in the output.
 [[nodiscard]] auto begins_reductions(const FuncState& func, const Place& block) -> bool;
 
 /// Sets the place of the copy: behind the writer and in front of the first of `users` after it, in the innermost body that contains both; at the
-/// scope's end if there are no users. If all readers are hidden ones, the copy stands right behind the writer.
+/// scope's end if there are no users. If all readers are hidden ones, the copy is placed right behind the writer.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
 /// A copy outside of a loop whose iterations run at the same time copies one buffer, so no iteration may have a private one.
 [[nodiscard]] auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status;
@@ -71,7 +71,7 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
 [[nodiscard]] auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status;
 /// The part of a region that an iteration of `loop` touches. `loop` is around `at` or is `at`; the region uses variables that are defined in the body of `at`.
 [[nodiscard]] auto touched_in(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet>;
-/// True where no two iterations of `loop` touch the same element. `touched`: the result of `touched_in`.
+/// True if no two iterations of `loop` touch the same element. `touched`: the result of `touched_in`.
 [[nodiscard]] auto stays_apart(const FuncState& func, const Place& loop, const std::vector<arith::IntSet>& touched) -> bool;
 /// The same for the part of a region that each iteration of `loop` touches.
 [[nodiscard]] auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool;

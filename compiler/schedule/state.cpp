@@ -312,7 +312,7 @@ void FuncState::adopt(const FuncState& before) {
   };
   take(kept_->old_scopes, before.kept_->scopes, before.kept_->old_scopes, &ScopeTree::scope);
   take(kept_->old_covers, before.kept_->covers, before.kept_->old_covers, &Kept::CoverEntry::scope);
-  // Few primitives need mentions, and mostly those of one scope.
+  // Mentions are not merged scope by scope, as the facts above: few primitives need them. The newest state that has some counts.
   kept_->old_mentions = before.kept_->mentions.empty() ? before.kept_->old_mentions : before.kept_->mentions;
   take(kept_->old_bindings, before.kept_->bindings, before.kept_->old_bindings, &Kept::BindingEntry::block);
 }

@@ -37,7 +37,7 @@ class FuncState : public FuncTree {
   /// The same, for a function that shares most of its nodes with `before`: reuses the places of shared parts.
   FuncState(Name name, PrimFunc func, const FuncState& before);
 
-  /// True where the block allocates the buffer.
+  /// True if the block allocates the buffer.
   [[nodiscard]] auto allocates(const Place& block, const Buffer& buffer) const -> bool;
   /// The buffers that a block allocates in the same memory (`data`).
   [[nodiscard]] auto allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer>;
@@ -56,16 +56,16 @@ class FuncState : public FuncTree {
   [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
   /// Jumps, `while` loops and plain statements that affect blocks.
   [[nodiscard]] auto outside_blocks() const -> const OutsideBlocks&;
-  /// True where the body of a block consists of loops and blocks only.
+  /// True if the body of a block consists of loops and blocks only.
   [[nodiscard]] auto has_plain_body(const Place& scope_place) const -> bool;
   /// The blocks right below (as `child_blocks`) that declare neither reads nor writes.
   [[nodiscard]] auto silent_blocks(const Place& scope_place) const -> std::vector<const Place*>;
-  /// True where the block's iter values are independent affine functions of the loops around it.
+  /// True if the block's iter values are independent affine functions of the loops around it.
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
   [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;
-  /// True where the block reads only elements that its producers in the same scope wrote before.
+  /// True if the block reads only elements that its producers in the same scope wrote before.
   [[nodiscard]] auto region_cover(const Place& block) const -> bool;
-  /// True where the children depend on each other by RAW only, each read covered.
+  /// True if the children depend on each other by RAW only, each read covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
 
   /// The answers of `counted_races` (counted_races.h), which computes them; new answers are appended.

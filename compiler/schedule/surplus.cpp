@@ -16,7 +16,7 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// True where a statement consists of loops and blocks only.
+// True if a statement consists of loops and blocks only.
 auto holds_blocks_only(const Stmt& stmt) -> bool {
   if (const auto* loop = stmt.as<For>()) { return !loop->thread && holds_blocks_only(loop->body); }
   const auto* all = stmt.as<SeqStmt>();
@@ -30,7 +30,7 @@ class WithoutLoads final : public Mutator {
   auto on(const BufferLoad& n) -> Expr override { return n.dtype.lanes == 1 ? zero(n.dtype) : Mutator::on(n); }
 };
 
-// True where a block stores the same values when it runs again: its body only stores values computed from loads, and loads no buffer that it stores.
+// True if a block stores the same values when it runs again: its body only stores values computed from loads, and loads no buffer that it stores.
 auto repeats_itself(const FuncState& func, const Place& place) -> bool {
   const Block& block = *place.block();
   bool is_leaf = place.end == place.index + 1 && !block.init && block.match_buffers.empty() && block.alloc_buffers.empty() && func.hidden_reads(place).empty();
@@ -48,7 +48,7 @@ auto repeats_itself(const FuncState& func, const Place& place) -> bool {
   return only_stores(block.body);
 }
 
-// True where the body of a block uses the loops of its scope only through iter vars.
+// True if the body of a block uses the loops of its scope only through iter vars.
 auto uses_iter_vars_only(const FuncState& func, const Place& place) -> bool {
   const std::vector<const Place*> loops = func.loops(place);
   bool found = false;
@@ -58,7 +58,7 @@ auto uses_iter_vars_only(const FuncState& func, const Place& place) -> bool {
   return !found;
 }
 
-// True where the iter values of a block stay within their domains although the loop runs longer, wherever the predicate of the block holds.
+// True if the iter values of a block stay within their domains although the loop runs longer, wherever the predicate of the block holds.
 auto stays_in_domains(const FuncState& func, const Place& place, const Place& loop, int64_t extent) -> bool {
   arith::Analyzer analyzer;
   std::vector<const Place*> around;

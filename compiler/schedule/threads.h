@@ -14,7 +14,7 @@ namespace loopsmith::schedule {
 /// True for a loop that is bound to blocks of a grid.
 [[nodiscard]] auto is_bound_to_grid(const For& loop) -> bool;
 
-/// True where all threads of an axis see the same copy of a buffer in that memory.
+/// True if all threads of an axis see the same copy of a buffer in that memory.
 [[nodiscard]] auto is_shared_across(Name storage_scope, Name thread_tag) -> bool;
 
 }  // namespace loopsmith::schedule

@@ -27,7 +27,7 @@ struct MapRequest {
   std::vector<Name> names;                                   // empty: the names of the function's parameters
   bool is_ranges = false;                                    // each result is a begin and an end, or a point
 };
-/// An index map, and the positions of axis separators: each stands in front of that result.
+/// An index map, and the positions of axis separators: each separator is in front of the result with that position.
 struct MapWithSeparators { IndexMap map; std::vector<int64_t> separators; };
 /// A function of indices from a script (`lambda i, j: (j, i)`). It becomes an index map as soon as the primitive is known
 /// for which it is an argument. None: it could not be evaluated, and the error was reported. Never part of a trace.

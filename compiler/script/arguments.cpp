@@ -1,4 +1,4 @@
-// Arguments of primitives: values of scripts as values of schedules, and back. See objects.h.
+// Arguments of primitives: converts values of scripts to values of schedules, and back. See objects.h.
 #include <algorithm>
 
 #include "frontend/objects.h"
@@ -9,10 +9,10 @@
 namespace loopsmith::script {
 namespace {
 
-// Calls a function of indices with fresh variables, as `IndexMap.from_func` of TVM does.
+// Calls a function of indices with fresh variables, like TVM's `IndexMap.from_func`.
 auto map_of_function(eval::Evaluator& evaluator, const Ref<eval::Function>& function, Origin where, const schedule::MapRequest& request)
     -> std::optional<schedule::MapWithSeparators> {
-  // Plain parameters come first, then those of `*indices`, then those after it, which are passed by name.
+  // Plain parameters come first, then those of `*indices`, then those after it, which are passed by keyword.
   size_t plain = 0;
   const syntax::Param* star = nullptr;
   for (const syntax::Param& p : function->params()) {
@@ -115,7 +115,7 @@ auto convert(eval::Evaluator& evaluator, const eval::Argument& argument, int dep
   if (const auto* items = value.items()) {
     schedule::Value::List list;
     for (const eval::Value& item : *items) {
-      // Lists that share parts are copied for each of their places.
+      // Lists that share parts are copied for each occurrence.
       if (!evaluator.charge(1, sizeof(schedule::Value), argument.where)) { return {}; }
       auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
       if (!converted) { return {}; }

@@ -1,4 +1,4 @@
-// Programs of schedules: see find_program.h.
+// Finds the programs of schedules: see find_program.h.
 #include "script/find_program.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class StopBefore final : public eval::Observer {
   size_t end_;
 };
 
-// For `tir.Schedule(sch.mod)`, the other schedule of the function whose module it takes; null: the program is another expression.
+// For `tir.Schedule(sch.mod)`, the other schedule of the function whose module it continues; null: the program is another expression.
 auto goes_on_from(const ScheduleFunction& function) -> const syntax::ScheduleForm* {
   const syntax::Expr* program = function.program;
   if (!program || function.form.is_nested || function.form.is_call) { return nullptr; }
@@ -40,11 +40,11 @@ auto goes_on_from(const ScheduleFunction& function) -> const syntax::ScheduleFor
   return last;
 }
 
-// The program that the statements of a function make before they make its schedule, and the target around that.
+// The program that the statements of a function make before its schedule is made, and the target around it.
 struct Found {
-  eval::Value program;      // None: not known
+  eval::Value program;      // None: unknown
   std::string target;       // as written; empty: none
-  Origin target_at;         // unknown: the target is that of a call below a statement
+  Origin target_at;         // unknown: the target belongs to a call below a statement
 };
 
 // Runs the statements of a function up to the one that makes its schedule.
@@ -53,7 +53,7 @@ class ProgramSearch {
   ProgramSearch(eval::Evaluator& evaluator, const ScheduleFunction& function) : evaluator_(evaluator), function_(function), form_(function.form) {}
 
   auto run() -> Found {
-    // Running the function reports what is wrong with it.
+    // Running the function later reports its errors.
     WithoutReports quiet(evaluator_.diagnostics);
     evaluator_.reset_steps();
     eval::Value made = evaluator_.make_function(*function_.def, eval::ScopeRef());
@@ -92,7 +92,7 @@ class ProgramSearch {
     StopBefore stop(form_.made_at);
     if (form_.made_at > 0) { evaluator_.resume_from(0, frame, called, &stop); }
     found_.program = evaluator_.eval(*function_.program, frame.scope);
-    // Behind Python that is not followed, only names of the file are known.
+    // After Python that cannot be followed, only names of the file are known.
     const auto* name = function_.program->as<syntax::NameExpr>();
     if (frame.flow != eval::Flow::Next && (!name || frame.scope->find_here(name->name))) { found_.program = {}; }
     if (form_.made_at >= function_.contexts.size()) { return; }
@@ -165,7 +165,7 @@ auto module_of(frontend::File& file, Name name) -> std::string {
 void find_program(frontend::File& file, const ScheduleFunction& function, FileSchedule& out) {
   eval::Evaluator& evaluator = file.evaluator();
   if (function.program) {
-    // The caller takes what the evaluator reports.
+    // The caller handles the diagnostics that the evaluator reports.
     size_t reported = evaluator.diagnostics.size();
     eval::Value value = evaluator.eval(*function.program, evaluator.new_scope({}));
     if (const auto* program = value.as<frontend::ProgramObject>()) {
@@ -189,12 +189,12 @@ void find_program(frontend::File& file, const ScheduleFunction& function, FileSc
   out.diagnostics.push_back(error(Code::ProgramNotSaid, out.where)
                                 .arg("schedule", out.name.view())
                                 .remedy("name its program: `@ls.schedule(PROGRAM)` above it"));
-  // Traces that TVM prints have several programs and no decorator: that deserves a hint, no error.
+  // Traces that TVM prints have several programs and no decorator: this is a hint, not an error.
   out.diagnostics.back().severity = Severity::Hint;
 }
 
 auto find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool {
-  // Programs in the body are lowered again only where something changed; those outside are not part of this comparison.
+  // Programs in the body are lowered again only if something changed; those outside are not part of this comparison.
   bool has_programs = frontend::has_programs_inside(*function.def);
   bool is_inside = has_programs && before && before->program_decl == function.def->decl;
   if (is_inside && before->context == out.context && before->item == out.item && before->first_program) {
@@ -208,7 +208,7 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
   }
   Found found = ProgramSearch(file.evaluator(), function).run();
   out.target = std::move(found.target);
-  // A program for a device that is not known here may well be scheduled.
+  // A program for an unknown device can still be scheduled.
   if (auto read = out.target.empty() ? Result<target::Target>(target::Target()) : target::parse(out.target); !read.ok()) {
     Origin where = found.target_at.is_known() ? found.target_at : function.form.made->origin();
     Diagnostic ignored = error(Code::TargetNotCounted, where).arg("name", out.name.view()).arg("why", read.diagnostics().front().message());

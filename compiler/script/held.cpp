@@ -1,4 +1,4 @@
-// Counting steps: see held.h.
+// Counts steps that still work: see held.h.
 #include "script/held.h"
 
 #include <algorithm>

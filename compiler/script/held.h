@@ -1,4 +1,4 @@
-// The steps of a schedule that still hold, in words, after the program that it was made for has changed.
+// The steps of a schedule that still work after its program has changed, as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Names and calls in the text of schedules: see names.h.
+// Checks names and calls in the text of schedules: see names.h.
 #include "script/names.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using syntax::Expr;
 using syntax::Stmt;
 using NameSet = std::unordered_set<Name>;
 
-// The words of a text that may be names.
+// Calls a function for each word of a text that may be a name.
 template <class F>
 void each_word(std::string_view text, F&& f) {
   for (size_t at = 0; at < text.size();) {
@@ -37,7 +37,7 @@ void each_word(std::string_view text, F&& f) {
   }
 }
 
-// True where a function of that name is called.
+// True if the text calls a function with that name.
 auto has_call(std::string_view text, std::string_view name) -> bool {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     bool begins = at == 0 || !is_name_part(text[at - 1]);
@@ -47,7 +47,7 @@ auto has_call(std::string_view text, std::string_view name) -> bool {
   return false;
 }
 
-// Adds the names of `global a, b` and `nonlocal a, b`, wherever they stand.
+// Adds the names of `global a, b` and `nonlocal a, b`, at any place in the text.
 void add_declared(std::string_view text, std::string_view keyword, NameSet& out) {
   for (size_t at = text.find(keyword); at != std::string_view::npos; at = text.find(keyword, at + 1)) {
     size_t begin = at + keyword.size();
@@ -66,7 +66,7 @@ void add_walrus(std::string_view text, NameSet& out) {
   }
 }
 
-// True where the text may bind names in ways that are not followed here.
+// True if the text may bind names in ways that are not supported here.
 auto is_dynamic(std::string_view text) -> bool {
   for (std::string_view name : {"exec", "globals", "locals", "vars", "setattr"}) {
     if (has_call(text, name)) { return true; }
@@ -91,7 +91,7 @@ auto is_of_tvm(const Stmt& stmt) -> bool {
 
 auto item_names(const ItemPtr& item) -> Names::Item {
   Names::Item out{.item = item, .bound = {}, .foreign = {}, .is_dynamic = false};
-  // A program, which may be long, binds its own name.
+  // A program, which may be long, binds only its own name.
   if (!item->statements.empty() && frontend::is_program(*item->statements[0])) {
     frontend::bound_names(*item->statements[0], out.bound);
     out.foreign = out.bound;
@@ -113,7 +113,7 @@ auto item_names(const ItemPtr& item) -> Names::Item {
   return out;
 }
 
-// The meaning of names outside of a body.
+// The meanings of names outside of a body.
 struct Around {
   NameSet bound;
   NameSet foreign;
@@ -129,14 +129,14 @@ auto names_around(const std::vector<const Names::Item*>& items, size_t before, s
     out.bound.insert(items[i]->bound.begin(), items[i]->bound.end());
     out.foreign.insert(items[i]->foreign.begin(), items[i]->foreign.end());
   }
-  // The sum does not depend on the order of the sets.
+  // The sum is independent of the order of the sets.
   for (Name name : out.bound) { out.hash += hash_combine(1, hash_bytes(name.view())); }
   for (Name name : out.foreign) { out.hash += hash_combine(2, hash_bytes(name.view())); }
   out.hash = hash_combine(out.hash, out.is_dynamic ? 1 : 0);
   return out;
 }
 
-// Deeper nesting than people write.
+// Nesting deeper than in hand-written code.
 constexpr int deepest = 300;
 
 // Reads one body in the order in which it runs.
@@ -162,13 +162,13 @@ class Reader {
  private:
   struct Scope {
     Scope* around = nullptr;
-    NameSet bound;       // anywhere in it
-    NameSet maybe;       // on some path to here
+    NameSet bound;       // names bound anywhere in it
+    NameSet maybe;       // names bound on some path to this place
     NameSet schedules;   // names that only ever hold schedules
-    bool runs = true;    // it runs now; else after any statement of the enclosing scopes
+    bool runs = true;    // it runs now; otherwise after any statement of the enclosing scopes
   };
 
-  // Notes names that may be bound in ways that are not followed, and guards against missing attributes.
+  // Records names that may be bound in ways that are not supported, and guards against missing attributes.
   void look_over(const Stmt& stmt) {
     std::string_view own = text_of(stmt.span);
     add_declared(own, "global", always_);
@@ -298,7 +298,7 @@ class Reader {
   // ---- statements ------------------------------------------------------------------------------------------------
 
   void bind(Name name) {
-    // In a comprehension too, the name belongs to the current scope.
+    // The name belongs to the current scope, even in a comprehension.
     scope_->maybe.insert(name);
   }
   void bind_all(const Block& body) {
@@ -322,7 +322,7 @@ class Reader {
     }
     --depth_;
   }
-  // Statements that may run never, once or several times: names that they bind may be bound, names that they delete may remain.
+  // Statements that may run never, once or several times: names that they bind may be bound afterwards, names that they delete may remain.
   void maybe_block(const Block& body) {
     NameSet before = scope_->maybe;
     block(body);
@@ -403,7 +403,7 @@ class Reader {
     for (ExprPtr decorator : def.decorators) { expr(*decorator); }
     for (const Param& param : def.params) { maybe_expr(param.default_value); }
     bind(def.name.name);
-    // A decorator may make anything of it, such as a program.
+    // A decorator may turn the function into anything, such as a program.
     if (def.decorators.empty()) { later([&] { function_body(def, {}); }); }
   }
 
@@ -537,7 +537,7 @@ class Reader {
     report(*std::move(wrong));
   }
 
-  // Notes schedules among the arguments of a function of the file.
+  // Records schedules among the arguments of a function of the file.
   void note_handed(const CallExpr& call) {
     const auto* callee = call.callee->as<NameExpr>();
     if (!callee || is_uncertain()) { return; }
@@ -565,7 +565,7 @@ class Reader {
   const Around& around_;
   Names::Found& out_;
   Scope* scope_ = nullptr;
-  NameSet always_;                     // possibly bound in ways that are not followed
+  NameSet always_;                     // possibly bound in ways that are not supported
   NameSet of_tvm_;                     // imported in the body
   NameSet given_attributes_;
   bool asks_for_attributes_ = false;
@@ -573,7 +573,7 @@ class Reader {
   int depth_ = 0;
 };
 
-// The parameters that receive schedules: the first one of `@ls.schedule`, and those that a call in a body gives one.
+// The parameters that receive schedules: the first one of `@ls.schedule`, and those for which a call in a body passes a schedule.
 auto schedules_of(const FunctionDef& def, const std::vector<Names::Handed>& handed) -> NameSet {
   NameSet out;
   auto form = schedule_form(def);
@@ -607,7 +607,7 @@ void Names::update(frontend::File& file, const std::vector<ScheduleBody>& bodies
   std::vector<ScheduleBody> all = bodies;
   std::unordered_map<const syntax::Item*, std::vector<Handed>> handed;
   for (size_t i = 0; i < all.size(); ++i) {
-    // A copy, since helpers are added to the list.
+    // Copies the body, since helpers are added to the list.
     const ScheduleBody body = all[i];
     const auto* def = body.item->statements.empty() ? nullptr : body.item->statements[0]->as<FunctionDef>();
     if (def && (frontend::is_program(*def) || expects_failure(*def))) { continue; }

@@ -1,9 +1,9 @@
-// Names and calls in the text of schedules that are wrong whatever runs: names that nothing defines, names that are used before they have a value,
+// Errors of names and calls in the text of schedules that do not depend on the run: undefined names, names that are used before they have a value,
 // unknown primitives, and arguments that a primitive does not take. Nothing is run, so all of these errors are reported at once, with every key,
-// for a program with errors as well.
+// even for a program with errors.
 //
-// Only certain errors are reported. Python that is not evaluated here (`exec`, `import *`, names that unread statements bind) gives the benefit of
-// the doubt. Codes, messages and places are those of running the statement.
+// Reports only certain errors: if Python that is not evaluated here (`exec`, `import *`, names that unread statements bind) may define a name, the name is
+// not reported. Codes, messages and places are the same as those of running the statement.
 #pragma once
 
 #include <memory>
@@ -24,15 +24,15 @@ struct ScheduleBody {
 
 class Names {
  public:
-  /// Reads the bodies again whose text, or the meaning of whose names, may have changed.
+  /// Reads again the bodies whose text, or the meaning of whose names, may have changed.
   void update(frontend::File& file, const std::vector<ScheduleBody>& bodies);
-  /// In the order of the bodies, then of the helpers that receive their schedules.
+  /// In the order of the bodies, followed by the helpers that receive their schedules.
   [[nodiscard]] auto diagnostics() const -> const Diagnostics& { return diagnostics_; }
 
-  /// The names of one declaration, by its text.
+  /// The names of one declaration, from its text.
   struct Item {
     syntax::ItemPtr item;
-    std::vector<Name> bound;       // at the top of the file; `global` in functions too
+    std::vector<Name> bound;       // bound at the top of the file; also by `global` in functions
     std::vector<Name> foreign;     // the bound names that are not TVM's
     bool is_dynamic = false;       // it may bind any name
   };
@@ -45,7 +45,7 @@ class Names {
   /// The findings in one body.
   struct Found {
     syntax::ItemPtr item;
-    uint64_t means = 0;            // hash of the meanings that its names may have
+    uint64_t means = 0;            // hash of the possible meanings of its names
     Diagnostics diagnostics;
     std::vector<Handed> handed;
   };

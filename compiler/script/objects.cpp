@@ -11,6 +11,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "target/choice.h"
 #include "target/target.h"
 
 namespace loopsmith::script {
@@ -20,13 +21,13 @@ using eval::Argument;
 using eval::Arguments;
 using eval::Evaluator;
 
-// Adds the name that was probably meant to the diagnostic of an unknown block or parameter.
+// Adds the most similar name to the diagnostic of an unknown block or parameter.
 auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObject& object, const schedule::Primitive& primitive) -> Diagnostic {
   auto given = [&](std::string_view name) {
     auto found = std::find_if(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == name; });
     return found == d.args.end() ? std::string() : found->second;
   };
-  // Only a name that is written as it is can be replaced; a variable may hold it instead.
+  // Only a name that is written literally can be replaced; it may also come from a variable.
   auto meant = [&](const std::string& text, size_t written, Origin where) {
     d.remedies.insert(d.remedies.begin(), "did you mean `" + text + "`?");
     if (where.end - where.begin == written) { d.fixes.push_back({where, text}); }
@@ -39,7 +40,7 @@ auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObj
       for (const schedule::Place& place : func->places()) {
         if (place.is_block() && place.parent >= 0) { blocks.push_back(place.name()); }
       }
-      // No name is close to a single letter; where the function has one block, that one is meant.
+      // No name is close to a single letter; if the function has only one block, that one is suggested.
       bool is_only = blocks.size() == 1 && given("block").size() <= 2;
       Name near = is_only ? blocks[0] : eval::closest_name(Name(given("block")), blocks);
       if (!near.empty()) { meant("\"" + near.str() + "\"", given("block").size() + 2, argument.where); }
@@ -69,7 +70,7 @@ class PrimitiveMethod final : public eval::Object {
   auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<eval::Value> override {
     schedule::Arguments converted;
     size_t reported = evaluator.diagnostics.size();
-    // Where nothing is reported, an argument is not known: the call was not made, and the schedule is not known either.
+    // If nothing is reported, an argument is unknown: the call was not made, and the schedule becomes unknown too.
     auto failed = [&] {
       if (evaluator.diagnostics.size() > reported) { return eval::Value::error(); }
       schedule->record.is_unknown = true;
@@ -82,7 +83,7 @@ class PrimitiveMethod final : public eval::Object {
       if (i < arguments.positional) { converted.positional.push_back(std::move(*value)); }
       else { converted.keyword.emplace_back(argument.keyword.str(), std::move(*value)); }
     }
-    // The results of a schedule that another run follows, and that is no longer known here, are not known.
+    // If another run follows a schedule and it has become unknown here, its results are unknown.
     bool is_other = schedule->record.part == ScheduleObject::Part::Other;
     if (is_other && schedule->record.is_unknown) { return eval::Value::opaque(); }
     Origin call = arguments.call;
@@ -102,7 +103,7 @@ class PrimitiveMethod final : public eval::Object {
       }
       return eval::Value::error();
     }
-    // A step with results may be wanted for those.
+    // The results of a step may be needed even if the module does not change.
     const IRModule& after = schedule->schedule.module();
     bool is_idle = after.same_as(before) || (primitive->output == schedule::OutputKind::None && structural_equal(before, after));
     if (!primitive->is_pure && is_idle && !is_other) {
@@ -123,7 +124,7 @@ auto report_all(Evaluator& evaluator, Diagnostics diagnostics, Origin where) -> 
   return eval::Value::error();
 }
 
-// Methods beside the primitives, named as in TVM.
+// Methods other than primitives, with TVM's names.
 auto schedule_copy(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value {
   auto copy = eval::make_object<ScheduleObject>(self_of(self).schedule.fork());
   copy->record.step = self_of(self).record.step;
@@ -201,7 +202,7 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
   return {};
 }
 
-// "2min", "90s", 30, in seconds. None: no length of time.
+// "2min", "90s", 30, in seconds. None: the value is no duration.
 auto seconds_of(const eval::Value& value) -> std::optional<double> {
   std::string text = value.string() ? *value.string() : value.is_int() ? std::to_string(value.int_value()) : value.is_float() ? float_text(value.float_value()) : std::string();
   char* end = nullptr;
@@ -213,7 +214,7 @@ auto seconds_of(const eval::Value& value) -> std::optional<double> {
   if (unit == "h") { return seconds * 3600; }
   return {};
 }
-// Notes a place for a search; the schedule does not change.
+// Records a place for a search; the schedule does not change.
 auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "tune", arguments, {{"budget", false}, {"trials", false}}, bound)) { return bound.unknown; }
@@ -274,7 +275,7 @@ class TraceObject final : public eval::Object {
   const schedule::Trace trace;
   const Dialect dialect;   // of the module: the spelling of blocks
   auto repr() const -> std::string override { return trace.python(dialect); }
-  /// The same instructions on variables with the same numbering, and the same decisions.
+  /// Compares instructions, with variables numbered alike, and decisions.
   auto equals(const eval::Object& other) const -> bool override {
     const auto* that = other.as<TraceObject>();
     return that && schedule::trace_to_json(trace) == schedule::trace_to_json(that->trace);
@@ -288,7 +289,7 @@ class TraceObject final : public eval::Object {
         apply_to_schedule("apply_to_schedule"), decisions("decisions"), get_decision("get_decision"), append("append"), pop("pop");
     if (name == insts) { return eval::Value::list(all_instructions()); }
     if (name == decisions) { return all_decisions(); }
-    // Changes of a trace in place are not followed.
+    // In-place changes of a trace are not supported.
     if (name == append || name == pop) { return eval::Value::opaque(); }
     auto self = eval::Value(Ref<eval::Object>(this));
     auto method = [&](eval::Method::Run run) {
@@ -356,7 +357,7 @@ class TraceObject final : public eval::Object {
     return found ? *found : eval::Value();
   }
 
-  // with_decision(inst, decision, remove_postproc=False): `inst` is an instruction that samples, or its number.
+  // with_decision(inst, decision, remove_postproc=False): `inst` is a sampling instruction, or its number.
   static auto trace_with_decision(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
     eval::BoundArguments bound;
     if (!eval::bind_arguments(evaluator, "with_decision", arguments, {{"inst"}, {"decision"}, {"remove_postproc", false}}, bound)) { return bound.unknown; }
@@ -422,25 +423,7 @@ auto target_around(const Evaluator& evaluator) -> const Attr* {
   return nullptr;
 }
 
-auto target_text(const Attr& target) -> std::string {
-  // A list is a target with its host; the target comes first.
-  if (const auto* list = target.list()) { return list->empty() ? std::string() : target_text((*list)[0]); }
-  if (const auto* text = std::get_if<std::string>(&target.value)) { return *text; }
-  const auto* options = std::get_if<AttrMap>(&target.value);
-  if (!options) { return {}; }
-  std::string kind = "llvm", text;
-  for (const auto& [key, value] : *options) {
-    std::string joined;
-    if (const auto* one = std::get_if<std::string>(&value.value)) { joined = *one; }
-    else if (!value.list()) { joined = print_script(value); }
-    for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
-      if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
-    }
-    if (key == "kind" || key == "tag") { kind = joined; }
-    else if (key != "host" && !joined.empty()) { text += " -" + key.str() + "=" + joined; }
-  }
-  return kind + text;
-}
+auto target_text(const Attr& target) -> std::string { return target::text_of(target); }
 
 auto most_vscale(const std::string& target) -> int64_t {
   if (target.empty()) { return 0; }
@@ -473,7 +456,7 @@ auto VariableObject::equals(const eval::Object& other) const -> bool {
   return that && variable == that->variable;
 }
 auto VariableObject::hash() const -> uint64_t { return hash_bytes(repr()); }
-// A sampled integer in an expression is a variable of its name, as traces write it.
+// A sampled integer in an expression becomes a variable with its name, as in traces.
 auto VariableObject::binary(Evaluator& evaluator, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
     -> std::optional<eval::Value> {
   if (!variable.as<schedule::ExprRV>()) { return {}; }
@@ -520,7 +503,7 @@ auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Va
   copy->record.begin_statement(record.step);
   copy->record.executed = record.executed;
   copy->record.part = record.part;
-  // Each statement finds out anew whether the schedule that is followed is known.
+  // Each statement determines again if the followed schedule is known.
   copy->record.is_unknown = record.part != Part::Own && record.is_unknown;
   cloner.remember(this, copy.get());
   return eval::Value(Ref<eval::Object>(copy.get()));

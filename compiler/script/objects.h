@@ -1,5 +1,5 @@
 // Schedules and their variables as values of the script language: `sch.split(i, factors=[None, 8])` finds the row of the
-// primitive by its name and hands the arguments on. Nothing here knows any primitive by name.
+// primitive by its name and passes the arguments on. This file names no primitive.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace loopsmith::script {
 
-/// A block, loop or number of a schedule. The number is its place in the table of the schedule that made it.
+/// A block, loop or number of a schedule. The number is its index in the table of the schedule that made it.
 class VariableObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -32,7 +32,7 @@ struct TuneRequest {
 
 /// The names that may follow `sch.`.
 void schedule_attributes(std::vector<Name>& out);
-/// Adds to the diagnostic of an argument that a primitive does not have the parameter that was probably meant.
+/// If an argument has the name of no parameter, adds the most similar parameter to the diagnostic.
 void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at);
 
 /// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).
@@ -41,20 +41,20 @@ class ScheduleObject final : public eval::Object {
   static const eval::TypeTag type_tag;
   explicit ScheduleObject(schedule::Schedule s) : Object(&type_tag), schedule(std::move(s)) {}
 
-  /// A function may make several schedules. A run follows its own; another one is followed by a run of its own, which reports what is refused
-  /// of it, and from a refusal on it is unknown here. Copies, and schedules that a helper makes for itself, stand beside them.
+  /// A function may make several schedules. A run follows its own schedule (Own). Another one (Other) has a separate run, which reports its refused
+  /// calls; after such a refusal the schedule is unknown here. Copies, and schedules that a helper makes for itself, are Beside.
   enum class Part : uint8_t { Own, Other, Beside };
   struct Refused { const schedule::Primitive* primitive = nullptr; schedule::Arguments arguments; Origin call; };
   /// A record of the calls of the schedule, for the run that follows it.
   struct Record {
     Part part = Part::Beside;
-    uint32_t step = 0;                      // nodes made from now on carry it as their schedule statement; 0: none
-    uint64_t executed = 0;                  // primitives that ran
-    // Of the statement that runs now:
+    uint32_t step = 0;                      // new nodes get it as their schedule statement; 0: none
+    uint64_t executed = 0;                  // the number of primitives that ran
+    // For the current statement:
     std::optional<Refused> refused = {};    // the last refused call, to be explained (refusals.h)
     std::optional<TuneRequest> hole = {};   // the last place for a search
     /// A primitive would have been called with an unknown argument, or an unknown function with the schedule: from then on the schedule is
-    /// not known either.
+    /// unknown too.
     bool is_unknown = false;
 
     void begin_statement(uint32_t number) { *this = {.part = part, .step = number, .executed = executed}; }
@@ -69,19 +69,19 @@ class ScheduleObject final : public eval::Object {
   auto repr() const -> std::string override { return "<tir.Schedule>"; }
 };
 
-/// The largest value of `T.vscale()` on a target, as the target is written; 0: it has no scalable vectors, or cannot be parsed.
+/// The largest value of `T.vscale()` on a target, given as text; 0: it has no scalable vectors, or cannot be parsed.
 [[nodiscard]] auto most_vscale(const std::string& target) -> int64_t;
 
-/// The text of a target of a script (`Target("cuda")`, also of several parts): "llvm -mcpu=znver4". The kind alone where the script names
-/// only a card.
+/// The text of a target of a script (`Target("cuda")`, also with several parts): "llvm -mcpu=znver4". Only the kind if the script names
+/// just a card.
 [[nodiscard]] auto target_text(const Attr& target) -> std::string;
-/// The target of the innermost `with` that has one; null: none.
+/// The target of the innermost `with` that has one; null: there is none.
 [[nodiscard]] auto target_around(const eval::Evaluator& evaluator) -> const Attr*;
 
-/// For Evaluator::not_called: marks the schedules that are unknown after a call that was not made.
+/// For Evaluator::not_called: marks the schedules that become unknown because a call was not made.
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const eval::Arguments& arguments);
 
-/// A value for a primitive; none: reported, or unknown.
+/// Converts a value for a primitive; none: an error was reported, or the value is unknown.
 [[nodiscard]] auto to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value>;
 [[nodiscard]] auto from_schedule(const schedule::Value& value) -> eval::Value;
 

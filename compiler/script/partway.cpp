@@ -1,4 +1,4 @@
-// Running a statement as far as a place inside it: see partway.h.
+// Runs a statement up to a place inside it: see partway.h.
 #include "script/partway.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using eval::Flow;
 using syntax::Stmt;
 
-// The most steps of the evaluator: nobody who looks at a place waits for longer.
+// The most steps of the evaluator: a user who views a place should not wait longer.
 constexpr uint64_t most_steps = 200'000;
 
 /// The indentation of the line that holds a byte; in a blank line, the column of the byte.
@@ -45,7 +45,7 @@ auto count_begun(const syntax::Block& block, uint32_t at) -> size_t {
   return n;
 }
 
-/// True where the place is in the `else` or `elif` behind a block.
+/// True if the place is in the `else` or `elif` behind a block.
 auto is_in_else(const syntax::Block& block, const syntax::Block& otherwise, std::string_view text, uint32_t at) -> bool {
   if (otherwise.empty() || block.empty()) { return false; }
   uint32_t end = block.back()->span.end;
@@ -56,7 +56,7 @@ class Walk {
  public:
   Walk(const PartwayRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) : request_(request), evaluator_(evaluator), scope_(scope) { seen_ = scope->slots(); }
 
-  // There: the place was reached. Passed: everything ran without reaching it. Lost: the effect of a statement is not known.
+  // There: the place was reached. Passed: everything ran without reaching it. Lost: the effect of a statement is unknown.
   enum class Met : uint8_t { There, Passed, Lost };
 
   auto into(const Stmt& stmt) -> Met {
@@ -159,7 +159,7 @@ class Walk {
     if (condition.value.is_unknown()) { return {}; }
     return evaluator_.truth(condition);
   }
-  /// Notes the variables that a statement named.
+  /// Records the variables that a statement named.
   void note(const Stmt& stmt) {
     for (const auto& [name, value] : scope_->slots()) {
       auto before = std::find_if(seen_.begin(), seen_.end(), [wanted = name](const auto& one) { return one.first == wanted; });
@@ -191,7 +191,7 @@ auto statement_around(const ScheduleFunction& function, uint32_t at) -> std::opt
 
 auto partway(const PartwayRequest& request) -> std::optional<Partway> {
   const ScheduleFunction& function = request.function;
-  // In a function with several schedules the schedule of a variable is not known.
+  // In a function with several schedules, the schedule of a variable is unknown.
   bool is_known = request.index < request.run.frames.size() && function.others.empty();
   if (!is_known || (request.stop && request.stop())) { return {}; }
   std::optional<eval::Frame> known = frame_before(request.run, request.index);

@@ -1,4 +1,4 @@
-// Recording steps: see recorder.h.
+// Records steps: see recorder.h.
 #include "script/recorder.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void collect_names(const syntax::Expr& target, const eval::Frame& frame, Step& s
   if (elements) { for (const syntax::Expr* element : *elements) { collect_names(*element, frame, step); } }
 }
 
-// Of a compound statement, the names as they are at its end: those of the last iteration.
+// For a compound statement, collects the names at its end: those of the last iteration.
 void collect_names(const syntax::Stmt& stmt, const eval::Frame& frame, Step& step) {
   auto below = [&](const syntax::Block& body) { for (const syntax::Stmt* one : body) { collect_names(*one, frame, step); } };
   if (const auto* assign = stmt.as<syntax::AssignStmt>()) {
@@ -78,7 +78,7 @@ void Recorder::before(eval::Evaluator& evaluator, eval::Frame& frame, size_t ind
   executed_ = schedule_ ? schedule_->record.executed : 0;
   executed_of_others_ = executed_of_others(frame);
   diagnostics_ = evaluator.diagnostics.size();
-  // A loop that prints without end fills no more memory than this.
+  // Limits the memory for a loop that prints without end.
   constexpr size_t most_printed = 1 << 20;
   evaluator.output = [this, &step = run_.steps[index]](std::string_view text) {
     if (request_.output) { request_.output(text); }
@@ -95,7 +95,7 @@ void Recorder::before(eval::Evaluator& evaluator, eval::Frame& frame, size_t ind
 auto Recorder::after(eval::Evaluator& evaluator, eval::Frame& frame, size_t index, const syntax::Stmt& stmt, eval::Flow flow) -> bool {
   Step& step = run_.steps[index];
   step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  // They refer to this recorder, and are of this statement.
+  // They refer to this recorder, and belong to this statement.
   evaluator.output = nullptr;
   evaluator.not_called = nullptr;
   find_schedule(frame);
@@ -109,11 +109,11 @@ auto Recorder::after(eval::Evaluator& evaluator, eval::Frame& frame, size_t inde
   if (step.state != StepState::Done) { return false; }
   step.after = schedule_ ? std::make_shared<const schedule::Schedule>(schedule_->schedule) : run_.result;
   run_.result = step.after;
-  // Loops and blocks of another schedule are none of this one.
+  // Loops and blocks of other schedules do not belong to this one.
   bool is_of_others = step.primitives == 0 && executed_of_others(frame) > executed_of_others_;
   if (!is_of_others) { collect_names(stmt, frame, step); }
   find_hole(stmt, step);
-  // The evaluator asks for cancellation once in many evaluations; a statement of few may have been long.
+  // The evaluator checks cancellation only once in many evaluations; a statement with few evaluations may have taken long.
   return index + 1 < limit && !evaluator.cancel.is_cancelled();
 }
 
@@ -121,7 +121,7 @@ void Recorder::set_state(const eval::Evaluator& evaluator, const eval::Frame& fr
   step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
   if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
   if (step.state == StepState::Done && schedule_ && schedule_->record.is_unknown) { step.state = StepState::Unknown; }
-  // In functions that make their own schedule, only what primitives refuse is reported.
+  // In functions that make their own schedule, only refusals of primitives are reported.
   if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !find_refused(frame, step))) {
     step.state = StepState::Unknown;
     if (!step.diagnostics.empty()) { step.unknown_because = std::move(step.diagnostics.front()); }
@@ -133,16 +133,16 @@ void Recorder::set_state(const eval::Evaluator& evaluator, const eval::Frame& fr
 void Recorder::find_hole(const syntax::Stmt& stmt, Step& step) const {
   const auto* expression = stmt.as<syntax::ExprStmt>();
   if (!schedule_ || !expression) { return; }
-  // A search fills a statement of the body; a call in a helper or a loop is no place for it.
+  // A search can fill a statement of the body; a call in a helper or a loop is no place for it.
   const auto& hole = schedule_->record.hole;
   if (hole && hole->call.begin == expression->value->origin().begin && hole->call.decl == expression->value->decl) { step.hole = hole; }
-  // `...` is `sch.tune()`, where it cannot stand for a body of Python.
+  // `...` means `sch.tune()`, unless it can stand for the body of a Python function.
   const auto* constant = is_python_ ? nullptr : expression->value->as<syntax::ConstantExpr>();
   if (constant && constant->value == syntax::ConstantValue::Ellipsis) { step.hole = TuneRequest{.call = expression->value->origin()}; }
 }
 
 void Recorder::find_schedule(const eval::Frame& frame) {
-  // A snapshot copies the schedule, so the frame's own object is the one to watch.
+  // A snapshot copies the schedule, so the frame's own object must be watched.
   schedule_ = nullptr;
   const eval::Value* value = frame.scope->find_here(form_.variable);
   const auto* named = value != nullptr ? value->as<ScheduleObject>() : nullptr;
@@ -162,7 +162,7 @@ void Recorder::find_schedule(const eval::Frame& frame) {
   };
   schedule_ = find_in_frame([](Part part) { return part == Part::Own; });
   if (schedule_) { return; }
-  // A function that makes it may keep it to itself.
+  // A function that makes a schedule may keep it to itself.
   for (const auto& one : made_here_) {
     if (one->record.part == Part::Own) { schedule_ = one.get(); }
   }

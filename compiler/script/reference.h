@@ -1,4 +1,4 @@
-// The reference of the primitives, made from their rows: arguments, conditions, guarantees, a program before and after, and the
+// The reference of the primitives, generated from their rows: arguments, conditions, guarantees, a program before and after, and the
 // diagnostics of each. `loopsmith help PRIMITIVE`, the REPL's `:help` and docs/primitives.md show it.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace loopsmith::script {
 
-/// The row's example, run: the function before and after, as script. Errors: the example does not run.
+/// Runs the row's example: the function before and after, as script. Errors: the example does not run.
 struct Example { std::string before, after, calls; };
 [[nodiscard]] auto run_example(const schedule::Primitive& primitive) -> Result<Example>;
 
@@ -17,7 +17,7 @@ struct Example { std::string before, after, calls; };
 [[nodiscard]] auto reference_section(const schedule::Primitive& primitive) -> std::string;
 /// The page: docs/primitives.md.
 [[nodiscard]] auto reference_page() -> std::string;
-/// For a terminal.
+/// The help text for a terminal.
 [[nodiscard]] auto reference_help(const schedule::Primitive& primitive) -> std::string;
 
 }  // namespace loopsmith::script

@@ -1,4 +1,4 @@
-// Explaining refused calls: see refusals.h.
+// Explains refused calls: see refusals.h.
 #include "script/refusals.h"
 
 #include <map>
@@ -41,7 +41,7 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
     repair.instead = schedule::in_words_of(std::move(repair.instead), schedule_name);
   }
   own = schedule::with_explanation(std::move(own), found);
-  // The diagnostic has the trace's name of a variable ("l3"); it gets the script's.
+  // The diagnostic contains the trace's name of a variable ("l3"); replaces it by the script's name.
   if (own.front().code == Code::VariableGone) {
     for (auto& [argument, text] : own.front().args) {
       if (argument != "variable") { continue; }
@@ -78,7 +78,7 @@ auto repaired(const std::string& statement, Span call, const std::string& remedy
 auto one_line(const std::string& lines) -> std::string {
   std::string out;
   for (char c : lines) {
-    // Blank lines, and the indentation of a block, are left out.
+    // Removes blank lines, and the indentation of a block.
     if (c == ' ' && (out.ends_with("; ") || out.ends_with(": "))) { continue; }
     if (c == '\n') { out += out.ends_with("; ") || out.ends_with(": ") ? "" : out.ends_with(":") ? " " : "; "; } else { out += c; }
   }

@@ -1,5 +1,5 @@
 // Explanations of refused calls: a pair of iterations, repairs with the names of the script, and an edit that makes the
-// nearest repair. The work is done once, for a statement that failed, not for every call.
+// nearest repair. Computed once for a statement that failed, not for every call.
 #pragma once
 
 #include "eval/evaluator.h"
@@ -10,11 +10,11 @@
 namespace loopsmith::script {
 
 /// Adds the explanation to the diagnostic of the schedule's last refused call. Names of loops and blocks are looked up in `scope`. Trying repairs
-/// may take longer than the call; where it is cancelled, fewer repairs are found.
+/// may take longer than the call; after a cancellation fewer repairs are found.
 void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& schedule, const eval::Scope& scope, const CancelToken& cancel = {});
 
-/// The lines that repair a statement in which a call was refused: with the remedy's call before it, or instead of the call.
-/// Empty where the remedy is none of those that `explain_refusal` gives. `call` counts from the statement's first byte.
+/// The lines that repair a statement in which a call was refused: with the call of the remedy before it, or instead of the refused call.
+/// Empty if the remedy does not come from `explain_refusal`. `call` counts from the statement's first byte.
 [[nodiscard]] auto repaired(const std::string& statement, Span call, const std::string& remedy) -> std::string;
 
 /// Lines joined by `; `, for a list of choices.

@@ -1,4 +1,4 @@
-// Running a schedule function step by step: see run.h.
+// Runs a schedule function step by step: see run.h.
 #include "script/run.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
   return value.is_int() ? std::optional<int64_t>(value.int_value()) : std::nullopt;
 }
 
-// The scheduled program as the statements before have it. Each run makes a program in its body anew, with variables of its own: expressions that
-// the statements take from it (`n = before.buffer_map[...].shape[1]`, for a map) refer to those.
+// The scheduled program that the statements before made. Each run makes a program in its body anew, with new variables: expressions that
+// the statements take from it (`n = before.buffer_map[...].shape[1]`, for a map) refer to these variables.
 auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
   WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
@@ -37,7 +37,7 @@ auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const e
   return is_anew ? here->module : request.program;
 }
 
-// The program of another schedule of the function; none: it is not known.
+// The program of another schedule of the function; null: it is unknown.
 auto program_of(const syntax::ScheduleForm& form, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
   WithoutReports quiet(evaluator.diagnostics);
   eval::Value value = evaluator.eval(*syntax::scheduled_program(*form.made), scope);
@@ -49,7 +49,7 @@ auto common_prefix(std::string_view a, std::string_view b) -> size_t {
   return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
 }
 
-// The number of steps of the last run that still stand: those that end before the first changed byte, with the same text in front of them.
+// The number of steps of the last run that are still valid: they end before the first changed byte, and the text in front of them is the same.
 auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size_t {
   if (before.context != request.context || before.intrinsics != request.intrinsics || !before.asked.same_as(request.program) || before.target != request.target ||
       !(before.name == request.function.def->name.name)) {
@@ -68,7 +68,7 @@ auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size
     if (step.state != StepState::Done || keep >= before.frames.size()) { break; }
     ++keep;
   }
-  // The run goes on behind the last kept step, where the frame of the call must be known.
+  // The run continues behind the last kept step, where the frame of the call must be available.
   while (keep > 0 && (keep >= before.frames.size() || !before.frames[keep].scope)) { --keep; }
   return keep;
 }
@@ -97,7 +97,7 @@ auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const 
 }
 
 void keep_frame(ScheduleRun& run, size_t step, const eval::Frame& frame) {
-  // About 100 MB, where the values are lists of a few variables.
+  // About 100 MB, if the values are lists of a few variables.
   constexpr size_t most_values = 1'000'000;
   run.frames.resize(step);
   if (step % run.frame_gap != 0) {
@@ -108,7 +108,7 @@ void keep_frame(ScheduleRun& run, size_t step, const eval::Frame& frame) {
   run.frames.push_back(frame.snapshot(cloner));
   run.frame_values += cloner.size() + 1;
   if (run.frame_values <= most_values) { return; }
-  // Every second frame goes, and from here on only every second one is kept.
+  // Removes every second frame, and keeps only every second one from here on.
   run.frame_gap *= 2;
   run.frame_values /= 2;
   for (size_t i = 0; i < run.frames.size(); ++i) {
@@ -123,7 +123,7 @@ auto frame_before(const ScheduleRun& run, size_t step) -> std::optional<eval::Fr
   if (!run.frames[known].scope) { return std::nullopt; }
   eval::Frame frame = run.frames[known].snapshot();
   if (known == step) { return frame; }
-  // A statement that makes the schedule is not run by the evaluator alone.
+  // The evaluator alone cannot run a statement that makes the schedule.
   if (run.makes_its_own || !frame.function || !frame.function->def) { return std::nullopt; }
   eval::Evaluator evaluator;
   evaluator.globals = frame.function->globals;
@@ -181,7 +181,7 @@ auto ScheduleRun::why_incomplete() const -> std::optional<Diagnostic> {
   return incomplete;
 }
 
-// The hint at the step where a run stops without an error: the Python that is not followed.
+// The hint at the step where a run stops without an error, because of Python that cannot be followed.
 auto not_followed(const ScheduleRun& run, const Step& step) -> Diagnostic {
   Origin at = step.unknown_because ? step.unknown_because->where : step.unknown_at;
   bool is_inside = at.is_known() && at.decl == step.where.decl && at.begin >= step.where.begin && at.end <= step.where.end;
@@ -201,7 +201,7 @@ auto ScheduleRun::all_diagnostics() const -> Diagnostics {
 
 namespace {
 
-// True of statements such as `sch.parallel(k)`: without them the program has the same loops and blocks.
+// True for statements such as `sch.parallel(k)`: without them the program has the same loops and blocks.
 auto only_marks_a_loop(const syntax::Stmt& stmt) -> bool {
   const auto* expression = stmt.as<syntax::ExprStmt>();
   const auto* call = expression ? expression->value->as<syntax::CallExpr>() : nullptr;
@@ -211,7 +211,7 @@ auto only_marks_a_loop(const syntax::Stmt& stmt) -> bool {
   return std::find(std::begin(marks), std::end(marks), callee->attr.name) != std::end(marks);
 }
 
-// Fills `further_on`: leaves out refused marks of loops and runs on, up to the first refused statement that is no such mark.
+// Fills `further_on`: skips refused marks of loops and continues, up to the first refused statement that is no such mark.
 void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval::Function>& function, size_t limit) {
   const syntax::Block& body = request.function.def->body;
   auto failed = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state != StepState::Done; }) - run.steps.begin());
@@ -229,7 +229,7 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
   ahead.frame_gap = run.frame_gap;
   ahead.frame_values = run.frame_values;
   ahead.result = run.result;
-  // A hundred errors are enough to repair; each is explained, and costs a run of its own.
+  // A hundred errors are enough to repair; each is explained, and needs a separate run.
   constexpr size_t most_errors = 100;
   for (bool is_first = true; failed < limit && run.further_on.size() < most_errors; is_first = false) {
     const Step& step = is_first ? run.steps[failed] : ahead.steps[failed];
@@ -248,7 +248,7 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
     evaluator.resume_from(failed + 1, frame, function, &recorder);
     size_t next = failed + 1;
     while (next < limit && ahead.steps[next].state == StepState::Done) { ++next; }
-    // A step that is not followed is reported once the error before it is repaired; a cancelled run is made again.
+    // A step that cannot be followed is reported after the error before it is repaired; a cancelled run is repeated.
     if (next >= limit || ahead.steps[next].state != StepState::Failed || request.cancel.is_cancelled()) { return; }
     failed = next;
   }
@@ -258,7 +258,7 @@ void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval
 
 namespace {
 
-// A run of which no step has run.
+// A run without executed steps.
 auto begun_run(const RunRequest& request) -> ScheduleRun {
   const syntax::FunctionDef& def = *request.function.def;
   ScheduleRun run;
@@ -278,7 +278,7 @@ auto begun_run(const RunRequest& request) -> ScheduleRun {
   return run;
 }
 
-// Takes over the first steps of an earlier run; the frame behind them.
+// Takes over the first steps of an earlier run; returns the frame behind them.
 auto take_over(ScheduleRun& run, const RunRequest& request, const ScheduleRun& before, size_t keep) -> eval::Frame {
   for (size_t i = 0; i < keep; ++i) {
     run.steps[i] = before.steps[i];
@@ -289,7 +289,7 @@ auto take_over(ScheduleRun& run, const RunRequest& request, const ScheduleRun& b
   run.result = run.steps[keep - 1].after;
   run.program = before.program;
   if (!before.program.same_as(request.program) && keep <= request.function.form.made_at) {
-    // The schedule is made behind those steps, of the program of this request.
+    // The schedule is made behind those steps, from the program of this request.
     run.program = request.program;
     run.result = std::make_shared<const schedule::Schedule>(make_schedule(request, request.program)->schedule);
     for (size_t i = 0; i < keep; ++i) { run.steps[i].after = run.result; }
@@ -330,7 +330,7 @@ class BodyRun {
     return made;
   }
 
-  // False: a statement failed, or its effect is not known.
+  // False: a statement failed, or its effect is unknown.
   auto run_to(size_t from, size_t end) -> bool {
     recorder_.limit = end;
     if (from < end) { evaluator_.resume_from(from, frame_, function_, &recorder_); }
@@ -345,7 +345,7 @@ class BodyRun {
     Step& step = run_.steps[form.made_at];
     step.after = run_.result;
     IRModule program = is_own ? program_here(request_, evaluator_, frame_.scope) : program_of(form, evaluator_, frame_.scope);
-    // An equal program of the last run is kept, and so is everything that is known of that one.
+    // If the program equals that of the last run, keeps the old one, and with it all results computed for it.
     if (is_own && request_.goes_on_from_other && before && program && structural_equal(before->program, program)) { program = before->program; }
     if (program) {
       auto object = make_schedule(request_, std::move(program), seed_of(*form.made, evaluator_, frame_.scope), is_own ? ScheduleObject::Part::Own : ScheduleObject::Part::Other);
@@ -380,7 +380,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   evaluator.cancel = request.cancel;
   evaluator.globals = request.globals;
   evaluator.tree = request.function.tree;
-  // Defaults of parameters are evaluated, as those of any function.
+  // Evaluates default values of parameters, as for any function.
   eval::Value made = evaluator.make_function(def, eval::ScopeRef());
   if (!made.as<eval::Function>()) {
     run.diagnostics = std::move(evaluator.diagnostics);
@@ -414,9 +414,9 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   }
   if (!request.steps && !run.makes_its_own) { look_further_on(run, request, function, limit); }
   bool all_done = std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state == StepState::Done; });
-  // An early `return` leaves later statements not run; that is complete too.
+  // After an early `return` later statements do not run; that is complete too.
   run.is_complete = all_done || (frame.flow == eval::Flow::Return && !has_errors(evaluator.diagnostics));
-  // The next run goes on behind the last statement that ran. A statement that failed has changed the frame, so it runs again from its own;
+  // The next run continues behind the last statement that ran. A statement that failed has changed the frame, so it runs again from its own frame;
   // behind a `return` nothing runs.
   auto done = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state != StepState::Done; }) - run.steps.begin());
   if (done == run.frames.size() && frame.flow != eval::Flow::Return) { run.frames.push_back(frame.snapshot()); }

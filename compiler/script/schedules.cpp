@@ -24,7 +24,7 @@
 namespace loopsmith::script {
 namespace {
 
-// `ls.schedule(program, target=...)` gives a decorator that leaves the function as it is; the program and the target are
+// `ls.schedule(program, target=...)` returns a decorator that does not change the function; the program and the target are
 // read from the syntax of the decorator (run.h).
 auto identity(eval::Evaluator&, const eval::Arguments& arguments) -> eval::Value {
   return arguments.all.empty() ? eval::Value() : arguments.all.front().value;
@@ -33,14 +33,14 @@ auto schedule_decorator(eval::Evaluator&, const eval::Arguments&) -> eval::Value
   return eval::Value(Ref<eval::Object>(eval::make_object<eval::Builtin>(Name("schedule"), identity).get()));
 }
 
-// True of tests and schedule functions: no other schedule uses them.
+// True for tests and schedule functions: no other schedule uses them.
 auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
   auto def = item->statements.empty() || !item->statements[0]->as<syntax::FunctionDef>() ? nullptr : syntax::function_of(item);
   return def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text));
 }
 
-// Hash of everything that a schedule may use besides its program: the text of the file without programs, schedules, tests, and the statements that
-// run only when the file is run by itself. `left_out` is the declaration of the schedule where it is one of statements at the top.
+// Hash of everything that a schedule may use apart from its program: the text of the file without programs, schedules, tests, and the statements that
+// run only when the file itself is executed. `left_out`: the declaration of the schedule, if it consists of statements at the top.
 auto context_of(frontend::File& file, size_t left_out = SIZE_MAX) -> uint64_t {
   uint64_t hash = file.imports_fingerprint();
   for (size_t i = 0; i < file.size(); ++i) {
@@ -95,7 +95,7 @@ auto words_of(std::string_view text) -> std::unordered_set<std::string_view> {
   return words;
 }
 
-// Functions at the top that make a schedule and return it: their callers go on with it.
+// Functions at the top that make a schedule and return it: their callers continue the schedule.
 auto givers_of(const std::vector<FunctionOfFile>& functions) -> std::unordered_map<Name, const FunctionOfFile*> {
   std::unordered_map<Name, const FunctionOfFile*> out;
   for (const FunctionOfFile& function : functions) {
@@ -120,17 +120,17 @@ void install_intrinsics() {
 // A schedule that is not followed, or only in part, and the reason.
 struct Unfollowed { Name name; Name function; Origin where; std::string why; };
 
-// True where the run of a schedule at an earlier version of the file is its run at this version.
+// True if the run of a schedule in an earlier version of the file is also its run in this version.
 auto is_same_run(const FileSchedule& now, const FileSchedule& before) -> bool {
   return before.context == now.context && before.decl == now.decl && before.target == now.target && now.program && now.first_program.same_as(before.first_program);
 }
 
-// Makes the schedules of one version of a file, with the runs of those of the version before.
+// Makes the schedules of one version of a file, with the runs of the version before.
 class Update {
  public:
   Update(frontend::File& file, const std::vector<FileSchedule>& old, bool are_intrinsics_as_before)
       : file_(file), are_intrinsics_as_before_(are_intrinsics_as_before), context_(context_of(file)), functions_(functions_of(file)), programs_(programs_of(file)), givers_(givers_of(functions_)) {
-    // A schedule takes over the run of the same declaration, also under another name. Otherwise it takes over the run of a removed schedule of its name.
+    // A schedule takes over the run of the same declaration, also if its name changed; otherwise, the run of a removed schedule with its name.
     std::unordered_set<DeclId> present;
     for (const FunctionOfFile& function : functions_) { present.insert(function.item->decl); }
     for (const FileSchedule& s : old) {
@@ -147,7 +147,7 @@ class Update {
   std::vector<Schedules::LeftAlone> left_alone;
   std::vector<ScheduleBody> bodies;
 
-  // A helper that is followed where it is called gets no hint of its own.
+  // A helper that is followed at its call gets no separate hint.
   [[nodiscard]] auto hints() const -> Diagnostics {
     Diagnostics out;
     for (const Unfollowed& one : unfollowed_) {
@@ -160,12 +160,12 @@ class Update {
   }
 
  private:
-  // More than any function makes, and few enough that each may run the function.
+  // More than any real function makes, and few enough that each may run the function.
   static constexpr size_t most_made = 16;
 
   [[nodiscard]] auto gives(Name name) const -> bool { return givers_.contains(name); }
 
-  // A schedule depends on the text of the functions whose schedules it goes on with, which is no part of the context of the file.
+  // A schedule depends on the text of the functions whose schedules it continues, which is not part of the file's context.
   [[nodiscard]] auto context_of_function(const FunctionOfFile& function) const -> uint64_t {
     uint64_t hash = function.place == SIZE_MAX ? context_ : context_of(file_, function.place);
     std::vector<const FunctionOfFile*> reached{&function};
@@ -194,7 +194,7 @@ class Update {
       auto words = words_of(text);
       calls_some = std::any_of(givers_.begin(), givers_.end(), [&](const auto& giver) { return !(giver.first == def.name.name) && words.contains(giver.first.view()); });
     }
-    // Mostly a function makes one schedule, in a statement of its own, which its text shows.
+    // Most functions make one schedule, in a separate statement, which their text shows.
     bool is_only = !forms.empty() && (!forms[0].made || (!calls_some && text.find(call, made_first + 1) == std::string::npos));
     if (is_only || (!makes_some && !calls_some)) { return forms; }
     return syntax::made_schedules(def, [&](Name called) { return !(called == def.name.name) && gives(called); });
@@ -276,7 +276,9 @@ class Update {
   void find_target(const syntax::Expr& written, FileSchedule& s) {
     eval::Evaluator& evaluator = file_.evaluator();
     eval::Value value = evaluator.eval(written, evaluator.new_scope({}));
+    const auto* made = value.as<frontend::AttrObject>();
     if (const std::string* text = value.string()) { s.target = *text; }
+    else if (made && made->is_context()) { s.target = target_text(made->attr); }
     if (s.target.empty()) { return; }
     auto read = target::parse(s.target);
     if (read.ok()) { return; }
@@ -286,7 +288,7 @@ class Update {
     }
   }
 
-  // At the top of a file a schedule is followed where it is made by a statement of its own (lines.h cuts the text there).
+  // At the top of a file a schedule is followed if a separate statement makes it (lines.h cuts the text there).
   void find_unfollowed_at_the_top() {
     for (size_t i = 0; i < file_.size(); ++i) {
       const syntax::ItemPtr& item = file_.item(i);
@@ -325,7 +327,7 @@ auto predeclared(Name name) -> const eval::Value* {
   return name == short_name || name == long_name ? ls : intrinsics::predeclared(name);
 }
 
-// Intrinsics that are as before stay the same object, so that schedules which may use them are not run again.
+// Unchanged intrinsics keep their object, so that schedules that may use them are not run again.
 void Schedules::update_intrinsics(frontend::File& file) {
   diagnostics_.clear();
   auto now = intrinsics::registered_in(file, diagnostics_);
@@ -356,7 +358,7 @@ void FileSchedule::take_run_of(const FileSchedule* last, bool is_same) {
   if (last == nullptr) { return; }
   run = last->run;
   interrupted = last->interrupted;
-  // The program that it was made of is known once it has run, and stands until it runs again.
+  // The program from which it was made is known once it has run, and stays valid until it runs again.
   if (goes_on_from_other && last->goes_on_from_other && last->program && program && first_program.same_as(last->first_program)) { program = last->program; }
   if (is_same && last->state == ScheduleState::Settled) { state = ScheduleState::Settled; }
   else if (program && interrupted) { state = ScheduleState::Interrupted; }
@@ -365,7 +367,7 @@ void FileSchedule::take_run_of(const FileSchedule* last, bool is_same) {
 
 void FileSchedule::end_run(std::shared_ptr<const ScheduleRun> ended, bool is_cancelled, bool is_limited) {
   if (is_cancelled) {
-    // Half a run would take away the hints of the statements behind it, only for the other half to bring them back.
+    // An incomplete run would remove the hints of later statements, and the rest of the run would add them again.
     interrupted = std::move(ended);
     state = ScheduleState::Interrupted;
   } else {
@@ -394,7 +396,7 @@ void FileSchedule::check() const {
 
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps, const StepWatch& watch) -> void {
   if (!schedule.program) {
-    // A run for a program that is gone describes another text.
+    // A run for a removed program describes another text.
     schedule.run = schedule.interrupted = nullptr;
     schedule.state = ScheduleState::NoProgram;
     return;
@@ -422,7 +424,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   file.move_to_call(run->diagnostics, schedule.where);
   for (Step& step : run->steps) {
     file.move_to_call(step.diagnostics, step.where);
-    // Where the step is not followed because of an error, that error is reported already.
+    // If the step is not followed because of an error, that error is reported already.
     std::erase_if(step.diagnostics, [&](const Diagnostic& d) {
       const Origin& at = d.notes.empty() ? d.where : d.notes[0].where;
       return d.code == Code::ScheduleNotFollowed && std::any_of(names_.diagnostics().begin(), names_.diagnostics().end(), [&](const Diagnostic& wrong) { return wrong.where == at; });

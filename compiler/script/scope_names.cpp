@@ -1,4 +1,4 @@
-// Names of loops and blocks in a scope: see scope_names.h.
+// Finds names of loops and blocks in a scope: see scope_names.h.
 #include "script/scope_names.h"
 
 namespace loopsmith::script {

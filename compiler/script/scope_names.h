@@ -1,5 +1,5 @@
 // The names of a script for the loops and blocks of its schedule: variables, and items of lists (`loops[4]`). Calls that are
-// offered to the user are written with them.
+// offered to the user use these names.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace loopsmith::script {
 
-/// By the id of the loop or block. A plain name is preferred to an item of a list, the name that was bound last to earlier ones; names that begin
+/// Names by the id of the loop or block. Prefers a plain name to an item of a list, and the name that was bound last to earlier ones; names that begin
 /// with `_` come last.
 [[nodiscard]] auto scope_names(const schedule::Schedule& schedule, const eval::Scope& scope) -> std::map<NodeId, std::string>;
 

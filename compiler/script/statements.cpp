@@ -1,4 +1,4 @@
-// Statements of a session: see statements.h.
+// Runs statements of a session: see statements.h.
 #include "script/statements.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace loopsmith::script {
 namespace {
 
-// A statement as the body of a function, which is how an evaluator runs it.
+// A statement as the body of a function, since an evaluator runs functions.
 struct Body {
   syntax::StmtPtr statement = nullptr;
   syntax::FunctionDef def;
@@ -24,7 +24,7 @@ StatementRunner::StatementRunner(StatementRequest request, eval::Frame& frame) :
 }
 
 auto StatementRunner::run(const syntax::Stmt& statement, const syntax::ItemPtr& tree) -> StatementResult {
-  // Functions that the statement defines keep the body, and with it the tree.
+  // Functions that the statement defines keep the body alive, and with it the tree.
   auto body = std::make_shared<Body>();
   body->tree = tree;
   body->def.decl = statement.decl;
@@ -49,7 +49,7 @@ auto StatementRunner::run(const syntax::Stmt& statement, const syntax::ItemPtr& 
   recorder.limit = 1;
   auto function = eval::make_object<eval::Function>(&body->def, nullptr, eval::ScopeRef(), std::vector<eval::Value>(), body, request_.globals);
   evaluator_.resume_from(0, frame_, Ref<eval::Function>(function.get()), &recorder);
-  // The frame is the session's: it is in no function.
+  // The frame belongs to the session, not to a function.
   frame_.function = {};
   frame_.next = 0;
   frame_.flow = eval::Flow::Next;

@@ -1,4 +1,4 @@
-// Running statements one after another on a kept environment, as a session at a prompt does: each is a step (run.h), run and recorded like a
+// Runs statements one after another in a kept environment, as at a prompt: each is a step (run.h), run and recorded like a
 // statement of a schedule function.
 #pragma once
 
@@ -15,7 +15,7 @@ struct StatementRequest {
   eval::Environment* globals = nullptr;
   std::shared_ptr<eval::Heap> heap;                 // outlives the values that the statements make
   Name schedule;                                    // the variable that holds the schedule: `sch`
-  uint32_t number = 1;                              // the schedule statement of the nodes that are made
+  uint32_t number = 1;                              // the schedule statement of new nodes
   CancelToken cancel = {};
   std::function<void(std::string_view)> output = {};   // receives printed text; may be empty
 };
@@ -23,11 +23,11 @@ struct StatementRequest {
 /// A statement that ran.
 struct StatementResult {
   Step step;
-  eval::Value value;     // of an expression statement; else None
-  Origin unknown_at;     // the first Python that was not evaluated; unknown: all was
+  eval::Value value;     // for an expression statement; otherwise None
+  Origin unknown_at;     // the first Python that was not evaluated; unknown: there was none
 };
 
-/// Runs statements in a frame. A statement that fails may have changed the frame: whoever wants to go back hands in a snapshot.
+/// Runs statements in a frame. A statement that fails may have changed the frame: to be able to go back, pass a snapshot.
 class StatementRunner {
  public:
   StatementRunner(StatementRequest request, eval::Frame& frame);

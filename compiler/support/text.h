@@ -32,7 +32,7 @@ namespace loopsmith {
 
 // ---- names ------------------------------------------------------------------------------------------------------
 
-/// True where the whole text is one name: not empty, no digit in front. Keywords count as names here.
+/// True if the whole text is one name: not empty, no digit in front. Keywords count as names here.
 [[nodiscard]] auto is_name(std::string_view text) -> bool;
 /// A reserved word of Python, `None`, `True` and `False` included.
 [[nodiscard]] auto is_python_keyword(std::string_view word) -> bool;

@@ -364,7 +364,7 @@ struct ReturnStmt : Stmt {
   static constexpr Kind kKind = Kind::Return;
   ExprPtr value = nullptr;  // null: none
 };
-/// `elif` is an If that stands alone in `otherwise` (with `is_elif`).
+/// `elif` is an If that is the only statement of `otherwise` (with `is_elif`).
 struct IfStmt : Stmt {
   static constexpr Kind kKind = Kind::If;
   bool is_elif = false;

@@ -45,7 +45,7 @@ constexpr CudaCard cards[] = {
     {"nvidia/jetson-orin-nano", "sm_87", 8},        {"nvidia/jetson-agx-orin-32gb", "sm_87", 14},   {"nvidia/jetson-agx-orin-64gb", "sm_87", 16},
 };
 
-/// Cards that CUDA 13 does not compile for, by architecture; names without `nvidia/`. A program for one is checked and scheduled like any other.
+/// Cards for which CUDA 13 does not compile, by architecture; names without `nvidia/`. Programs for them are still checked and scheduled.
 struct OldCards { std::string_view arch, names; };
 constexpr OldCards old_cards[] = {
     {"sm_72", "jetson-agx-xavier"},
@@ -126,6 +126,8 @@ auto cuda_arch(const Target& target) -> std::string {
   return std::string(arch.empty() ? default_cuda_arch : arch);
 }
 
+auto has_async_copies(const Target& target) -> bool { return is_nvidia(target) && digits_of(cuda_arch(target)) >= 80; }
+
 auto check_gpu(const Target& target) -> Status {
   if (!is_nvidia(target)) { return ok(); }
   const std::string arch = cuda_arch(target);
@@ -173,12 +175,12 @@ auto occupancy(const GpuLimits& limits, uint64_t block_threads, uint64_t registe
     if (blocks < out.blocks) { out.blocks = blocks; out.limiter = what; }
   };
   limit(most_warps / warps, "threads");
-  // A warp gets registers in pieces of 256; each quarter of a multiprocessor has registers of its own.
+  // A warp gets registers in units of 256; each quarter of a multiprocessor has its own registers.
   if (registers > 0) {
     const uint64_t quarter_warps = limits.unit_registers / 4 / up(registers * limits.warp, 256);
     limit(4 * quarter_warps / warps, "registers");
   }
-  // The system keeps 1 KB of shared memory for each block since sm_80.
+  // Since sm_80, the system reserves 1 KB of shared memory for each block.
   const uint64_t kept = limits.unit_shared > 64 * kilobyte ? kilobyte : 0;
   if (shared_bytes + kept > 0) { limit(limits.unit_shared / up(shared_bytes + kept, kept ? 128 : 256), "shared memory"); }
   out.share = static_cast<double>(out.blocks * warps) / static_cast<double>(most_warps);

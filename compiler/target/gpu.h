@@ -1,4 +1,4 @@
-// Limits of GPUs: a table for NVIDIA's architectures, and TVM's names of cards (`nvidia/nvidia-a100`). A device that is present reports its own limits
+// Limits of GPUs: a table for NVIDIA's architectures, and TVM's names of cards (`nvidia/nvidia-a100`). An installed device reports its own limits
 // (runtime/devices/device.h).
 //
 // Sources: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"; cuda_occupancy.h of the CUDA Toolkit 13.0 for the
@@ -16,7 +16,7 @@
 
 namespace loopsmith::target {
 
-/// The limits of a kernel, in bytes and counts; 0: not known.
+/// The limits of a kernel, in bytes and counts; 0: unknown.
 struct GpuLimits {
   std::string name;                       // "sm_80", or the name of a device
   uint64_t block_threads = 0;
@@ -24,7 +24,7 @@ struct GpuLimits {
   std::array<uint64_t, 3> grid_sizes{};   // the most blocks in x, y and z
   uint64_t warp = 0;                      // threads that run in step
   uint64_t shared_static = 0;             // shared memory of a block that its kernel declares
-  uint64_t shared_most = 0;               // shared memory of a block that its launch asks for, the static part included
+  uint64_t shared_most = 0;               // shared memory of a block that its launch requests, including the static part
   uint64_t thread_registers = 0;          // of 32 bits
   // Of a multiprocessor, for occupancy.
   uint64_t unit_threads = 0;
@@ -34,7 +34,7 @@ struct GpuLimits {
   uint64_t units = 0;                     // multiprocessors of the card
 };
 
-/// The oldest architecture that CUDA 13 compiles for.
+/// The oldest architecture for which CUDA 13 compiles.
 inline constexpr std::string_view oldest_cuda_arch = "sm_75";
 inline constexpr std::string_view default_cuda_arch = "sm_80";
 
@@ -55,17 +55,20 @@ struct CudaArch {
 struct CudaCard {
   std::string_view name;          // "nvidia/nvidia-a100"
   std::string_view arch;
-  uint64_t units;                 // multiprocessors; 0: not known
+  uint64_t units;                 // multiprocessors; 0: unknown
 };
 [[nodiscard]] auto find_cuda_card(std::string_view name) -> std::optional<CudaCard>;
 
 /// The architecture of a target of the kinds `cuda` and `nvptx`: `-arch` or `-mcpu`, else the default.
 [[nodiscard]] auto cuda_arch(const Target& target) -> std::string;
 
+/// True where threads can copy from global to shared memory while they go on (`cp.async`, sm_80 and later).
+[[nodiscard]] auto has_async_copies(const Target& target) -> bool;
+
 /// Checks the architecture of a GPU target. The error lists the known ones, or names the oldest one that the toolkit compiles for.
 [[nodiscard]] auto check_gpu(const Target& target) -> Status;
 
-/// The limits that the table has for a target, lowered by its options `-max_threads_per_block` and `-max_num_threads`. None: they depend on the device.
+/// The limits of a target from the table, lowered by its options `-max_threads_per_block` and `-max_num_threads`. None: they depend on the device.
 [[nodiscard]] auto gpu_limits(const Target& target) -> std::optional<GpuLimits>;
 
 /// The share of a multiprocessor's warps that can be resident, and the resource that limits it.

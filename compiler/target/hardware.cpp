@@ -1,4 +1,4 @@
-// Hardware of this machine, and the table of others: see hardware.h. The kind of a processor follows from its
+// Hardware of this machine, and a table of others: see hardware.h. The kind of a processor is derived from its
 // features, not from family and model numbers alone: virtual machines hide features.
 #include "target/hardware.h"
 
@@ -159,7 +159,7 @@ struct Kind {
   std::vector<std::string_view> implies;  // those features among the ones of ask_features()
 };
 
-/// Best first. A machine is of the first kind whose `needs` it has; the features of `implies` that it lacks are listed in -mattr.
+/// Sorted, best first. A machine belongs to the first kind whose `needs` it has; -mattr lists the features of `implies` that it lacks.
 auto host_kind(const std::vector<HostFeature>& features) -> std::pair<std::string, std::vector<std::string>> {
   auto has = [&](std::string_view name) {
     return std::any_of(features.begin(), features.end(), [&](const HostFeature& f) { return f.name == name && f.present; });
@@ -253,7 +253,7 @@ constexpr Row rows[] = {
     {"apple-m1", 128, 32, 128, 12288, 0, "fma fp16"},
 };
 
-/// True when a target has a feature: the last mention in -mattr decides, else the kind.
+/// True when a target has a feature: its last occurrence in -mattr decides, otherwise the kind.
 auto is_on(const Target& target, std::string_view feature, bool otherwise) -> bool {
   for (const std::string& f : target.features) {
     if (std::string_view(f).substr(1) == feature) { otherwise = f[0] == '+'; }
@@ -285,7 +285,7 @@ auto hardware(const Target& target) -> Hardware {
     case Architecture::X86_64: out.vector_bits = 128; out.vector_registers = 16; break;
     case Architecture::AArch64: out.vector_bits = 128; out.vector_registers = 32; has = "fma"; break;
     case Architecture::WebAssembly32: out.vector_bits = 128; out.vector_registers = 16; break;
-    // Without the vector extension, which needs code for any length: one double at a time.
+    // Assumes no vector extension, which needs code for any vector length: one double at a time.
     case Architecture::RiscV64: out.vector_bits = 64; out.vector_registers = 32; has = "fma"; break;
     case Architecture::Other: break;
   }
@@ -327,7 +327,7 @@ auto hardware(const Target& target) -> Hardware {
     }();
     out.is_this_machine = true;
     out.name = asked.name;
-    // Where the system reports nothing, the table's sizes stand.
+    // If the system reports no size, the table's sizes are used.
     if (asked.l1.bytes > 0) { out.l1 = asked.l1; }
     if (asked.l2.bytes > 0) { out.l2 = asked.l2; }
     if (asked.l3.bytes > 0) { out.l3 = asked.l3; }

@@ -1,5 +1,5 @@
 // Hardware of a machine: cores, caches, vector and matrix units. CPUID and sysfs report them for this machine;
-// a table by the processor's name has them for others. Measured rates are in peaks.h.
+// for other machines a table has them by the processor's name. Measured rates are in peaks.h.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 namespace loopsmith::target {
 
 struct Cache {
-  uint64_t bytes = 0;     // 0: none, or not known
+  uint64_t bytes = 0;     // 0: none, or unknown
   int line = 64;          // bytes
-  int ways = 0;           // 0: not known
+  int ways = 0;           // 0: unknown
   int shared_by = 1;      // hardware threads that share it
 };
 
 struct Hardware {
-  std::string name;            // the maker's name, for people: "AMD EPYC"; empty for other machines than this one
+  std::string name;            // the vendor's name, for people: "AMD EPYC"; empty for machines other than this one
   bool is_this_machine = false;
   int cores = 1;               // threads that kernels may use
   Cache l1;                    // data
@@ -48,7 +48,7 @@ struct HostFeature {
 };
 [[nodiscard]] auto host_features() -> const std::vector<HostFeature>&;
 
-/// Tells machines apart in caches of measurements: name, features, cores, cache sizes.
+/// Identifies a machine in caches of measurements: name, features, cores, cache sizes.
 [[nodiscard]] auto machine_identity() -> std::string;
 
 }  // namespace loopsmith::target

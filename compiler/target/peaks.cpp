@@ -69,7 +69,7 @@ auto cached_peaks() -> std::optional<Peaks> {
 void keep_peaks(const Peaks& peaks) {
   std::string path = peaks_file();
   if (path.empty()) { return; }
-  // Readers see a whole file: it is written under another name, then renamed.
+  // Readers always get a complete file: it is written under another name, then renamed.
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   std::string aside = fmt::format("{}.{}", path, getpid());

@@ -16,27 +16,27 @@ struct CopyRate {
 };
 
 struct Peaks {
-  double fma_f32_one = 0;  // GFLOP/s, a multiply-add counted as two
+  double fma_f32_one = 0;  // GFLOP/s; a multiply-add counts as two
   double fma_f32_all = 0;
-  int threads = 1;         // the number that "all" stands for
+  int threads = 1;         // the number of threads for "all"
   std::vector<CopyRate> copy;   // by growing footprint
-  int64_t measured_at = 0; // seconds since 1970; 0: not known
-  double others = 0;       // the share of the processors that other programs used meanwhile, 0 to 1
+  int64_t measured_at = 0; // seconds since 1970; 0: unknown
+  double others = 0;       // the share of the processors that other programs used during the measurement, 0 to 1
 
   /// GB/s for a footprint: the rate of the smallest measured footprint that is at least as large, else of the largest one.
   [[nodiscard]] auto copy_rate(uint64_t footprint, bool all_threads) const -> double;
 };
 
-/// Above this share of the processors for other programs, measured peaks are too low to be kept for good.
+/// If other programs use more than this share of the processors, measured peaks are too low to be kept for good.
 constexpr double busy_share = 0.15;
-/// The better of both for each rate: another program can only make a rate lower. Date and load are those of the measurement on the quieter machine.
+/// The better of both for each rate: another program can only lower a rate. Date and load are those of the measurement on the quieter machine.
 [[nodiscard]] auto best_of(const Peaks& a, const Peaks& b) -> Peaks;
 
-/// The peaks of this machine, from disk; none where they were not measured yet.
+/// The peaks of this machine, from disk; none if they were not measured yet.
 [[nodiscard]] auto cached_peaks() -> std::optional<Peaks>;
-/// Writes the peaks to disk, whole or not at all. An error is ignored: the peaks are then measured again.
+/// Writes the peaks to disk, completely or not at all. Ignores errors: the peaks are then measured again.
 void keep_peaks(const Peaks& peaks);
-/// $XDG_CACHE_HOME/loopsmith/peaks-....txt; empty where no such folder exists.
+/// $XDG_CACHE_HOME/loopsmith/peaks-....txt; empty if no such folder exists.
 [[nodiscard]] auto peaks_file() -> std::string;
 
 }  // namespace loopsmith::target

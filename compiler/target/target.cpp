@@ -1,4 +1,4 @@
-// Reading and printing target strings: see target.h.
+// Reads and prints target strings: see target.h.
 #include "target/target.h"
 
 #include "ir/vocabulary.h"

@@ -1,8 +1,8 @@
 // Targets: the machines that code is made for, written in TVM's form ("llvm -mcpu=znver4 -num-cores=2").
 //
 // A target is a plain value: parsed, printed, compared, hashed by its text. The hardware of such a machine
-// (caches, vector registers, matrix units) is in target/hardware.h. Nothing here knows LLVM: codegen checks
-// that LLVM knows the processor's name.
+// (caches, vector registers, matrix units) is in target/hardware.h. This room does not use LLVM: codegen checks
+// that LLVM supports the processor.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Target {
   std::vector<std::string> features = {};  // -mattr: "+avx512f", "-amx-tile", in the order given
   int cores = 0;                           // -num-cores; 0: not given
   int opt_level = -1;                      // -opt-level, 0 to 3; -1: not given
-  /// Options that TVM knows and that change nothing here (-keys, -model, -device ...), in the order given.
+  /// TVM's options that have no effect here (-keys, -model, -device ...), in the order given.
   std::vector<std::pair<std::string, std::string>> others = {};
 
   /// The text that `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.
@@ -40,7 +40,7 @@ struct Target {
 /// resolved to its name, features and cores.
 [[nodiscard]] auto parse(std::string_view text) -> Result<Target>;
 
-/// This machine as a target: its kind of processor, the features that it lacks of that kind, its cores. Found once.
+/// This machine as a target: its kind of processor, the features of that kind that it lacks, its cores. Computed once.
 [[nodiscard]] auto host() -> const Target&;
 
 /// The triple of this machine, as "x86_64-pc-linux-gnu".

@@ -16,7 +16,7 @@ auto same_atom(const Expr& a, const Expr& b) -> bool {
   return arith::deep_equal(a, b);
 }
 
-// total += a * b, modulo 2^64; true where that wraps.
+// total += a * b, modulo 2^64; true if it wraps.
 auto wraps_adding(int64_t& total, int64_t a, int64_t b) -> bool {
   int64_t product = 0;
   bool wraps = __builtin_mul_overflow(a, b, &product);
@@ -29,7 +29,7 @@ auto floor_div(int64_t a, int64_t b) -> int64_t {
 }
 auto floor_mod(int64_t a, int64_t b) -> int64_t { return a - floor_div(a, b) * b; }
 
-// sum // c, for a sum whose terms are multiples of c, apart from a constant; else none.
+// sum // c, for a sum whose terms are multiples of c, apart from a constant; none for other sums.
 auto divide(const Affine& sum, int64_t c) -> std::optional<Affine> {
   Affine out;
   for (const auto& term : sum.terms) {
@@ -183,7 +183,7 @@ class Ranges {
 
 auto constant_end(const Affine& sum, const Domains& domains, bool upper, int depth) -> std::optional<int64_t> {
   if (depth > 16 || sum.has_wrapped) { return {}; }
-  // Innermost variables are replaced first: their ends may cancel against outer variables.
+  // Replaces innermost variables first: their ends may cancel against outer variables.
   Affine rest = sum;
   for (size_t i = domains.order.size(); i-- > 0 && !rest.is_constant();) {
     const VarNode* var = domains.order[i];
@@ -210,7 +210,7 @@ auto constant_end(const Affine& sum, const Domains& domains, bool upper, int dep
       if (!inner) { return {}; }
       if (wraps_adding(total, term.coefficient, floor_div(*inner, *c))) { return {}; }
     } else if (const auto* quotient = term.atom.as<Div>(); quotient && quotient->dtype.is_int()) {
-      // Towards 0: it never falls while the operand grows.
+      // Rounds towards 0: it never decreases while the operand increases.
       auto c = as_int(quotient->b);
       if (!c || *c <= 0) { return {}; }
       auto inner = constant_end(affine_of(quotient->a), domains, (term.coefficient > 0) == upper, depth + 1);

@@ -18,7 +18,7 @@ struct Affine {
   };
   std::vector<Term> terms;
   int64_t constant = 0;
-  /// A number passed 64 bits and was wrapped: the sum is right modulo 2^64, and its range is unknown.
+  /// A number overflowed 64 bits and wrapped: the sum is right modulo 2^64, and its range is unknown.
   bool has_wrapped = false;
 
   [[nodiscard]] auto is_constant() const -> bool { return terms.empty(); }
@@ -43,15 +43,15 @@ struct Domains {
 };
 
 /// A range that contains all values of an expression while the variables in `relaxed` run over their domains, in terms of
-/// the other variables; none where no bound is found.
+/// the other variables; none if no bound is found.
 [[nodiscard]] auto interval_of(const Expr& expr, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed)
     -> std::optional<Interval>;
 
-/// Constant ends of an affine sum when all variables run over their domains; none where an end is not constant.
+/// Constant ends of an affine sum when all variables run over their domains; none if an end is not constant.
 [[nodiscard]] auto constant_min(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
 [[nodiscard]] auto constant_max(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
 
-/// True unless a number of the sum, or a part of the sum as `expr` adds it up, is known to pass the type.
+/// True unless a number of the sum, or a part of the sum in the order in which `expr` adds it up, is known to overflow the type.
 [[nodiscard]] auto fits_type(const Affine& sum, DataType dtype, const Domains& domains) -> bool;
 
 }  // namespace loopsmith::transform

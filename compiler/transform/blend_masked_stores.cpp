@@ -1,4 +1,4 @@
-// Choices for masks: see blend_masked_stores.h.
+// Replaces masks by selects: see blend_masked_stores.h.
 #include "transform/blend_masked_stores.h"
 
 #include "arith/analyzer.h"
@@ -76,7 +76,7 @@ class Blend : public Mutator {
 
   Domains domains_;
   std::unordered_map<const VarNode*, int64_t> own_;   // bytes of buffers that only this thread accesses
-  Expr discarded_;                                    // the mask of the store around: lanes where it is false are discarded
+  Expr discarded_;                                    // the mask of the store around: lanes in which it is false are discarded
 };
 
 }  // namespace

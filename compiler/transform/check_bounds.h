@@ -1,4 +1,4 @@
-// check_bounds: a test before every access, on demand (`LowerOptions::check_bounds`).
+// check_bounds: a test before every access, on request (`LowerOptions::check_bounds`).
 //
 //     B[i] = A[P[i]]     ==>     if not (0 <= P[i] and P[i] < 16):
 //                                    T.call_extern("loopsmith_out_of_bounds", "index {index} of `A` ...", P[i], 16)

@@ -1,4 +1,4 @@
-// Values bound once: see common_subexpressions.h.
+// Binds repeated values once: see common_subexpressions.h.
 #include "transform/common_subexpressions.h"
 
 #include <unordered_set>
@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/fault.h"
+#include "transform/thread_block.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -65,6 +66,7 @@ class Collect : public Visitor {
         [&](const Stmt& s) {
           if (const auto* loop = s.as<For>()) { defined_.insert(loop->var.get()); }
           if (const auto* let = s.as<LetStmt>()) { defined_.insert(let->var.get()); }
+          if (auto launch = as_thread_loop(s)) { defined_.insert(launch->var.get()); }
         },
         [&](const Expr& e) { if (const auto* let = e.as<Let>()) { defined_.insert(let->var.get()); } });
     post_order(stmt, [](const Stmt&) {}, [&](const Expr& e) { take(e); });
@@ -145,6 +147,12 @@ class Share : public Mutator {
   auto on(const LetStmt& n) -> Stmt override {
     Stmt body = at_place(n.body);
     return body.same_as(n.body) ? self(n) : Stmt(make<LetStmt>(n.var, n.value, std::move(body), n.origin));
+  }
+  // Inside of all launches, which stand together.
+  auto on(const AttrStmt& n) -> Stmt override {
+    if (!as_thread_loop(self(n)) || as_thread_loop(n.body)) { return Mutator::on(n); }
+    Stmt body = at_place(n.body);
+    return body.same_as(n.body) ? self(n) : Stmt(make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin));
   }
   // The variables go inside of allocations and declarations of buffers, which their values may use.
   auto on(const Allocate& n) -> Stmt override { return Mutator::on(n); }

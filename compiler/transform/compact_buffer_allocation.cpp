@@ -1,4 +1,4 @@
-// Allocations as small as their use: see compact_buffer_allocation.h.
+// Shrinks allocations to their use: see compact_buffer_allocation.h.
 #include "transform/compact_buffer_allocation.h"
 
 #include <limits>
@@ -24,8 +24,8 @@ struct Usage {
   size_t depth = 0;                                // loops around the allocation
   std::vector<std::optional<Interval>> ranges;     // accessed indices per dimension; none: unknown
   bool touched = false;
-  bool fixed = false;                              // accessed in ways that this pass does not understand
-  std::vector<Alignment> alignments;               // of strides, as storage_align asks for
+  bool fixed = false;                              // accessed in ways that this pass does not support
+  std::vector<Alignment> alignments;               // of strides, from storage_align
 };
 
 class Collect : public Visitor {
@@ -34,7 +34,7 @@ class Collect : public Visitor {
   using Visitor::visit;
 
   std::unordered_map<const BufferNode*, Usage> usage;
-  std::unordered_map<const BufferNode*, Domains> where;   // domains around the allocation
+  std::unordered_map<const BufferNode*, Domains> where;   // the domains around the allocation
 
   void on(const For& n) override {
     visit(n.min);
@@ -44,7 +44,7 @@ class Collect : public Visitor {
     domains_.pop();
   }
   void on(const Block& n) override {
-    // The regions in a block's signature are skipped: its body has the same accesses, with more precise ranges.
+    // Skips the regions in a block's signature: its body has the same accesses, with more precise ranges.
     for (const Buffer& b : n.alloc_buffers) {
       Usage u;
       u.depth = domains_.order.size();
@@ -85,7 +85,7 @@ class Collect : public Visitor {
     for (const Expr& i : place->indices) { visit(i); }
   }
   void on(const LetStmt& n) override {
-    // Indices that use a let's variable have no known range.
+    // Indices that use the variable of a let have no known range.
     visit(n.value);
     domains_.of.erase(n.var.get());
     opaque_.insert(n.var.get());
@@ -186,14 +186,14 @@ class Collect : public Visitor {
   std::unordered_set<const VarNode*> opaque_;
 };
 
-// The strides of rows that are aligned as asked for, from the last dimension outwards; none where an extent is not constant.
+// The strides of aligned rows, from the last dimension outwards; none if an extent is not constant.
 auto aligned_strides(const std::vector<Expr>& shape, const std::vector<Alignment>& alignments) -> std::vector<Expr> {
   std::vector<Expr> out(shape.size());
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     for (const Alignment& a : alignments) {
       if (a.dimension != d) { continue; }
-      // The smallest padding after which `offset` remains of a division by `factor`.
+      // The smallest padding such that the stride modulo `factor` is `offset`.
       const int64_t rest = (a.factor + a.offset % a.factor - stride % a.factor) % a.factor;
       stride += rest < 0 ? rest + a.factor : rest;
     }
@@ -206,7 +206,7 @@ auto aligned_strides(const std::vector<Expr>& shape, const std::vector<Alignment
 
 struct Compacted {
   Buffer buffer;
-  std::vector<Expr> base;   // subtracted from indices; null: nothing is subtracted
+  std::vector<Expr> base;   // subtracted from indices; null: 0
 };
 
 class Rewrite : public Mutator {

@@ -13,7 +13,7 @@
 // the offset.
 //
 // Needs   blocks are opaque; buffers are allocated where plan_buffer_location puts them.
-// Gives   small buffers. A dimension whose range has no constant bound stays as it is; so does a buffer whose memory is
+// Gives   small buffers. A dimension whose range has no constant bound is unchanged; so is a buffer whose memory is
 //         also accessed in other ways (through its data variable, through a second view).
 // Keeps   values; accesses; origins.
 // Place   before lower_match_buffer: regions of views are accesses.

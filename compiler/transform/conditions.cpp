@@ -1,4 +1,4 @@
-// Finding and assuming conditions: see conditions.h.
+// Finds conditions, and assumes that they hold: see conditions.h.
 #include "transform/conditions.h"
 
 #include <algorithm>

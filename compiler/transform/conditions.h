@@ -9,7 +9,7 @@
 
 namespace loopsmith::transform {
 
-/// The parts that `and` joins, without `likely` around them.
+/// The parts of a conjunction, without `likely` around them.
 void conjuncts(const Expr& condition, std::vector<Expr>& out);
 
 struct FoundCondition {
@@ -28,7 +28,7 @@ class FindConditions : public Visitor {
   int64_t statements = 0;
   int64_t written_out = 0;                      // the number of statements after unrolling
   std::unordered_set<const VarNode*> defined;   // variables of the body: loops and lets
-  bool leaves = false;                          // there is a `break` or a `continue`
+  bool leaves = false;                          // the body contains a `break` or a `continue`
 
   void on(const For& n) override;
   void on(const IfThenElse& n) override;

@@ -9,7 +9,7 @@
 
 namespace loopsmith::transform {
 
-/// Options of lowering. The caller fills them in from a target.
+/// Options of lowering. The caller sets them from a target.
 struct LowerOptions {
   /// Vectorized loops become vector code; if false, serial loops.
   bool vectorize = true;
@@ -34,6 +34,8 @@ struct LowerOptions {
   bool share_subexpressions = false;
   /// Loops down to this depth call the profiler; 0: no loops.
   int profile_depth = 0;
+  /// The device copies from global to shared memory while its threads go on (`cp.async`); only where the target has such copies at all.
+  bool async_copies = true;
   /// Tests every access against the buffer's extents.
   bool check_bounds = false;
 };
@@ -45,11 +47,11 @@ struct LowerContext {
   std::function<std::string(const Origin&)> where = {};
 };
 
-/// Applies f to every function of a module; returns the same module where f changed none. Collects the
+/// Applies f to every function of a module; returns the same module if f changed no function. Collects the
 /// diagnostics of all functions.
 [[nodiscard]] auto map_functions(const IRModule& module, const std::function<Result<PrimFunc>(const PrimFunc&)>& f) -> Result<IRModule>;
 
-/// The name of a function in messages: its symbol, else its name in the module.
+/// The name of a function in messages: its symbol, or else its name in the module.
 [[nodiscard]] auto called(Name name, const PrimFunc& func) -> std::string;
 
 }  // namespace loopsmith::transform

@@ -1,4 +1,4 @@
-// Iter vars by their bindings: see convert_blocks_to_opaque.h.
+// Replaces iter vars by their bindings: see convert_blocks_to_opaque.h.
 #include "transform/convert_blocks_to_opaque.h"
 
 #include "ir/ops.h"

@@ -1,4 +1,4 @@
-// One index for every access: see flatten_buffer.h.
+// Gives every access a single index: see flatten_buffer.h.
 #include "transform/flatten_buffer.h"
 
 #include <optional>
@@ -25,8 +25,8 @@ class Flatten : public Mutator {
   using Mutator::mutate;
   using Mutator::on;
 
-  std::vector<Buffer> undeclared;   // used flat views without a declaration, in the order of first use
-  std::optional<Diagnostic> too_large;   // about the first buffer whose elements 63 bits do not count
+  std::vector<Buffer> undeclared;   // flat views that are used without a declaration, in the order of first use
+  std::optional<Diagnostic> too_large;   // about the first buffer whose number of elements overflows 63 bits
 
   auto on(const BufferLoad& n) -> Expr override {
     Array<Expr> indices = mutate(n.indices);
@@ -108,7 +108,7 @@ class Flatten : public Mutator {
     }
     return int_imm(1, DataType::int_(64));
   }
-  // True where the strides are those of rows without gaps.
+  // True if rows are adjacent, without gaps.
   static auto is_contiguous(const Buffer& buffer) -> bool {
     int64_t step = 1;
     for (size_t d = buffer->shape.size(); d-- > 0;) {
@@ -148,7 +148,7 @@ class Flatten : public Mutator {
   }
 
   std::unordered_map<const BufferNode*, Buffer> views_;
-  std::unordered_map<const BufferNode*, bool> wide_;   // buffers whose flat indices pass int32
+  std::unordered_map<const BufferNode*, bool> wide_;   // buffers whose flat indices overflow int32
 };
 
 }  // namespace

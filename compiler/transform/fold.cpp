@@ -131,7 +131,7 @@ class Folder : public Mutator {
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
-    // Buffers declared outside of the statement stay the same, unless a replaced variable occurs in them.
+    // Keeps buffers declared outside of the statement, unless they contain a replaced variable.
     auto is_replaced = [&](const VarNode& v) { return map_.contains(&v) || renamed_.contains(&v); };
     auto changes = [&](const Expr& e) { return e && uses_var(e, is_replaced); };
     if (!is_replaced(*buffer->data) && !changes(buffer->elem_offset) && std::none_of(buffer->shape.begin(), buffer->shape.end(), changes) &&

@@ -1,5 +1,5 @@
 // Substitution with constant folding, for unrolling and unit loops, where a whole simplifier would be too slow.
-// Real arithmetic stays as it is.
+// Does not change real arithmetic.
 #pragma once
 
 #include "ir/visitor.h"

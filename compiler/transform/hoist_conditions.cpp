@@ -1,4 +1,4 @@
-// Conditions in front of loops: see hoist_conditions.h.
+// Moves conditions in front of loops: see hoist_conditions.h.
 #include "transform/hoist_conditions.h"
 
 #include "ir/ops.h"

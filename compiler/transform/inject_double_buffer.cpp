@@ -1,4 +1,4 @@
-// Two places for a buffer of a loop: see inject_double_buffer.h.
+// Gives a buffer of a loop two copies: see inject_double_buffer.h.
 #include "transform/inject_double_buffer.h"
 
 #include <limits>

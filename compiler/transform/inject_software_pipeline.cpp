@@ -9,6 +9,7 @@
 #include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "support/fault.h"
 #include "transform/fold.h"
@@ -64,7 +65,7 @@ struct Touched : Visitor {
   [[nodiscard]] auto touches(const VarNode* v) const -> bool { return read.contains(v) || written.contains(v); }
 };
 
-// Redirects the accesses to buffers of the body to the copy of their iteration: B[...] becomes B[copy, ...].
+// A buffer of the body has a copy for each iteration in flight. An access goes to the copy of its iteration: B[...] becomes B[copy, ...].
 class InPlaces : public Mutator {
  public:
   InPlaces(const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places) : places_(places) {}
@@ -115,7 +116,7 @@ class InPlaces : public Mutator {
   const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places_;
 };
 
-// Gives a copy of a statement its own buffers and let variables.
+// Gives a copy of a statement separate buffers and let variables.
 auto with_own_buffers(const Stmt& stmt) -> Stmt {
   BufferMap map;
   std::vector<Buffer> kept;
@@ -139,6 +140,7 @@ struct Part {
   int64_t stage = 0;
   int64_t order = 0;
   Touched touched;
+  bool is_async = false;   // it copies to shared memory, while the threads go on
 };
 
 // Finds the statements of the pipeline, and the buffers that they share.
@@ -166,9 +168,71 @@ void take(const Stmt& body, std::vector<Buffer>& buffers, std::vector<Part>& par
   }
 }
 
+auto call_statement(const char* op, Array<Expr> args, Origin origin) -> Stmt { return make<Evaluate>(make<Call>(DataType::void_(), Name(op), std::move(args), origin), origin); }
+
+/// The part of a pipeline that a time step belongs to; steps are counted from the beginning, and in the end from the loop's extent.
+enum class Phase : uint8_t { Filling, Steady, Emptying };
+
+/// Counts groups of asynchronous copies. Each asynchronous statement makes one group in each time step.
+class Waits {
+ public:
+  /// `extent`: of the loop, where it is constant.
+  Waits(const std::vector<const Part*>& sorted, int64_t last, std::optional<int64_t> extent) : sorted_(sorted), last_(last), extent_(extent) {}
+
+  /// The number of the latest groups that may be unfinished at the beginning of a time step in which a statement reads copies of earlier steps; none: it
+  /// reads none.
+  [[nodiscard]] auto at_begin(const Part& user, Phase phase, int64_t offset) const -> std::optional<int64_t> {
+    return least(user, false, [&](const Part& copy) { return groups_since(copy, user, phase, offset, 1); });
+  }
+  /// The same right before a statement that reads copies of its own step.
+  [[nodiscard]] auto before(const Part& user, Phase phase, int64_t offset) const -> std::optional<int64_t> {
+    return least(user, true, [&](const Part& copy) { return groups_since(copy, user, phase, offset, 0); });
+  }
+
+ private:
+  template <class F>
+  auto least(const Part& user, bool of_same_step, F&& open) const -> std::optional<int64_t> {
+    std::optional<int64_t> out;
+    for (const Part* copy : sorted_) {
+      const bool is_used = copy != &user && copy->is_async && std::any_of(copy->touched.written.begin(), copy->touched.written.end(), [&](const VarNode* v) {
+        return v->pointer && is_shared_memory(v->pointer->scope.view()) && user.touched.touches(v);
+      });
+      const bool is_same_step = copy->stage == user.stage;
+      if (!is_used || copy->stage > user.stage || is_same_step != of_same_step || (is_same_step && copy->order > user.order)) { continue; }
+      out = std::min(out.value_or(INT64_MAX), open(*copy));
+    }
+    return out;
+  }
+  /// The groups that were surely made behind the one that `copy` made for this iteration of `user`, up to `least_back` time steps ago.
+  [[nodiscard]] auto groups_since(const Part& copy, const Part& user, Phase phase, int64_t offset, int64_t least_back) const -> int64_t {
+    const int64_t steps = user.stage - copy.stage;
+    int64_t count = 0;
+    for (const Part* other : sorted_) {
+      if (!other->is_async) { continue; }
+      for (int64_t back = least_back; back <= steps; ++back) {
+        if ((back == 0 && other->order >= user.order) || (back == steps && other->order <= copy.order)) { continue; }
+        if (surely_runs(*other, phase, offset, back)) { ++count; }
+      }
+    }
+    return count;
+  }
+  /// True where a statement runs `back` time steps earlier, whatever the extent is if it is not known.
+  [[nodiscard]] auto surely_runs(const Part& part, Phase phase, int64_t offset, int64_t back) const -> bool {
+    switch (phase) {
+      case Phase::Filling: return offset - back >= part.stage && (!extent_ || offset - back - part.stage < *extent_);
+      case Phase::Steady: return last_ - back >= part.stage;
+      case Phase::Emptying: return offset - back < part.stage && (extent_ ? *extent_ + offset - back : last_ - back) >= part.stage;
+    }
+    return false;
+  }
+  const std::vector<const Part*>& sorted_;
+  const int64_t last_;
+  const std::optional<int64_t> extent_;
+};
+
 class Inject : public Mutator {
  public:
-  explicit Inject(std::string function) : function_(std::move(function)) {}
+  Inject(std::string function, bool has_async_copies) : function_(std::move(function)), has_async_copies_(has_async_copies) {}
   using Mutator::on;
   std::optional<Diagnostic> failure;
 
@@ -244,7 +308,19 @@ class Inject : public Mutator {
       }
     }
     if (!check(loop, parts, buffers)) { return {}; }
+    mark_async(loop, parts, buffers);
     return build(loop, parts, buffers, last);
+  }
+
+  // Marks the statements of `software_pipeline_async_stages` that fill shared memory of the pipeline.
+  void mark_async(const For& loop, std::vector<Part>& parts, const std::vector<Buffer>& buffers) const {
+    const Attr* listed = find_attr(loop.annotations, async_key());
+    auto stages = listed && has_async_copies_ ? integers(*listed) : std::nullopt;
+    if (!stages) { return; }
+    for (Part& p : parts) {
+      const bool is_listed = std::find(stages->begin(), stages->end(), p.stage) != stages->end();
+      p.is_async = is_listed && std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return is_shared_memory(b->scope().view()) && p.touched.written.contains(b->data.get()); });
+    }
   }
 
   // Checks that the pipeline keeps the order of all pairs of statements that depend on each other.
@@ -313,23 +389,43 @@ class Inject : public Mutator {
     std::sort(sorted.begin(), sorted.end(), [](const Part* a, const Part* b) { return a->order < b->order; });
 
     const DataType t = loop.var->dtype;
+    const Waits waits(sorted, last, as_int(loop.extent));
     // The statements of a time step, counted from the loop's beginning; null where none run.
-    auto at = [&](const Expr& base, int64_t offset, bool whole) -> Stmt {
-      std::vector<Stmt> out;
+    auto at = [&](const Expr& base, int64_t offset, Phase phase) -> Stmt {
+      std::vector<std::pair<const Part*, Expr>> running;   // with their conditions
       for (const Part* p : sorted) {
         Expr iteration = add(base, constant_int(t, offset - p->stage));
-        Expr guard;
-        if (!whole) {
-          Expr begun = greater_equal(iteration, zero(t)), not_over = less(iteration, loop.extent);
-          guard = logical_and(begun, not_over);
-          if (is_zero(guard)) { continue; }
-        }
+        Expr guard = phase == Phase::Steady ? bool_imm(true) : logical_and(greater_equal(iteration, zero(t)), less(iteration, loop.extent));
+        if (!is_zero(guard)) { running.emplace_back(p, guard); }
+      }
+      std::vector<Stmt> out;
+      // An upper limit for the groups of copies that are unfinished.
+      int64_t unfinished = INT64_MAX;
+      auto wait = [&](std::optional<int64_t> open) {
+        if (!open || *open >= unfinished || FAULT(pipeline_wait_missing)) { return; }
+        unfinished = FAULT(pipeline_waits_for_one_less) ? *open + 1 : *open;
+        out.push_back(call_statement("ptx_wait_group", {int_imm(unfinished)}, loop.origin));
+      };
+      // One wait, in front of the step's own copies, so that one barrier behind it serves both: tiles may be read, and places that were read may be filled.
+      std::optional<int64_t> open;
+      for (const auto& [p, guard] : running) {
+        if (auto needed = waits.at_begin(*p, phase, offset)) { open = std::min(open.value_or(INT64_MAX), *needed); }
+      }
+      wait(open);
+      for (const auto& [p, guard] : running) {
+        Expr iteration = add(base, constant_int(t, offset - p->stage));
         std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>> places;
         for (const Kept& k : kept) { places[k.old.get()] = {k.fresh, floormod(iteration, constant_int(t, k.count))}; }
         Stmt s = InPlaces(places).mutate(p->stmt);
         s = with_own_buffers(fold(s, {{loop.var.get(), add(loop.min, iteration)}}, /*copy=*/true));
-        if (guard && !is_one(guard)) { s = make<IfThenElse>(guard, std::move(s), Stmt(), p->stmt.origin()); }
+        if (p->is_async) { s = make<AttrStmt>(int_imm(0), Name("async_scope"), int_imm(1), std::move(s), p->stmt.origin()); }
+        if (!is_one(guard)) { s = make<IfThenElse>(guard, std::move(s), Stmt(), p->stmt.origin()); }
+        wait(waits.before(*p, phase, offset));
         out.push_back(std::move(s));
+        if (!p->is_async) { continue; }
+        // Threads that copy nothing make an empty group, so that all threads count alike.
+        out.push_back(call_statement("ptx_commit_group", {}, loop.origin));
+        if (unfinished != INT64_MAX) { ++unfinished; }
       }
       return seq(std::move(out), loop.origin);
     };
@@ -337,17 +433,17 @@ class Inject : public Mutator {
     auto extent = as_int(loop.extent);
     // Time steps are [0, extent + last): the first `last` of them fill the pipeline, the last ones empty it.
     const int64_t filling = extent && *extent < 0 ? *extent + last : last;
-    for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, false)); }
+    for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, Phase::Filling)); }
     if (!extent || *extent > last) {
       Var var = loopsmith::var(loop.var->name, t, loop.var->origin);
-      Stmt body = at(var, last, true);
+      Stmt body = at(var, last, Phase::Steady);
       AttrMap annotations = without_attr(without_attr(without_attr(loop.annotations, stage_key()), order_key()), async_key());
       all.push_back(make<For>(var, zero(t), sub(loop.extent, constant_int(t, last)), loop.for_kind, std::move(body), loop.thread, std::move(annotations), loop.origin, loop.id));
     }
     for (int64_t i = 0; i < last && !(FAULT(pipeline_not_emptied) && i + 1 == last); ++i) {
       // In short loops the pipeline begins to empty while it fills.
       if (extent && *extent < last - i) { continue; }
-      Stmt step = at(loop.extent, i, false);
+      Stmt step = at(loop.extent, i, Phase::Emptying);
       if (!extent && !is_no_op(step)) {
         step = make<IfThenElse>(greater_equal(add(loop.extent, constant_int(t, i)), constant_int(t, last)), std::move(step), Stmt(), loop.origin);
       }
@@ -360,7 +456,7 @@ class Inject : public Mutator {
     return make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), loop.origin), loop.origin);
   }
 
-  // The number of copies of a buffer, one for each iteration whose contents are alive at the same time.
+  // The number of copies of a buffer: one for each iteration whose contents are needed at the same time.
   auto places(const Buffer& buffer, const std::vector<Part>& parts) const -> int64_t {
     const VarNode* data = buffer->data.get();
     int64_t first = INT64_MAX, last = -1;
@@ -381,7 +477,8 @@ class Inject : public Mutator {
     return std::max<int64_t>(count, twice_.contains(data) ? 2 : 1);
   }
 
-  std::string function_;
+  const std::string function_;
+  const bool has_async_copies_;
   std::set<const VarNode*> twice_;
 };
 
@@ -394,11 +491,11 @@ auto pipeline_statements(const For& loop) -> size_t {
   return parts.size();
 }
 
-auto inject_software_pipeline(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+auto inject_software_pipeline(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
   IRModule out = module;
   Diagnostics failures;
   for (const auto& [name, func] : module->functions) {
-    Inject inject(called(name, func));
+    Inject inject(called(name, func), context.options.async_copies);
     Stmt body = inject.mutate(func->body);
     if (inject.failure) { failures.push_back(std::move(*inject.failure)); } else if (!body.same_as(func->body)) { out = with_function(out, name, with_body(func, body)); }
   }

@@ -1,4 +1,4 @@
-// Functions in place of their calls: see inline_calls.h.
+// Replaces calls by function bodies: see inline_calls.h.
 #include "transform/inline_calls.h"
 
 #include <algorithm>
@@ -107,8 +107,8 @@ auto without_values(const Stmt& s) -> Stmt {
   return Drop().mutate(s);
 }
 
-// Lowers `return` in loops: it sets a flag in a cell, stores its value in another one, and breaks out of the loops around it. None for
-// loops that cannot be left: their iterations have no order, or belong to a block.
+// Lowers `return` in loops: it sets a flag in a cell, stores its value in another cell, and breaks out of the loops around it. None for
+// loops that a jump cannot leave: their iterations have no order, or belong to a block.
 class Leaver {
  public:
   explicit Leaver(DataType type, Origin origin) : done_(make_cell("returned", DataType::bool_(), origin)) {

@@ -1,4 +1,4 @@
-// Profiling calls: see instrument_loops.h.
+// Inserts profiling calls: see instrument_loops.h.
 #include "transform/instrument_loops.h"
 
 #include "ir/ops.h"

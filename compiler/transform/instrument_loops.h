@@ -1,4 +1,4 @@
-// instrument_loops: puts calls of the profiler around loops, on demand.
+// instrument_loops: puts calls of the profiler around loops, on request.
 //
 //     for i in range(64): <body>      ==>      T.evaluate(T.start_profile_intrinsic(0))
 //                                              for i in range(64): <body>
@@ -9,7 +9,7 @@
 // calls themselves would take most of the time.
 //
 // Needs   lowered form; code of an earlier form has other loops.
-// Gives   pairs of calls; none where `profile_depth` is 0.
+// Gives   pairs of calls; none if `profile_depth` is 0.
 // Keeps   values.
 // Place   after all passes that create, split or drop loops.
 #pragma once

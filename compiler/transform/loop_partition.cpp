@@ -1,4 +1,4 @@
-// Loops in parts: see loop_partition.h.
+// Splits loops into parts: see loop_partition.h.
 #include "transform/loop_partition.h"
 
 #include <limits>
@@ -11,7 +11,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// The iterations where a condition holds for all inner iterations: from `begin` on, or before `end`, in terms of outer variables.
+// The iterations in which a condition holds for all inner iterations: from `begin` on, or before `end`, in terms of outer variables.
 struct Part {
   Expr begin, end;   // exactly one of the two is set
 };
@@ -65,7 +65,7 @@ class Partition : public Mutator {
     for (const FoundCondition& f : find.found) {
       auto part = solve(f, n.var.get(), find.defined);
       if (!part) { continue; }
-      // A condition that would leave the middle part empty is not used.
+      // Does not use a condition that would leave the middle part empty.
       Expr b = part->begin ? max_of(begin, part->begin) : begin;
       Expr e = part->end ? min_of(end, part->end) : end;
       auto constant_b = as_int(b), constant_e = as_int(e);
@@ -76,7 +76,7 @@ class Partition : public Mutator {
     }
     if (holds.empty() || (begin.same_as(first) && end.same_as(last))) { return {}; }
     budget_ -= 2 * find.written_out;
-    // Computed ends may lie outside of the loop, or in the wrong order.
+    // Computed ends may lie outside of the loop, or be in the wrong order.
     if (!begin.same_as(first)) { begin = min_of(begin, last); }
     if (!end.same_as(last)) { end = max_of(end, begin); }
     if (FAULT(partition_late)) { end = min_of(add(end, one(end.dtype())), last); }

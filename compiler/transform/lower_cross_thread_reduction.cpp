@@ -1,4 +1,4 @@
-// Reductions and exchanges through memory: see lower_cross_thread_reduction.h.
+// Lowers reductions and exchanges to memory: see lower_cross_thread_reduction.h.
 #include "transform/lower_cross_thread_reduction.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Lower : public Mutator {
       const auto* subject = std::get_if<Expr>(&n.node);
       ScopedValue inside(reducer_, subject ? subject->as<Reduce>() : nullptr);
       Stmt body = mutate(n.body);
-      // The combiner's attribute goes together with its reductions.
+      // The combiner's attribute is removed together with its reductions.
       if (!has_reduction(body)) { return body; }
       return body.same_as(n.body) ? self(n) : make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
     }
@@ -81,7 +81,7 @@ class Lower : public Mutator {
     shared_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_->count()}, "shared"));
     return shared_.back();
   }
-  /// The number of this thread, with index 0 in the dimensions `without`; null where an index is unknown here.
+  /// The number of this thread, with index 0 in the dimensions `without`; null if an index is unknown here.
   auto thread(const std::vector<size_t>& without = {}) -> Expr {
     Expr out = int_imm(0);
     for (size_t d = 0; d < block_->dimensions.size(); ++d) {
@@ -160,7 +160,7 @@ class Lower : public Mutator {
     out.push_back(make<IfThenElse>(is_first, make<For>(r, int_imm(0), others, ForKind::Serial, std::move(combine))));
     out.push_back(barrier());
     for (size_t i = 0; i < size; ++i) { out.push_back(make<BufferStore>(results[i]->buffer, element(cross[i], first), results[i]->indices, n.origin)); }
-    // No thread stores its next value before all have read this one.
+    // No thread may store its next value before all threads have read this one.
     out.push_back(barrier());
     return seq(std::move(out), n.origin);
   }
@@ -196,7 +196,7 @@ class Lower : public Mutator {
       Expr begin = mul(floordiv(place, width), width);
       Expr distance = number(2);
       Expr from = call->op == "tvm_warp_shuffle" ? add(begin, floormod(distance, width)) : call->op == "tvm_warp_shuffle_up" ? sub(place, distance) : add(place, distance);
-      // Outside of its part of the warp and of the block, each thread keeps its own value.
+      // If the sender is outside of its part of the warp or of the block, the thread keeps its own value.
       Expr sender = add(sub(here, place), from);
       Expr is_there = logical_and(logical_and(greater_equal(from, begin), less(from, add(begin, width))), less(sender, block_->count()));
       step.from = select(std::move(is_there), sender, here);

@@ -1,4 +1,4 @@
-// Reduction inits as conditions: see lower_init_block.h.
+// Turns reduction inits into conditions: see lower_init_block.h.
 #include "transform/lower_init_block.h"
 
 #include "ir/ops.h"

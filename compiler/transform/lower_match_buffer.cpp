@@ -1,4 +1,4 @@
-// Views by their sources: see lower_match_buffer.h.
+// Replaces views by their sources: see lower_match_buffer.h.
 #include "transform/lower_match_buffer.h"
 
 #include <optional>
@@ -17,7 +17,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// In int64 where flat indices of the buffer pass int32.
+// In int64 if flat indices of the buffer overflow int32.
 auto compact_strides(const Buffer& buffer) -> std::vector<Expr> {
   if (is_strided(buffer)) { return buffer->strides.to_vector(); }
   const bool is_wide = needs_wide_index(*buffer);
@@ -46,13 +46,13 @@ class LowerViews : public Mutator {
     return found->second;
   }
   explicit LowerViews(std::string function) : function_(std::move(function)) {}
-  // The first use of a variable of a view whose value passes its type.
+  // The first use of a variable of a view whose value overflows its type.
   std::optional<Diagnostic> refused;
 
   auto on(const Block& n) -> Stmt override {
     block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
-      // The source may itself be a view: it is resolved first.
+      // The source may itself be a view, which is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
       bind(m.buffer, source);
       views_[m.buffer.get()] = source;
@@ -85,7 +85,7 @@ class LowerViews : public Mutator {
   }
 
  private:
-  // `B[0, 0:64]` of a (16, 4) view accesses the whole view. Where its rows are not contiguous in memory, each lane gets the index of its row:
+  // `B[0, 0:64]` of a (16, 4) view accesses the whole view. If its rows are not contiguous in memory, each lane gets the index of its row:
   // `B[ramp // 4, ramp % 4]`.
   static auto row_by_row(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> strides = compact_strides(source.buffer);
@@ -149,7 +149,7 @@ class LowerViews : public Mutator {
   std::string function_;
   Name block_;
   VarMap values_;
-  std::unordered_set<const VarNode*> wide_;   // variables of views whose values may pass their type: they must not be used
+  std::unordered_set<const VarNode*> wide_;   // variables of views whose values may overflow their type: they must not be used
   std::unordered_map<const BufferNode*, BufferRegion> views_;
 };
 

@@ -1,4 +1,4 @@
-// Blocks as plain statements: see lower_opaque_block.h.
+// Turns blocks into plain statements: see lower_opaque_block.h.
 #include "transform/lower_opaque_block.h"
 
 #include "ir/jumps.h"
@@ -14,7 +14,7 @@ namespace {
 
 auto is_pragma(Name key) -> bool { return key.view().starts_with("pragma_"); }
 
-// Wraps a statement in attributes for the pragmas among the annotations, sorted by name from outside in.
+// Wraps a statement in attributes for the pragmas among the annotations, sorted by name from outside inwards.
 auto with_pragmas(const AttrMap& annotations, Stmt body, Origin origin) -> Stmt {
   for (size_t i = annotations.size(); i-- > 0;) {
     const auto& [key, value] = annotations[i];

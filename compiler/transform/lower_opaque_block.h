@@ -11,7 +11,7 @@
 // Needs   blocks are opaque and have neither init nor match_buffers.
 // Gives   no blocks.
 // Keeps   values; kinds and ids of loops.
-// Place   the last pass that knows blocks.
+// Place   the last pass that handles blocks.
 #pragma once
 
 #include "transform/context.h"

@@ -1,4 +1,4 @@
-// Reductions in expressions as loops: see lower_reductions.h.
+// Turns reductions in expressions into loops: see lower_reductions.h.
 #include "transform/lower_reductions.h"
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// Takes reductions out of an expression.
+// Extracts reductions from an expression.
 class Pull : public Mutator {
  public:
   using Mutator::on;

@@ -1,4 +1,4 @@
-// Thread loops, and their fission at barriers: see lower_thread_binding.h.
+// Lowers thread loops, and splits them at barriers: see lower_thread_binding.h.
 #include "transform/lower_thread_binding.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class Fission {
     return no_op();
   }
 
-  /// Turns a statement of each thread into statements for all threads.
+  /// Turns a statement that each thread executes into statements for all threads.
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
@@ -148,7 +148,7 @@ class Fission {
     arrays_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_.count()}, "local"));
     return arrays_.back();
   }
-  /// The buffer with room for all threads.
+  /// The buffer with space for all threads.
   auto widen(const Buffer& buffer) -> Buffer {
     auto found = widened_.find(buffer.get());
     if (found != widened_.end()) { return found->second; }
@@ -186,7 +186,7 @@ class Fission {
   }
 
   auto branch(const IfThenElse& n) -> Stmt {
-    // Inside of a branch that some threads skip, their values are undefined.
+    // Inside of a branch that some threads skip, the values of these threads are undefined.
     if (is_uniform(n.condition) && conditions_.empty()) {
       return make<IfThenElse>(n.condition, split(n.then_case), n.else_case ? split(n.else_case) : Stmt(), n.origin);
     }
@@ -214,7 +214,7 @@ class Fission {
     return make<BufferLoad>(conditions_.back(), Array<Expr>{Expr(thread_)});
   }
 
-  // The statement of one thread: with its part of the memory and its index in every dimension.
+  // The statement of one thread: uses its part of the memory and its index in every dimension.
   class OneThread : public Mutator {
    public:
     OneThread(Fission& fission, std::vector<Var> indices) : fission_(fission), indices_(std::move(indices)) {
@@ -273,7 +273,7 @@ class Fission {
     Expr number_;
   };
 
-  /// A loop over all threads that take the branches around.
+  /// A loop over all threads that take all branches around.
   auto for_all(const Stmt& stmt, bool only_taken = true) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;
@@ -295,10 +295,10 @@ class Fission {
   Var thread_ = var("thread");                                      // the number of the thread; `for_all` replaces it by a loop variable
   std::unordered_map<const VarNode*, size_t> index_of_;            // the dimensions of variables that are thread indices
   std::unordered_map<const VarNode*, Own> own_;                    // thread-local buffers, by data variable
-  std::unordered_map<const VarNode*, Buffer> kept_;                // arrays for lets that live across barriers
+  std::unordered_map<const VarNode*, Buffer> kept_;                // arrays for lets whose values are used across barriers
   std::unordered_map<const BufferNode*, Buffer> widened_;
   std::vector<Buffer> arrays_;
-  std::vector<Buffer> conditions_;                                  // for each branch around, a flag per thread; each flag implies the ones before
+  std::vector<Buffer> conditions_;                                  // for each branch around, one flag per thread; each flag implies the ones before
 };
 
 class Lower : public Mutator {

@@ -14,8 +14,8 @@
 // thread (Stratton et al., "MCUDA", 2008). A branch whose condition differs between threads becomes a condition of each loop
 // inside. Virtual threads become loops.
 //
-// Needs   flat accesses; lower_cross_thread_reduction has run; a loop with a barrier inside has an extent that all threads
-//         agree on.
+// Needs   flat accesses; lower_cross_thread_reduction has run; a loop with a barrier inside has the same extent for all
+//         threads.
 // Gives   no loop or attribute that is bound to a thread.
 // Keeps   values, and the order of each thread's statements.
 // Place   before simplify_indices, which cleans up; before vectorize_loop and plan_storage, which reason about loops.

@@ -1,4 +1,4 @@
-// Indices in 32 bits: see narrow_types.h.
+// Computes indices in 32 bits: see narrow_types.h.
 #include "transform/narrow_types.h"
 
 #include <limits>
@@ -102,7 +102,7 @@ class Narrow : public Mutator {
     }
     return same ? indices : Array<Expr>(std::move(out));
   }
-  // The same value in 32 bits; null where a part may not fit, or uses other variables than those of loops.
+  // The same value in 32 bits; null if a part may not fit, or uses variables other than those of loops.
   auto in_32(const Expr& e) -> Expr {
     if (auto value = as_int(e)) { return fits(*value) ? int_imm(*value, narrow(), e.origin()) : Expr(); }
     if (const auto* v = e.as<VarNode>()) {

@@ -1,4 +1,4 @@
-// narrow_types: computes 64-bit loops and indices in 32 bits where they fit.
+// narrow_types: computes 64-bit loops and indices in 32 bits if they fit.
 //
 //     for i in T.serial(T.int64(64)):                 for i in T.serial(64):
 //         B[i * T.int64(8) + k] = A[...]      ==>         B[i * 8 + T.Cast("int32", k)] = ...

@@ -1,4 +1,4 @@
-// The tables of stages, and the walk: see pipelines.h.
+// The tables of stages, and running them: see pipelines.h.
 #include "transform/pipelines.h"
 
 #include <algorithm>
@@ -19,6 +19,9 @@
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/device/bind_threads.h"
+#include "transform/device/inject_async_copy.h"
+#include "transform/device/inject_virtual_thread.h"
+#include "transform/device/plan_shared_memory.h"
 #include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
 #include "transform/flatten_buffer.h"
@@ -113,13 +116,19 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
     std::vector<Stage> out;
     for (const Stage& stage : llvm_stages) {
       std::string_view name = stage.name;
-      // A GPU has real threads. No stage behind may move a barrier into a branch that depends on a thread, or let memory of the block
-      // be used again before all threads are done with it.
+      // A GPU has real threads. No later stage may move a barrier into a branch that depends on a thread, or let memory of the block
+      // be reused before all threads have finished with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});
+        // Barriers are inserted behind it, so that they stand once for all virtual threads.
+        out.push_back({"inject_virtual_thread", inject_virtual_thread, "virtual threads as register code, their statements beside one another"});
+        // Barriers then know that buffers share memory.
+        out.push_back({"plan_shared_memory", plan_shared_memory, "shared buffers that are not alive at the same time share memory"});
         out.push_back({"bind_threads", bind_threads, "one index per dimension of threads, barriers"});
+        // Vectorized loops are still loops, which move several elements at once.
+        if (has_warps) { out.push_back({"inject_async_copy", inject_async_copy, "copies to shared memory that a thread starts and waits for later"}); }
         continue;
       }
       out.push_back(stage);
@@ -136,14 +145,14 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
   // OpenCL 1.2 has no exchange between the threads of a warp.
   static const std::vector<Stage> opencl_stages = source_stages(false);
   if (target_kind == target_kind::rocm) { return rocm_stages; }
-  if (target_kind == target_kind::cuda) { return cuda_stages; }
+  if (target_kind == target_kind::cuda || target_kind == target_kind::nvptx) { return cuda_stages; }
   if (is_gpu_target(target_kind)) { return opencl_stages; }
   return llvm_stages;
 }
 
 namespace {
 
-// Finds blocks without a realize (`no_realize=True`): these are parts of programs, and cannot run. A block without iter vars can: it
+// Finds blocks without a realize (`no_realize=True`): these are parts of programs, and cannot run. A block without iter vars can run: it
 // has a single instance.
 class FindLoose : public Visitor {
  public:
@@ -203,9 +212,10 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     }
     if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
-  // Compilers of devices unroll loops themselves; written out, long ones take them minutes.
+  // Compilers of devices unroll loops themselves; long unrolled loops take them minutes.
   LowerContext local = context;
   if (is_gpu_target(request.target_kind)) { local.options.unroll_limit = std::min<int64_t>(local.options.unroll_limit, 1024); }
+  local.options.async_copies = local.options.async_copies && (request.target_kind == target_kind::cuda || request.target_kind == target_kind::nvptx);
   IRModule current = module;
   if (any_loose) {
     LOOPSMITH_TRY(realized, map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, RealizeLoose().mutate(func->body)); }));

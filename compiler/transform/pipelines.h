@@ -4,10 +4,10 @@
 //  - A PrimFunc keeps its params and buffer_map; the buffers in it keep their shapes, strides and offsets, so
 //    that a generator can check arguments. Shape variables are those of the buffers in buffer_map.
 //  - The body holds SeqStmt, For, While, Break, Continue, IfThenElse, LetStmt, AssertStmt, Evaluate, Allocate,
-//    AllocateConst, DeclBuffer, BufferStore, and AttrStmt that may be ignored (other keys are gone). No
+//    AllocateConst, DeclBuffer, BufferStore, and AttrStmt that may be ignored (other keys are removed). No
 //    blocks, no BufferRealize.
-//  - For is Serial or Parallel (ThreadBinding on targets with threads); Unrolled only where expanding it would
-//    exceed `unroll_limit`: a hint. Vectorized is gone. Loops start at any `min`; unit loops are gone.
+//  - For is Serial or Parallel (ThreadBinding on targets with threads); Unrolled only if expanding it would
+//    exceed `unroll_limit`: a hint. There is no Vectorized. Loops start at any `min`; there are no unit loops.
 //  - Every BufferLoad and BufferStore has exactly one index into a buffer with one dimension (none for 0-d
 //    becomes index 0), no strides and no elem_offset: element `index` of the memory that `buffer->data` points
 //    to. Flat views of parameters are declared by DeclBuffer at the top of the body with the parameter buffer's
@@ -19,8 +19,8 @@
 //  - Allocate has constant or symbolic extents (one), a true condition, and annotations["storage"] = "stack" (constant
 //    size, to be an alloca in the entry block of the function or parallel body, so that it can live in registers) or
 //    "workspace" (from the runtime; freed at the end of the body).
-//  - Operands of Add, Sub ... have the same type; FloorDiv and FloorMod are left where they could not be shown
-//    to be truncating. bool elements take one byte. Types are as the user wrote them (float16 arithmetic too).
+//  - Operands of Add, Sub ... have the same type; FloorDiv and FloorMod remain where they were not proved
+//    to be truncating. bool elements take one byte. Types are those of the program (float16 arithmetic too).
 //  - func->attrs "tir.noalias" = true: parameters do not overlap.
 //
 // `loopsmith lower --stage NAME`, `--list-stages` and `--diff` show this table, so names are stable.
@@ -40,7 +40,7 @@ using Pass = Result<IRModule> (*)(const IRModule&, const LowerContext&);
 struct Stage {
   const char* name;      // the argument of --stage; a pass that runs twice has two names ("simplify", "simplify_again")
   Pass pass;
-  const char* summary;   // one line for --list-stages
+  const char* summary;   // one line, for --list-stages
 };
 
 /// The stages for a kind of target ("llvm"; unknown kinds get llvm's).
@@ -49,14 +49,14 @@ struct Stage {
 struct StageReport {
   const Stage* stage;
   IRModule before;
-  IRModule after;        // the same node where the pass changed nothing
+  IRModule after;        // the same node if the pass changed nothing
   double seconds;
   [[nodiscard]] auto is_unchanged() const -> bool { return before.same_as(after); }
 };
 
 struct LowerRequest {
   std::string_view target_kind = "llvm";
-  /// Stop after the stage of this name; empty: all. An unknown name is an error that lists the names.
+  /// Stops after the stage with this name; empty: runs all. An unknown name is an error that lists the names.
   std::string_view until = {};
   /// Called after every stage.
   std::function<void(const StageReport&)> on_stage = {};

@@ -1,4 +1,4 @@
-// Accesses in plain words, and what masks leave out: see plain_accesses.h.
+// Rewrites calls as plain accesses, and guards values that masks exclude: see plain_accesses.h.
 #include "transform/plain_accesses.h"
 
 #include "ir/equal.h"

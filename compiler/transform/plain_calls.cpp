@@ -1,4 +1,4 @@
-// Calls in plain words: see plain_calls.h.
+// Rewrites constants and lists as plain TIR: see plain_calls.h.
 #include "transform/plain_calls.h"
 
 #include "ir/plain.h"

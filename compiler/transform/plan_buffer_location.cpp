@@ -1,4 +1,4 @@
-// Where allocations go: see plan_buffer_location.h.
+// Chooses the places of allocations: see plan_buffer_location.h.
 #include "transform/plan_buffer_location.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace loopsmith::transform {
 namespace {
 
-// A node in the tree of loops and blocks. Accesses count for their innermost block: only a block's signature
+// A node in the tree of loops and blocks. Accesses belong to their innermost block: only a block's signature
 // guarantees that iterations are independent; loops inside of a block's body do not.
 struct Scope {
   const StmtNode* node;  // For or Block; null: the function
@@ -27,7 +27,7 @@ struct Scope {
   int depth;
 };
 
-// A block that accesses buffers under a predicate of its own or of a block around: its place and the condition.
+// A block that accesses buffers under its own predicate or that of a block around: its place and the condition.
 struct Guarded {
   int scope;
   std::vector<Expr> conditions;
@@ -79,7 +79,7 @@ class FindLocations : public Visitor {
   void on(const BlockRealize& n) override {
     for (const Expr& v : n.iter_values) { visit(v); }
     visit(n.predicate);
-    // The outermost loop that drives a non-data-parallel iter var; buffers that the block writes live outside of it.
+    // The outermost loop that drives a non-data-parallel iter var; buffers that the block writes are allocated outside of it.
     int carried = -1;
     for (size_t i = 0; i < n.iter_values.size(); ++i) {
       if (n.block->iter_vars[i].kind == IterKind::Spatial) { continue; }
@@ -110,7 +110,7 @@ class FindLocations : public Visitor {
     here_ = outer;
   }
   /// True when, in some iteration of the loop `to`, a guarded block does not write the buffer but another block reads it. The
-  /// contents then live across iterations.
+  /// contents are then kept across iterations.
   [[nodiscard]] auto carries(const VarNode* data, int to) const -> bool {
     for (const Guarded& g : guarded) {
       if (!g.writes.count(data) || !is_below(g.scope, to)) { continue; }
@@ -185,7 +185,7 @@ class FindLocations : public Visitor {
     }
     return false;
   }
-  /// Tests iterations, all of them if they are few: true when one needs an element outside of the elements that it writes.
+  /// Tries iterations (all of them if they are few): true when one needs an element that it does not write itself.
   [[nodiscard]] auto reads_elsewhere(const Access& reader, const std::vector<arith::IntSet>& needed, const std::vector<arith::IntSet>& made, int to) const -> bool {
     constexpr int64_t few = 48;
     arith::Analyzer analyzer;
@@ -219,7 +219,7 @@ class FindLocations : public Visitor {
         if (!needed[i].has_lower_bound() || !needed[i].has_upper_bound() || !made[i].has_lower_bound() || !made[i].has_upper_bound()) { continue; }
         auto need_low = value(needed[i].min()), need_high = value(needed[i].max()), low = value(made[i].min()), high = value(made[i].max());
         if (!need_low || !need_high || !low || !high) { continue; }
-        // No read goes outside of the buffer.
+        // No read is outside of the buffer.
         int64_t first = std::max<int64_t>(*need_low, 0), last = *need_high;
         if (i < reader.shape.size()) { if (auto extent = as_int(reader.shape[i])) { last = std::min(last, *extent - 1); } }
         if (first <= last && (first < *low || last > *high)) { return true; }
@@ -247,7 +247,7 @@ class FindLocations : public Visitor {
   void on(const Block& n) override {
     for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
     for (const MatchBufferRegion& m : n.match_buffers) { use(*m.source.buffer, here_); }
-    // The declared regions of a block belong to the place outside of it.
+    // The declared regions of a block use variables of the place outside of it.
     for (const auto* regions : {&n.reads, &n.writes}) {
       for (const BufferRegion& r : *regions) { use(*r.buffer, scopes[here_].parent); }
     }
@@ -293,7 +293,7 @@ class FindLocations : public Visitor {
           s, [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* load = x.as<BufferLoad>()) { reads.insert(load->buffer->data.get()); loaded.push_back(load->buffer); } }); }, walk);
     };
     walk(n.block->body);
-    // A view stands for its source.
+    // Replaces a view by its source.
     for (const MatchBufferRegion& m : n.block->match_buffers) {
       if (reads.count(m.buffer->data.get())) { reads.insert(m.source.buffer->data.get()); }
       if (writes.count(m.buffer->data.get())) { writes.insert(m.source.buffer->data.get()); }
@@ -351,7 +351,7 @@ class FindLocations : public Visitor {
     auto most = constant_max(*gap, domains);
     return !most || *most >= 0;
   }
-  // True when the reader's own conditions keep it from running in outer iterations where the writer's condition always fails. The
+  // True when the reader's own conditions keep it from running in outer iterations in which the writer's condition always fails. The
   // relaxed loops are those inside of the place in question.
   auto is_guarded(int reader, const Expr& condition, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed, int to) const -> bool {
     auto wanted = least_gap(condition, domains, relaxed);
@@ -461,7 +461,7 @@ void declare_regions(Block::Fields& fields) {
   fields.writes = std::move(writes);
 }
 
-// Follows the iterations of a loop (or the runs of a block's body): looks for one that loads an element which it has not stored itself.
+// Follows the iterations of a loop (or the runs of a block's body), and searches for one that loads an element which it has not stored itself.
 class Carried : public Follower {
  public:
   Carried(const PrimFunc& func, const Buffer& buffer, const StmtNode* place) : buffer_(buffer) {
@@ -487,7 +487,7 @@ class Carried : public Follower {
   }
   /// True when the index of the found load is known, not loaded from a buffer.
   [[nodiscard]] auto is_certain() const -> bool { return is_certain_; }
-  /// None where the iterations are too many, or cannot be followed.
+  /// None if there are too many iterations, or if they cannot be followed.
   [[nodiscard]] auto ask(const Stmt& body) -> std::optional<bool> {
     if (!body_ || !is_known_) { return {}; }
     bool done = follow(body);
@@ -612,6 +612,19 @@ auto runs_at_once(const StmtNode* node) -> bool {
   return loop.for_kind == ForKind::Parallel || (loop.thread && is_block_axis(loop.thread->thread_tag.view()));
 }
 
+/// A loop over the threads of a block that do not wait for each other in it. Memory that they do not share by its scope is used by one of them only.
+auto is_without_barriers(const StmtNode* node, const Buffer& buffer) -> bool {
+  if (!node || node->kind != NodeKind::For || is_shared_memory(buffer->scope().view())) { return false; }
+  const auto& loop = *static_cast<const For*>(node);
+  if (!loop.thread || !is_thread_axis(loop.thread->thread_tag.view())) { return false; }
+  bool has_barrier = false;
+  post_order(loop.body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    has_barrier = has_barrier || (call && call->op == "tvm_storage_sync");
+  });
+  return !has_barrier;
+}
+
 auto plan(const PrimFunc& func) -> PrimFunc {
   FindLocations find;
   find.visit(func->body);
@@ -633,22 +646,23 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     }
     int from = find.declared[buffer.get()];
     int to = place->second;
+    auto is_alone = [&](int at) { return runs_at_once(find.scopes[at].node) || is_without_barriers(find.scopes[at].node, buffer); };
     auto counted = [&](int at) -> std::optional<bool> {
       if (FAULT(location_carried_ignored) || FAULT(location_holes_ignored) || FAULT(location_reduction_ignored)) { return {}; }
       if (!find.is_countable(buffer->data.get())) { return {}; }
       Carried carried(func, buffer, find.scopes[at].node);
       auto answer = carried.ask(func->body);
-      return carried.is_certain() || !runs_at_once(find.scopes[at].node) ? answer : std::nullopt;
+      return carried.is_certain() || !is_alone(at) ? answer : std::nullopt;
     };
     auto by_bounds = [&](int to) {
       return (find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||
              (find.reads_what_others_wrote(buffer->data.get(), to) && !FAULT(location_holes_ignored));
     };
     while (to != from && find.scopes[to].depth > find.scopes[from].depth) {
-      // The iterations of short loops are followed.
+      // Follows the iterations of short loops.
       auto carries = counted(to);
-      // Iterations that run at the same time cannot wait for each other: each has its own copy of buffers that only they use.
-      if (!carries && runs_at_once(find.scopes[to].node)) { break; }
+      // Iterations that run at the same time and do not wait for each other: each has its own copy of buffers that only they use.
+      if (!carries && is_alone(to)) { break; }
       if (!(carries ? *carries : by_bounds(to))) { break; }
       to = find.scopes[to].parent;
     }

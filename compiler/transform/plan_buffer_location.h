@@ -7,7 +7,7 @@
 //             <block that reads B[i, :]>                      <block that writes B[i, :]> ...
 //
 // Needs   schedule level. A buffer written under reduction iter vars (or other iter vars that are not data
-//         parallel) stays outside of the loops that drive them, because its value lives across their iterations. So
+//         parallel) stays outside of the loops that drive them, because its value is kept across their iterations. So
 //         does a buffer of which some iteration reads elements that the same iteration does not write.
 // Gives   each buffer is allocated where compact_buffer_allocation can shrink it to the accesses of one iteration.
 // Keeps   values; buffers that are never used are dropped.

@@ -1,4 +1,4 @@
-// Stack or workspace: see plan_storage.h.
+// Chooses stack or workspace: see plan_storage.h.
 #include "transform/plan_storage.h"
 
 #include <unordered_set>
@@ -46,7 +46,7 @@ class Plan : public Mutator {
     static const Name key("storage");
     if (find_attr(n.annotations, key)) { return Mutator::on(n); }
     auto bytes = bytes_of(n);
-    // A kernel has no memory but its own: there, an allocation must not leave the threads that it belongs to.
+    // A kernel has no other memory: its allocations must stay inside of the threads to which they belong.
     if (bytes && kernels_ > 0) { return make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), mutate(n.body), with_attr(n.annotations, key, "stack"), n.origin); }
     bool stack = bytes && *bytes <= options_.stack_bytes_each && saturating_add(used_, *bytes) <= options_.stack_bytes_all;
     if (stack) { used_ += *bytes; }
@@ -92,7 +92,7 @@ class Plan : public Mutator {
     return body;
   }
   const LowerOptions& options_;
-  int kernels_ = 0;   // nests of threads around the statement
+  int kernels_ = 0;   // the number of nests of threads around the statement
   int64_t used_ = 0;
   std::vector<Hoisted> pending_;
 };

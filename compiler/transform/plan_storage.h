@@ -1,9 +1,9 @@
 // plan_storage: chooses stack or workspace memory for every allocation.
 //
-// Small allocations of constant size go on the stack ("storage": "stack"), where tiles of accumulators become
+// Small allocations of constant size use the stack ("storage": "stack"), where tiles of accumulators become
 // registers. Larger ones, and those of unknown size, use the workspace ("storage": "workspace"); their allocations
-// move out of serial loops, so that memory is requested once and not in every iteration. In kernels of GPUs an allocation stays in its place, whatever its
-// size: it is shared memory of the block, or memory of a thread.
+// move out of serial loops, so that memory is requested once and not in every iteration. In kernels of GPUs, allocations of any size stay in
+// their place: they are shared memory of the block, or memory of a thread.
 //
 // Needs   flat buffers.
 // Gives   annotations["storage"] on every Allocate; conditions of allocations are true.

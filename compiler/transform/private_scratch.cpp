@@ -1,4 +1,4 @@
-// Scratch memory of iterations: see private_scratch.h.
+// Moves scratch memory into iterations: see private_scratch.h.
 #include "transform/private_scratch.h"
 
 #include <functional>
@@ -40,7 +40,7 @@ auto uses(const Stmt& stmt, const VarNode* data) -> bool {
   return found;
 }
 
-// The outermost loop whose iterations run at the same time, with all uses of the memory inside; null: none. `declarations`: those of buffers on
+// The outermost loop whose iterations run at the same time and that contains all uses of the memory; null: none. `declarations`: those of buffers on
 // the memory around that loop, the outermost first.
 auto loop_around_uses(const Stmt& body, const Var& data, std::vector<const DeclBuffer*>& declarations) -> const For* {
   if (const auto* loop = body.as<For>()) {
@@ -101,7 +101,7 @@ class PrivateScratch : public Mutator {
       for (size_t i = declarations.size(); i-- > 0;) { body = make<DeclBuffer>(declarations[i]->buffer, std::move(body), declarations[i]->origin); }
       return make<Allocate>(n.data, n.dtype, n.extents, n.condition, std::move(body), n.annotations, n.origin);
     };
-    // A loop inside may need a copy for each of its own iterations.
+    // A loop inside may need a separate copy for each of its iterations.
     return mutate(Sink(loop, n.data.get(), around).mutate(n.body));
   }
 };

@@ -6,10 +6,10 @@
 //         B[i] = x[0] + 1                              B[i] = x[0] + 1
 //
 // Needs   blocks are lowered.
-// Gives   memory that an iteration of a parallel, vectorized or thread-bound loop fills before it reads, and that iterations would share,
-//         belongs to the iteration.
-// Keeps   values. Memory that lives across iterations stays where it is: its iterations race, which `loopsmith check` reports.
-// Place   behind lower_opaque_block. Blocks declare their accesses, so plan_buffer_location moves the buffers between them before.
+// Gives   separate memory for each iteration of a parallel, vectorized or thread-bound loop, for memory that the iterations would otherwise share
+//         and that each fills before it reads.
+// Keeps   values. Memory with values that are kept across iterations does not move: its iterations race, which `loopsmith check` reports.
+// Place   behind lower_opaque_block. Before that, plan_buffer_location moves the buffers between blocks, since blocks declare their accesses.
 #pragma once
 
 #include "transform/context.h"

@@ -1,4 +1,4 @@
-// Statements without effect: see remove_no_op.h.
+// Removes statements without effect: see remove_no_op.h.
 #include "transform/remove_no_op.h"
 
 #include "ir/ops.h"

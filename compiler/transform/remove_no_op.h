@@ -4,7 +4,7 @@
 // Needs   no blocks.
 // Gives   no new guarantee.
 // Keeps   values; effects (stores, calls that may have one, asserts, `while`).
-// Place   last: earlier passes leave empty statements behind.
+// Place   near the end: earlier passes leave empty statements behind.
 #pragma once
 
 #include "transform/context.h"

@@ -106,14 +106,14 @@ auto is_in_place(const Stmt& stmt, const VarNode* from, const VarNode* to) -> bo
   for (Linear::Term t : index.terms) {
     if (t.var) {
       auto extent = extents.find(t.var);
-      if (extent == extents.end()) { continue; }   // constant during the statement
+      if (extent == extents.end()) { continue; }   // not a loop of the statement: constant during the statement
       t.extent = extent->second;
     }
     auto [found, is_new] = terms.try_emplace(t.var, t);
     if (!is_new) { found->second.times += t.times; }
   }
   for (const auto& [v, extent] : extents) {
-    if (extent > 1 && !terms.contains(v)) { return false; }   // visits elements again
+    if (extent > 1 && !terms.contains(v)) { return false; }   // the loop visits elements again
   }
   std::vector<Linear::Term> sorted;
   for (const auto& [v, t] : terms) {
@@ -183,7 +183,7 @@ class Reuse : public Mutator {
     std::vector<Place> places;
     std::unordered_map<const VarNode*, Var> moved;                  // by data variable: the variable whose memory it uses
     std::unordered_map<const VarNode*, int64_t> counts;             // elements of memory that others move into
-    std::unordered_map<const VarNode*, const VarNode*> tenant;     // the present user of each memory
+    std::unordered_map<const VarNode*, const VarNode*> tenant;     // the current user of each memory
     for (const Candidate& c : candidates) {
       Place* best = nullptr;
       for (Place& p : places) {
@@ -234,7 +234,7 @@ class Reuse : public Mutator {
       }
       Array<Expr> extents = a.extents;
       if (auto grown = counts.find(a.data.get()); grown != counts.end()) {
-        // The memory may be shared with a buffer whose elements int32 does not count.
+        // The memory may be shared with a buffer whose number of elements overflows int32.
         DataType counted = grown->second > std::numeric_limits<int32_t>::max() ? DataType::int_(64) : a.extents[0].dtype();
         extents = Array<Expr>{int_imm(grown->second, counted)};
       }

@@ -1,4 +1,4 @@
-// Lanes by the rows that they are in: see rows.h.
+// Gives each lane the index of its row: see rows.h.
 #include "transform/rows.h"
 
 #include "ir/ops.h"

@@ -1,4 +1,4 @@
-// Inits in front of their loops: see separate_init.h.
+// Moves inits in front of their loops: see separate_init.h.
 #include "transform/separate_init.h"
 
 #include <set>
@@ -39,7 +39,7 @@ auto same(const Array<Expr>& a, const Array<Expr>& b) -> bool {
   return true;
 }
 
-// True when each spatial instance writes its own elements, and the block reads its result only there.
+// True when each spatial instance writes separate elements, and the block reads its result only there.
 auto is_complete(const Block& block) -> bool {
   std::vector<const BufferStore*> stores = stores_of(block.body);
   std::vector<const BufferStore*> inits = stores_of(block.init);
@@ -143,7 +143,7 @@ auto starts_once(const Nest& nest) -> bool {
 /// The init as a block with its own axes and loops.
 auto init_of(const Nest& nest) -> Stmt {
   const Block& block = *nest.realize->block;
-  VarMap at;      // reducing loops are replaced by their start, the others by fresh variables
+  VarMap at;      // replaces reducing loops by their start, the others by fresh variables
   std::vector<std::pair<const For*, Var>> kept;
   for (const For* loop : nest.loops) {
     if (nest.reducing.contains(loop->var.get())) { at[loop->var.get()] = loop->min; continue; }

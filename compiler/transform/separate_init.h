@@ -1,4 +1,4 @@
-// separate_init: moves the init of a reduction into a block of its own, in front of the reduction loops.
+// separate_init: moves the init of a reduction into a separate block in front of the reduction loops.
 //
 //     for i:                                 for i:
 //         for k:                                 for j:
@@ -7,8 +7,8 @@
 //                     init: C[vi, vj] = 0            for j:
 //                     C[vi, vj] = ... A ... B            with block("C"): C[vi, vj] = ... A ... B
 //
-// It does the work of decompose_reduction for blocks that the schedule did not decompose. Without a test in every iteration LLVM
-// sees plain loops, keeps sums in registers and uses vectors. A block keeps its init if
+// It does the work of decompose_reduction for blocks that the schedule did not decompose. Without a test in every iteration, LLVM
+// receives plain loops, keeps sums in registers and uses vectors. A block keeps its init if
 //
 //  - the loops from the outermost one that feeds a reduction axis contain other statements;
 //  - an iteration of those loops does not correspond to one written element (bindings that are not a bijection, indices other

@@ -50,7 +50,7 @@ class Simplify : public Mutator {
     return out.same_as(self(n)) ? out : fold(out);
   }
   auto on(const BlockRealize& n) -> Stmt override { return Mutator::on(n); }
-  // A mask that always holds is removed; an access whose mask never holds does nothing.
+  // Removes a mask that always holds; an access whose mask never holds has no effect.
   auto on(const BufferLoad& n) -> Expr override {
     Expr out = Mutator::on(n);
     const auto& load = *out.as<BufferLoad>();
@@ -178,7 +178,7 @@ class Simplify : public Mutator {
     if (high && *high <= bound - (at_least ? 1 : 0)) { return !at_least; }
     return {};
   }
-  // The value that an expression is a quotient or remainder of, where that is never negative, so that it is no smaller; none: another expression.
+  // The value of which an expression is a quotient or remainder, if that value is never negative: then it is at least as large. Null for other expressions.
   auto no_smaller(const Expr& e) const -> Expr {
     auto operand = [&](const Expr& a, const Expr& b) {
       auto low = as_int(b).value_or(0) > 0 && is_index(a.dtype()) ? constant_min(affine_of(a), domains_) : std::nullopt;
@@ -190,7 +190,7 @@ class Simplify : public Mutator {
     if (const auto* x = e.as<Mod>()) { return operand(x->a, x->b); }
     return {};
   }
-  // The smallest value of a sum: by the ranges of its terms, or with whole values in place of their parts that are subtracted, since those may
+  // The smallest value of a sum: by the ranges of its terms; or after subtracted quotients and remainders are replaced by the whole values, which may
   // cancel against other terms (`x * 6 - x // 2 % 6` is not negative).
   auto least_of(Affine sum) const -> std::optional<int64_t> {
     auto least = constant_min(sum, domains_);

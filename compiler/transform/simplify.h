@@ -2,7 +2,7 @@
 //
 // Needs   nothing.
 // Gives   no new guarantee.
-// Keeps   values; real arithmetic as it is written; the same node where nothing changed.
+// Keeps   values; real arithmetic as it is written; the same node if nothing changed.
 // Place   after passes that substitute (blocks by their bindings, indices by sums), and again at the end.
 #pragma once
 

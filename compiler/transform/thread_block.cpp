@@ -1,4 +1,4 @@
-// Finding threads and where they wait: see thread_block.h.
+// Finds threads and the places where they wait: see thread_block.h.
 #include "transform/thread_block.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Thread blocks in flat programs: loops and `launch_thread`s over threadIdx, and the places where threads wait for each other. The
-// two passes that lower threads share this; interp/threads.h defines the meaning.
+// Thread blocks in flat programs: loops and `launch_thread`s over threadIdx, and the places where threads wait for each other. Shared by
+// the two passes that lower threads; interp/threads.h defines the meaning.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,10 @@ struct ThreadLoop {
 /// True when the statement contains one of them.
 [[nodiscard]] auto waits(const Stmt& stmt) -> bool;
 
-/// True for calls that the threads of a warp do together: of matrix units, copies and exchanges.
+/// True for calls that the threads of a warp execute together: matrix units, copies and exchanges.
 [[nodiscard]] auto is_collective(const Expr& expr) -> bool;
 
-/// The threads of a block: every dimension that is bound anywhere in it, the outermost first. Thread t has index
+/// The threads of a block: every dimension that a loop in the block binds, the outermost first. Thread t has index
 /// t // (product of the extents before) % extent in a dimension.
 struct ThreadBlock {
   struct Dimension { Name tag; Expr extent; };

@@ -1,4 +1,4 @@
-// Loops written out: see unroll_loop.h.
+// Unrolls loops: see unroll_loop.h.
 #include "transform/unroll_loop.h"
 
 #include "ir/jumps.h"

@@ -7,8 +7,8 @@
 // `pragma_auto_unroll_max_step = n` it also unrolls innermost serial loops, and loops around unrolled ones, if that
 // results in at most n statements.
 //
-// Needs   constant extents (other loops stay).
-// Gives   pragmas of unrolling are gone; indices into small local buffers are constants, so that these can be
+// Needs   constant extents (other loops are unchanged).
+// Gives   no pragmas of unrolling; indices into small local buffers are constants, so that these can be
 //         registers.
 // Keeps   values; origins.
 // Place   after vectorize_loop.

@@ -1,4 +1,4 @@
-// One test for a tile: see unswitch_predicates.h.
+// Tests conditions once per tile: see unswitch_predicates.h.
 #include "transform/unswitch_predicates.h"
 
 #include <unordered_set>
@@ -85,12 +85,12 @@ class Unswitch : public Mutator {
     return split(body, test, holds);
   }
   auto split(const Stmt& body, const Expr& test, const std::unordered_set<const ExprNode*>& holds) -> Stmt {
-    // Allocations are duplicated, too: masked accesses to shared memory would keep the fast version's buffers out of registers.
+    // Duplicates allocations, too: masked accesses to shared memory would keep the fast version's buffers out of registers.
     Stmt fast = fold(assuming(body, holds));
     if (FAULT(unswitch_untested)) { return fast; }
     return make<IfThenElse>(test, std::move(fast), fold(body, {}, /*copy=*/true), body.origin());
   }
-  // True when a loop directly inside is not mentioned by a condition, or will be vectorized or unrolled.
+  // True when no condition uses a loop directly inside, or that loop will be vectorized or unrolled.
   auto is_place(const Stmt& body, const std::unordered_set<const VarNode*>& mentioned) -> bool {
     if (const auto* loop = body.as<For>()) {
       return loop->for_kind == ForKind::Vectorized || loop->for_kind == ForKind::Unrolled || !mentioned.count(loop->var.get());

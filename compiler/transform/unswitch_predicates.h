@@ -7,8 +7,8 @@
 //                     <body>                             else: <as before>
 //
 // A tile size that does not divide the extent puts a condition around the innermost statement. If the condition's range
-// over the inner loops is bounded, the tile's loops are duplicated: a version without the conditions for tiles where they
-// hold for all iterations, and the original. The test is outside of the first loop that the conditions do not mention (a
+// over the inner loops is bounded, the tile's loops are duplicated: a version without the conditions for tiles in which they
+// hold for all iterations, and the original. The test is outside of the first loop that the conditions do not use (a
 // reduction loop), or that is vectorized or unrolled.
 //
 // Needs   no blocks.

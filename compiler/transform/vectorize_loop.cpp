@@ -1,4 +1,4 @@
-// Vector code from loops: see vectorize_loop.h.
+// Makes vector code from loops: see vectorize_loop.h.
 #include "transform/vectorize_loop.h"
 
 #include <numeric>
@@ -42,13 +42,13 @@ class Vectorizer : public Mutator {
 
   /// Vector code, or a loop over the lanes where that is impossible.
   auto statement(const Stmt& stmt) -> Stmt {
-    // A mask cannot make a jump of some lanes only.
+    // A mask cannot express a jump in only some lanes.
     if (mask_ && jumps_out_of(stmt).any() && !FAULT(vector_jump_lost)) {
       failed_ = true;
       return stmt;
     }
     if (!depends(stmt)) {
-      // All active lanes do the same. Once is enough, unless the statement reads its own result or has another effect.
+      // All active lanes have the same effect. Once is enough, unless the statement reads its own result or has another effect.
       if (is_idempotent(stmt) && (!mask_ || first_lane_)) { return fold(stmt); }
       if (mask_) {
         failed_ = true;
@@ -60,7 +60,7 @@ class Vectorizer : public Mutator {
     Stmt out = mutate(stmt);
     bool failed = std::exchange(failed_, outer);
     if (!failed) { return out; }
-    // Under a mask or a vector let, the serial loop must go around that statement. Nor may it stand between a jump and its target.
+    // Under a mask or a vector let, the serial loop must contain that statement. It must not be between a jump and its target either.
     if (mask_ || !lets_.empty() || jumps_out_of(stmt).any()) {
       failed_ = true;
       return stmt;
@@ -305,7 +305,7 @@ class Vectorizer : public Mutator {
     widen(a, b);
     return make<N>(std::move(a), std::move(b), n.origin);
   }
-  // Lanes that all lie between two multiples of the divisor c have the same quotient, and a ramp of remainders. That is the case if the
+  // Lanes that all lie between two multiples of the divisor c have the same quotient, and a ramp of remainders. This is the case if the
   // first lane is g * x + r, g divides c, and r plus the lanes stay below g: (8 * x + [0 .. 7]) // 32 is 8 * x // 32, and the remainders
   // begin at 8 * x % 32.
   struct Between { Expr quotient, first, stride; };

@@ -8,7 +8,7 @@
 // vector code (inner loops that depend on the lane, calls with effects, divisions guarded by a mask, stores of all
 // lanes to the same element) gets its own serial loop over the lanes; the other statements become vector code.
 //
-// Needs   flat buffers; iterations of a vectorized loop in any order, as the IR says.
+// Needs   flat buffers; iterations of a vectorized loop may run in any order, as the IR defines.
 // Gives   no loop is Vectorized. Loops of unknown extent are serial.
 // Keeps   values; origins.
 // Place   before unrolling, which repeats vector statements; after flatten_buffer.

@@ -1,4 +1,4 @@
-// Reading and keeping modules: see imports.h.
+// Reads modules and keeps them: see imports.h.
 #include "workspace/imports.h"
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 namespace loopsmith::workspace {
 namespace {
 
-/// Longer files were not written by hand; they are not read.
+/// Longer files are machine-written and not read.
 constexpr int64_t longest_file = 4 << 20;
 
 auto above(const std::string& path) -> std::string { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); }
@@ -74,7 +74,7 @@ struct Imports::Module {
   explicit Module(std::string text) : document(std::move(text)) {}
 };
 
-// The imports of one file. Those of a module do not keep the Imports alive, which holds the module.
+// The imports of one file. A module owns its imports, so these must not own the Imports object, which owns the module.
 class Imports::Of : public frontend::Modules {
  public:
   Of(Imports& imports, std::shared_ptr<Imports> kept, std::string own) : imports_(imports), kept_(std::move(kept)), own_(std::move(own)) {}
@@ -104,7 +104,7 @@ class Imports::Of : public frontend::Modules {
 };
 
 Imports::Imports(std::shared_ptr<TextSource> texts, std::vector<std::string> roots) : texts_(std::move(texts)), roots_(std::move(roots)) {}
-// Modules that import each other keep each other alive: the links must be cut.
+// Modules that import each other own each other: their links must be cut.
 Imports::~Imports() {
   for (auto& [path, known] : files_) {
     if (known.module) { known.module->file.import_from(nullptr); }
@@ -135,7 +135,7 @@ void Imports::read(const std::string& path, Known& known) {
     known.module->file.set_is_python(file.extension() == ".py");
     known.module->file.import_from(std::make_shared<Of>(*this, nullptr, path));
   } else {
-    // An edit of the changed part only, so that the results for unchanged declarations stay.
+    // Edits only the changed part, so that the results for unchanged declarations are kept.
     const std::string& was = known.module->document.text();
     if (was == *text) { return; }
     size_t most = std::min(was.size(), text->size());

@@ -1,7 +1,7 @@
-// Imports between files: `from kernels import matmul` takes `matmul` from the file `kernels` beside the importing one. A module is a `.tir` or `.py` file in
+// Imports between files: `from kernels import matmul` imports `matmul` from the file `kernels` beside the importing one. A module is a `.tir` or `.py` file in
 // the folder of the importing file, in the folders above it up to a root (the editor's folder, or the current folder on a command line), or below
-// these; a relative import (with dots) looks in its one folder only. The nearest file counts. Modules are read as texts and evaluated like the
-// importing file itself (frontend/modules.h); nothing of them is executed.
+// these; a relative import (with dots) searches only its own folder. The nearest file is imported. Modules are read as texts and evaluated like the
+// importing file itself (frontend/modules.h); none of their code is executed.
 #pragma once
 
 #include <map>
@@ -15,19 +15,19 @@
 
 namespace loopsmith::workspace {
 
-/// The paths where a module may be, in the order of the search: the first file that exists counts. `own`: the absolute path of the importing file.
+/// The paths where a module may be, in the order of the search; the first existing file is the module. `own`: the absolute path of the importing file.
 [[nodiscard]] auto module_paths(const std::string& own, const std::vector<std::string>& roots, uint32_t level, const std::vector<Name>& path) -> std::vector<std::string>;
 
-/// A source of texts by their absolute paths.
+/// Reads texts by their absolute paths.
 class TextSource {
  public:
   virtual ~TextSource() = default;
-  /// A number that changes whenever the text may have changed; none: the file does not exist or cannot be read.
+  /// A number that changes whenever the text may have changed; none: the file is missing or unreadable.
   virtual auto stamp(const std::string& path) -> std::optional<uint64_t> = 0;
   virtual auto text(const std::string& path) -> std::optional<std::string> = 0;
 };
 
-/// Files as they are on the disk.
+/// Reads files from the disk.
 class TextsOnDisk : public TextSource {
  public:
   auto stamp(const std::string& path) -> std::optional<uint64_t> override;
@@ -45,9 +45,9 @@ class Imports : public std::enable_shared_from_this<Imports> {
   void set_roots(std::vector<std::string> roots);
   /// Checks the requested files for changes. True: a file changed, appeared or vanished, and the files that import it must be evaluated again.
   auto refresh() -> bool;
-  /// True when an import looked for this file, found or not.
+  /// True if an import searched for this file, with or without success.
   [[nodiscard]] auto asked_for(const std::string& path) const -> bool { return files_.contains(path); }
-  /// True when no import looked for a file yet.
+  /// True if no import has searched for a file yet.
   [[nodiscard]] auto is_empty() const -> bool { return files_.empty(); }
 
  private:
@@ -55,7 +55,7 @@ class Imports : public std::enable_shared_from_this<Imports> {
   struct Module;
   struct Known {
     std::optional<uint64_t> stamp;
-    std::shared_ptr<Module> module;   // null: the file does not exist or cannot be read
+    std::shared_ptr<Module> module;   // null: the file is missing or unreadable
     std::shared_ptr<const SourceText> text;   // made by the first `locate` in the file
   };
   auto locate(const Origin& origin) -> std::optional<frontend::Elsewhere>;
@@ -68,12 +68,12 @@ class Imports : public std::enable_shared_from_this<Imports> {
   uint64_t epoch_ = 1;
 };
 
-/// The options of a command line about imports.
+/// The command-line options for imports.
 struct ImportOptions {
-  std::string input_name;                // the path that standard input stands for; empty: a file in the current folder
+  std::string input_name;                // the path to assume for standard input; empty: a file in the current folder
   std::vector<std::string> roots;        // empty: the current folder
 };
-/// Of this process; set before the first file is read.
+/// The options of this process; set before the first file is read.
 auto import_options() -> ImportOptions&;
 /// The imports of a file on the disk, for callers without an editor. `path`: "<stdin>" is standard input.
 [[nodiscard]] auto imports_on_disk(const std::string& path) -> std::shared_ptr<frontend::Modules>;

@@ -1,4 +1,4 @@
-// Programs and schedules by name: see selection.h.
+// Selects programs and schedules by name: see selection.h.
 #include "workspace/selection.h"
 
 #include <fmt/format.h>
@@ -125,8 +125,8 @@ auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
 
 namespace {
 
-/// A function that makes several schedules has them under the names `NAME`, `NAME.2` and so on. Takes the one whose program is asked for, else the first,
-/// and notes the others.
+/// A function that makes several schedules has them under the names `NAME`, `NAME.2` and so on. Takes the schedule for the requested program, else the
+/// first one, and adds a note about the others.
 void pick_among(Document& document, const SelectionRequest& request, std::string& name, script::ScheduleRun& run, std::string& note) {
   const std::vector<Program> programs = top_programs(*document.snapshot());
   auto program_of = [&](const script::ScheduleRun& one) {
@@ -179,7 +179,7 @@ auto select_scheduled(Document& document, const SelectionRequest& request, std::
   auto ran = document.run_schedule(name, {}, request.until);
   if (!ran) {
     Diagnostics why = ran.diagnostics();
-    // An editor only hints at a schedule that cannot run; a schedule that is asked for by name and cannot run is an error.
+    // In an editor, a schedule that cannot run gets only a hint; a schedule requested by name that cannot run is an error.
     for (Diagnostic& d : why) { d.severity = Severity::Error; }
     return NotSelected{std::move(why), {}};
   }
@@ -202,7 +202,7 @@ auto select_scheduled(Document& document, const SelectionRequest& request, std::
     out.is_bare = p.is_function;
     if (p.has_errors && !request.takes_ill_formed) { return NotSelected{}; }
   }
-  // A program of another file has the name here under which it is imported.
+  // In this file, an imported program has the name from the import.
   if (!request.function.empty() && !out.program.empty() && out.program != std::string_view(request.function) && !out.before->find(Name(request.function))) {
     return NotSelected{{}, fmt::format("`{}` is a schedule of `{}`, and `--function` names `{}`", name, out.program.view(), request.function), true};
   }

@@ -1,4 +1,4 @@
-// Snapshots of a document and the work that fills them: see snapshot.h.
+// Implements snapshots of a document and the work that fills them: see snapshot.h.
 #include "workspace/snapshot.h"
 
 #include "analysis/ignore.h"
@@ -30,7 +30,7 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   Finding finding;
   finding.code = diagnostic.code;
   finding.severity = diagnostic.severity;
-  // A diagnostic without a place (or whose place is gone) is shown at the top of the file.
+  // A diagnostic without a place (or with a removed one) is shown at the top of the file.
   finding.span = snapshot.resolve(diagnostic.where).value_or(Span{0, 0});
   finding.message = diagnostic.message();
   finding.is_deprecated = diagnostic.code == Code::Deprecated;
@@ -38,7 +38,7 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   finding.remedies = diagnostic.remedies;
   for (const RelatedNote& note : diagnostic.notes) {
     auto span = snapshot.resolve(note.where);
-    // A note whose place is gone is shown at the finding itself.
+    // A note with a removed place is shown at the finding itself.
     finding.notes.push_back({span.value_or(finding.span), note.message});
     if (!span && snapshot.modules() && note.where.is_known()) { finding.notes.back().elsewhere = snapshot.modules()->locate(note.where); }
   }
@@ -48,7 +48,7 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   return finding;
 }
 
-/// Marks programs inside of Python that the file also names at its top level: `f = make(16)`.
+/// Marks programs inside of Python that also have a name at the top level of the file: `f = make(16)`.
 void mark_repeated(frontend::File& file, std::vector<Program>& programs) {
   std::set<std::pair<DeclId, uint32_t>> named;
   for (size_t i = 0; i < file.size(); ++i) {
@@ -57,8 +57,8 @@ void mark_repeated(frontend::File& file, std::vector<Program>& programs) {
   for (Program& program : programs) { program.is_repeated = program.is_inside && named.contains({program.where.decl, program.where.begin}); }
 }
 
-/// True when the last run is of the present declaration, program and target. Its findings then stand until the schedule is run again, so that errors do
-/// not flicker while something else is edited.
+/// True if the last run is of the present declaration, program and target. Its findings then remain until the schedule runs again, so that errors do not
+/// flicker during edits elsewhere.
 auto is_current(const script::FileSchedule& schedule) -> bool {
   return schedule.run != nullptr && schedule.program && schedule.run->decl == schedule.decl &&
          schedule.run->program.same_as(schedule.program) && schedule.run->target == schedule.target;
@@ -79,7 +79,7 @@ auto Snapshot::resolve(Origin origin) const -> std::optional<Span> {
 
 auto Snapshot::is_silenced(const Diagnostic& diagnostic) const -> bool {
   if (diagnostic.severity == Severity::Error) { return false; }
-  // A step that was taken over from an earlier run names the declaration's earlier version. The comments are in the present one.
+  // A step kept from an earlier run refers to the declaration's earlier version. The comments are in the present version.
   for (const auto& [earlier, now] : earlier_decls_) {
     if (earlier != diagnostic.where.decl) { continue; }
     Diagnostic moved = diagnostic;
@@ -99,7 +99,7 @@ void Snapshot::each_diagnostic(F&& f) const {
   };
   each(syntax_.diagnostics(), false, false);
   each(semantic_, false, false);
-  // The analyses apply the comments themselves, as they report those that silence nothing.
+  // The analyses apply the comments themselves, because they report comments that silence nothing.
   each(analysed_, false, true);
   for (const script::FileSchedule& schedule : schedules_) {
     each(schedule.diagnostics, true, false);
@@ -123,7 +123,7 @@ auto Snapshot::diagnostics() const -> Diagnostics {
   struct Placed { uint32_t begin; size_t found; Diagnostic diagnostic; };
   std::vector<Placed> of_text;
   Diagnostics of_runs;
-  // A function that is called several times makes the same mistake each time.
+  // A function that is called several times repeats its mistake each time.
   std::set<std::tuple<Code, DeclId, uint32_t, uint32_t, std::string>> seen;
   each_diagnostic([&](const Diagnostic& d, bool is_of_run) {
     if (!seen.emplace(d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { return; }

@@ -1,10 +1,10 @@
-// A text at one version and everything found in it: its lines, its declarations, its programs, its findings, and the runs of its schedules. The
-// language server, the REPL and the command line all read texts through this file, so that all of them give the same answers.
+// A text at one version and everything found in it: its lines, declarations, programs and findings, and the runs of its schedules. The language server,
+// the REPL and the command line all read texts through this file, so that all of them give the same answers.
 //
-// A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares the parts that an edit left alone. Findings
+// A published Snapshot never changes; a Document makes the next one from it and shares the parts that an edit did not touch. Findings
 // come in tiers: `evaluate` (syntax, names and types), `check` (also the analyses of a few changed declarations; the editor calls it with every key)
-// and `replay` (the remaining analyses, then the schedule functions; interruptible). Nothing here executes a program, reads a file except those
-// that the text imports (imports.h), or knows how an editor counts columns. One thread. Programs and schedules in a snapshot stay valid as
+// and `replay` (the remaining analyses, then the schedule functions; interruptible). This code executes no program, reads only files that the text
+// imports (imports.h), and does not depend on an editor's way of counting columns. One thread. Programs and schedules in a snapshot stay valid as
 // long as its Document.
 #pragma once
 
@@ -25,12 +25,12 @@
 
 namespace loopsmith::workspace {
 
-/// A diagnostic whose places are bytes of the snapshot's text.
+/// A diagnostic with its places as bytes of the snapshot's text.
 struct Finding {
   struct Note {
     Span span;
     std::string message;
-    std::optional<frontend::Elsewhere> elsewhere = {};   // set where the place is in another file; `span` is then the finding's own
+    std::optional<frontend::Elsewhere> elsewhere = {};   // set if the place is in another file; `span` is then the finding's own
   };
   struct Fix {
     Span span;
@@ -49,15 +49,15 @@ struct Finding {
 
 /// A program of the text.
 struct Program {
-  Name name;          // of the declaration; of a program inside of Python, with the names around it: `test_fuse.before`
+  Name name;          // the declaration's name; inside of Python, with the enclosing names: `test_fuse.before`
   DeclId decl = 0;
-  IRModule module;    // none where the program has errors, or uses Python that is not checked; of an ill-formed program there is a module and an error
-  IRModule partial;   // the part that could be lowered in spite of errors; may be none
-  Origin where;       // the declaration; of a program inside of Python, its name
+  IRModule module;    // none if the program has errors, or uses Python that is not checked; an ill-formed program has a module and an error
+  IRModule partial;   // the part that could be lowered despite errors; may be none
+  Origin where;       // the declaration; for a program inside of Python, its name
   bool is_function = false;   // a bare function, which is `main` of its module
   bool has_errors = false;
-  bool is_inside = false;     // of a function or class of Python: no schedule can name it
-  bool is_repeated = false;   // is_inside, and the file names the same program at its top level (`f = make(16)`)
+  bool is_inside = false;     // inside a function or class of Python: no schedule can name it
+  bool is_repeated = false;   // is_inside, and the file also binds the program to a name at its top level (`f = make(16)`)
 };
 
 class Snapshot {
@@ -70,19 +70,19 @@ class Snapshot {
   [[nodiscard]] auto lines() const -> const LineIndex& { return lines_; }
   [[nodiscard]] auto syntax() const -> const syntax::Document& { return syntax_; }
 
-  /// Bytes of the text; also for origins in earlier versions of a schedule function whose first steps were taken over.
+  /// Bytes of the text; also for origins in earlier versions of a schedule function, if the results of its first steps were kept.
   [[nodiscard]] auto resolve(Origin origin) const -> std::optional<Span>;
 
-  /// Since `evaluate`.
+  /// Available since `evaluate`.
   [[nodiscard]] auto programs() const -> const std::vector<Program>& { return programs_; }
-  /// The functions since `evaluate`, their runs since `replay` or `Document::run_schedule`.
+  /// The functions are available since `evaluate`, their runs since `replay` or `Document::run_schedule`.
   [[nodiscard]] auto schedules() const -> const std::vector<script::FileSchedule>& { return schedules_; }
 
-  /// Everything found so far, in the order of the text, without repetitions. Comments that silence (analysis/ignore.h) have taken effect.
+  /// Everything found so far, in the order of the text, without repetitions and without findings that comments silence (analysis/ignore.h).
   [[nodiscard]] auto findings() const -> std::vector<Finding>;
   /// The same findings as diagnostics, for callers that render them: those of the text in its order, then those of each schedule's run.
   [[nodiscard]] auto diagnostics() const -> Diagnostics;
-  /// Leaves out the diagnostics that a comment silences. Errors always stay.
+  /// Removes the diagnostics that a comment silences. Errors always stay.
   [[nodiscard]] auto without_silenced(Diagnostics diagnostics) const -> Diagnostics;
   /// The tiers that have run on this version.
   [[nodiscard]] auto is_checked() const -> bool { return checked_; }
@@ -113,7 +113,7 @@ class Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-/// A text that is edited: makes snapshots, and does the work that fills them.
+/// A text under edit: makes snapshots, and does the work that fills them.
 class Document {
  public:
   /// `modules`: the files that the text imports from; null: none.
@@ -121,36 +121,36 @@ class Document {
 
   /// Replaces bytes of the text.
   void edit(int64_t version, Span replaced, std::string_view replacement);
-  /// Names, types and programs, and which functions are schedules; of declarations that changed or depend on a change. No analysis runs.
+  /// Evaluates names, types and programs, and finds the schedule functions; only in declarations that changed or depend on a change. Runs no analysis.
   void evaluate();
-  /// `evaluate`, and the analyses as long as little has changed.
+  /// Runs `evaluate`, and the analyses if little has changed.
   void check();
-  /// The analyses that `check` left. False: cancelled.
+  /// Runs the analyses that `check` left. False: cancelled.
   auto analyse(const CancelToken& cancel) -> bool;
-  /// `analyse`, then schedule functions, from the first statement that changed. False: cancelled; finished work is kept, and
-  /// calling again goes on.
+  /// Runs `analyse`, then schedule functions, from the first changed statement. False: cancelled; finished work is kept, and the next
+  /// call continues.
   auto replay(const CancelToken& cancel, const script::StepWatch& watch = {}) -> bool;
-  /// Runs one schedule function of the text. `until`: the last line (from 1) whose statements run. Silenced diagnostics are left out of the run. Fails
-  /// where the text has no schedule of that name, or none that can be run. Needs `evaluate` or `check`.
+  /// Runs one schedule function of the text. `until`: the last line (from 1) whose statements run. The run leaves out silenced diagnostics. Fails if
+  /// the text has no schedule with that name, or none that can run. Needs `evaluate` or `check`.
   auto run_schedule(std::string_view name, const CancelToken& cancel = {}, std::optional<uint32_t> until = {}) -> Result<script::ScheduleRun>;
 
   [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
-  /// For edits that change the version and nothing else.
+  /// For edits that change only the version.
   void set_version(int64_t version);
   [[nodiscard]] auto has_schedule_findings() const -> bool;
-  /// True when an imported file may have changed: `check` and `replay` must then be called again.
+  /// True if an imported file may have changed: `check` and `replay` must then be called again.
   [[nodiscard]] auto imports_have_changed() -> bool;
   /// The declarations with their values, for scripts and the REPL.
   [[nodiscard]] auto file() -> frontend::File& { return *file_; }
   [[nodiscard]] auto file() const -> const frontend::File& { return *file_; }
-  /// The schedule functions with their runs, as `run_schedule` and `replay` left them.
+  /// The schedule functions with the runs of `run_schedule` and `replay`.
   [[nodiscard]] auto schedules() -> script::Schedules& { return schedules_; }
 
  private:
-  /// The current snapshot, to be changed: a copy where somebody holds it.
+  /// The current snapshot for modification: a copy if anyone else holds it.
   auto next() -> Snapshot&;
 
-  /// Hands the runs of schedules to the current snapshot.
+  /// Moves the runs of schedules to the current snapshot.
   void take_runs();
   /// The number of statements of a schedule function that begin on or above a line (from 1).
   [[nodiscard]] auto steps_until(const script::FileSchedule& schedule, uint32_t line) const -> size_t;
@@ -164,7 +164,7 @@ class Document {
   script::Schedules schedules_;
 };
 
-/// A document with all tiers done, for callers without an editor.
+/// A document after all tiers, for callers without an editor.
 [[nodiscard]] auto analyse(std::string name, std::string text, std::shared_ptr<frontend::Modules> modules = nullptr) -> std::unique_ptr<Document>;
 
 }  // namespace loopsmith::workspace

@@ -1,4 +1,4 @@
-// Certificates compared with the programs of a text: see tuned_for_another.h.
+// Compares certificates with the programs of a text: see tuned_for_another.h.
 #include "workspace/tuned_for_another.h"
 
 #include "ir/equal.h"

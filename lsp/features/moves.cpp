@@ -174,7 +174,7 @@ void note_broken_step(const Snapshot& snapshot, OfferedMove& move) {
   constexpr size_t longest = 65536;
   const std::string& text = snapshot.text();
   if (!move.why_not.empty() || text.size() > longest) { return; }
-  // A statement without indentation follows the last step, so no later step exists.
+  // If the next text is not indented, or there is none, the function ends here: no later step can break.
   size_t next = text.find_first_not_of(" \t\r\n", move.offset);
   if (next == std::string::npos || next == 0 || text[next - 1] == '\n') { return; }
   move.breaks = workspace::error_after(snapshot, edits_of(move), {});

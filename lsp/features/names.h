@@ -120,7 +120,7 @@ struct NameTable {
   Names of_file;                         // names that other files can import
   std::unordered_map<uint32_t, Names> of_classes;
   std::unordered_map<uint32_t, Names> of_programs;   // by program: its blocks
-  /// The programs that variables may have as values, and functions as results.
+  /// By entity: the programs that a variable may hold, or a function may return.
   std::unordered_map<uint32_t, std::vector<Giving>> gives;
   std::vector<Imported> imports;
   std::vector<Member> members;

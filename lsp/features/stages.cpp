@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/vocabulary.h"
+#include "target/gpu.h"
 #include "target/hardware.h"
 #include "target/target.h"
 #include "transform/pipelines.h"
@@ -202,8 +203,14 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
+  if (stage == Stage::Ptx && target.kind != target_kind::nvptx) {
+    // PTX is for the architecture of the target, or for the default one.
+    auto meant = target::parse(target.kind == target_kind::cuda ? "nvptx -mcpu=" + target::cuda_arch(target) : "nvptx");
+    if (meant.ok()) { target = *meant; }
+  }
   // A program for another target is lowered for the default GPU.
   std::string_view kind = target.kind;
+  context.options.async_copies = target.kind != target_kind::cuda || target::has_async_copies(target);
   if (is_of_device(stage) && !is_gpu_target(kind)) { kind = stage == Stage::OpenCl ? "opencl" : "cuda"; }
   auto lowered = transform::lower(module, context, {.target_kind = kind, .until = {}, .on_stage = {}});
   if (!lowered.ok()) {
@@ -231,7 +238,7 @@ auto make(const IRModule& given, Stage stage, std::string_view symbol, const std
 }  // namespace
 
 auto stage_named(std::string_view name) -> std::optional<Stage> {
-  for (Stage stage : {Stage::State, Stage::Lowered, Stage::LlvmIR, Stage::Assembly, Stage::DeviceStages, Stage::Cuda, Stage::OpenCl}) {
+  for (Stage stage : {Stage::State, Stage::Lowered, Stage::LlvmIR, Stage::Assembly, Stage::DeviceStages, Stage::Cuda, Stage::OpenCl, Stage::Ptx}) {
     if (stage_name(stage) == name) { return stage; }
   }
   return std::nullopt;
@@ -246,6 +253,7 @@ auto stage_name(Stage stage) -> std::string_view {
     case Stage::DeviceStages: return "device";
     case Stage::Cuda: return "cuda";
     case Stage::OpenCl: return "opencl";
+    case Stage::Ptx: return "ptx";
   }
   return "";
 }

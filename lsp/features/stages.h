@@ -1,4 +1,4 @@
-// The stages of a program as texts: after lowering, as LLVM IR, as assembly, as kernels in CUDA C and OpenCL C; and the origin of each
+// The stages of a program as texts: after lowering, as LLVM IR, as assembly, as kernels in CUDA C, OpenCL C and PTX; and the origin of each
 // line in the file. The program is compiled, never run.
 #pragma once
 
@@ -15,9 +15,9 @@
 namespace loopsmith::lsp {
 
 /// The stage that a view shows.
-enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly, DeviceStages, Cuda, OpenCl };
+enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly, DeviceStages, Cuda, OpenCl, Ptx };
 
-/// "lowered", "llvm", "asm"; "device" (lowered for a GPU), "cuda" and "opencl" (the kernels as text); "" for the state itself. None: no stage has that name.
+/// "lowered", "llvm", "asm"; "device" (lowered for a GPU), "cuda" and "opencl" (the kernels as text), "ptx" (compiled by LLVM); "" for the state itself. None: no stage has that name.
 [[nodiscard]] auto stage_named(std::string_view name) -> std::optional<Stage>;
 [[nodiscard]] auto stage_name(Stage stage) -> std::string_view;
 

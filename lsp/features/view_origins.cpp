@@ -79,7 +79,7 @@ auto origins_in_view(const Snapshot& snapshot, std::string_view fragment, uint32
     if (!spans.empty()) { return spans; }
   }
   // Use the nearest line above with an origin, or in code, whose lines are not nested, the line itself.
-  bool is_exact = fragment.ends_with(":llvm") || fragment.ends_with(":asm") || fragment.ends_with(":cuda") || fragment.ends_with(":opencl");
+  bool is_exact = fragment.ends_with(":llvm") || fragment.ends_with(":asm") || fragment.ends_with(":cuda") || fragment.ends_with(":opencl") || fragment.ends_with(":ptx");
   uint32_t from = line;
   for (const auto& [at, span] : view->sources) {
     if (at <= line) { from = at; }

@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "lsp/features/steps.h"
 #include "support/text_diff.h"
+#include "target/choice.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -61,6 +62,7 @@ auto title_of(Stage stage) -> std::string_view {
     case Stage::DeviceStages: return ", lowered for a GPU";
     case Stage::Cuda: return ", as CUDA C";
     case Stage::OpenCl: return ", as OpenCL C";
+    case Stage::Ptx: return ", as PTX";
   }
   return "";
 }
@@ -73,6 +75,12 @@ auto symbol_of(const Snapshot& snapshot, DeclId decl, Name name) -> std::string_
   return item != nullptr && item->kind == syntax::ItemKind::Class ? std::string_view() : name.view();
 }
 
+/// The target of the views of a program. A schedule works on the function `main`, or the only one.
+auto target_of(const IRModule& module, const std::string& of_schedule) -> std::string {
+  const bool is_empty = !module || module->functions.empty();
+  return is_empty ? of_schedule : target::chosen_target({}, module, module->find("main") ? Name("main") : module->functions.front().first, of_schedule);
+}
+
 auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t steps, Stage stage) -> std::optional<View> {
   const script::ScheduleRun* run = schedule.run.get();
   IRModule program = run != nullptr ? run->program : schedule.program;
@@ -83,7 +91,7 @@ auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   size_t reached = steps;
   while (reached > 0 && run->steps[reached - 1].after == nullptr) { --reached; }
   auto module_after = [&](size_t count) { return count == 0 ? program : run->steps[count - 1].after->module(); };
-  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), schedule.target, run);
+  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), target_of(program, schedule.target), run);
   view.schedule = run != nullptr ? &schedule : nullptr;
   view.reached = reached;
   view.is_behind = reached < steps;
@@ -132,7 +140,7 @@ auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
 auto view_of_program(const Snapshot& snapshot, const workspace::Program& program, Stage stage) -> std::optional<View> {
   if (!program.module) { return std::nullopt; }
   View view;
-  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), {}, nullptr);
+  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), target_of(program.module, {}), nullptr);
   view.address = fmt::format("{}#{}{}", view_address(snapshot.name()), program.name.view(), suffix_of(stage));
   view.title = fmt::format("{} as written{}", program.name.view(), title_of(stage));
   return view;

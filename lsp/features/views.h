@@ -1,8 +1,8 @@
 // Views: the program after a statement of a schedule, or after lowering, as the text of a `loopsmith-ir:` document.
 //
 // The address of a view is that of the text, then `#SCHEDULE@STEPS` with the number of statements that have run. Without `@STEPS`
-// all have run; without a schedule the view has the programs of the file as written. `:lowered`, `:llvm`, `:asm`, `:device`, `:cuda` or
-// `:opencl` at the end selects a later stage of the same program; a PROGRAM may then replace SCHEDULE.
+// all have run; without a schedule the view has the programs of the file as written. `:lowered`, `:llvm`, `:asm`, `:device`, `:cuda`,
+// `:opencl` or `:ptx` at the end selects a later stage of the same program; a PROGRAM may then replace SCHEDULE.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Commands that move in the session: help, load, programs, with, undo, redo, goto, steps, tree, branch, set, watch, target, quit.
+// Commands that navigate in the session: help, load, programs, with, undo, redo, goto, steps, tree, branch, set, watch, target, quit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -170,7 +170,7 @@ auto programs(Session& session, const std::vector<std::string>& arguments) -> bo
       if (s.program_decl == d.item->decl) { session.print("      " + s.name.str() + "\n"); }
     }
   }
-  // Programs inside functions of Python, or made by one, are listed with their schedules.
+  // Programs that a function of Python contains or makes are listed with their schedules.
   for (const script::FileSchedule& s : session.schedules().all()) {
     bool is_listed = false;
     for (size_t i = 0; i < session.file().size(); ++i) { is_listed = is_listed || (session.file().declaration(i).is_program && session.file().declaration(i).item->decl == s.program_decl); }
@@ -272,7 +272,7 @@ auto spoken_tree(const Session& session, const std::vector<std::vector<size_t>>&
   return out;
 }
 
-// Steps of one branch stand below each other; where the tree forks, every branch is indented.
+// Steps of one branch are printed at the same indentation; at a fork, every branch is indented.
 auto tree(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<std::vector<size_t>> below(session.steps().size());
@@ -360,7 +360,7 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
   return false;
 }
 
-// Loads the file and applies the schedule again whenever the file is written, until Ctrl-C.
+// Loads the file and applies the schedule again whenever the file changes, until Ctrl-C.
 auto watch(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() > 1) { session.complain(":watch takes the name of a schedule, or nothing\n"); return false; }
@@ -374,7 +374,7 @@ auto watch(Session& session, const std::vector<std::string>& arguments) -> bool 
   while (!token.is_cancelled()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     auto now = std::filesystem::last_write_time(session.source(), problem);
-    // An editor that writes by renaming leaves a moment without the file.
+    // While an editor saves by renaming, the file is missing for a moment.
     if (problem || now == seen) { continue; }
     seen = now;
     if (!session.reload()) { continue; }

@@ -21,6 +21,7 @@
 #include "script/refusals.h"
 #include "support/process.h"
 #include "support/text.h"
+#include "target/gpu.h"
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
@@ -30,7 +31,7 @@
 namespace loopsmith::repl {
 namespace {
 
-/// Where blocks differ by more than this share of the time, something else was using the machine.
+/// If blocks differ by more than this share of the time, another program was using the machine.
 constexpr double noisy = 0.05;
 
 auto compile(const Session& session, const IRModule& module) -> Result<runtime::JitModule> {
@@ -48,7 +49,9 @@ auto open_device(const Session& session) -> Result<std::shared_ptr<runtime::Devi
 
 auto compile_for_device(const Session& session, const IRModule& module, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
   IRModule alone = with_callees(module, session.function());
-  LOOPSMITH_TRY(lowered, transform::lower(alone, {}, {.target_kind = session.target().kind, .until = {}, .on_stage = {}}));
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  LOOPSMITH_TRY(lowered, transform::lower(alone, context, {.target_kind = session.target().kind, .until = {}, .on_stage = {}}));
   return runtime::DeviceProgram::compile(lowered, std::move(device), alone);
 }
 
@@ -93,7 +96,7 @@ auto run(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
-/// The kernels against the program as written by the interpreter, on one random input.
+/// Compares the kernels with the program as written by the interpreter, on one random input.
 auto verify_on_device(Session& session) -> bool {
   auto ran = run_here(session);
   if (!ran.ok()) { session.report(ran.diagnostics()); return false; }
@@ -171,8 +174,8 @@ auto time_all(const Session& session, const std::vector<IRModule>& modules) -> R
   return runtime::bench_interleaved(functions, std::vector<int64_t>(functions[0]->interface.shape_variables.size(), 64), options);
 }
 
-// Times the program as written, the steps that are named (or the fastest one measured before), and the program here: a block of each in turn, so
-// that other work of the machine disturbs all of them alike.
+// Times the program as written, the named steps (or the fastest one measured before), and the program here: a block of each in turn, so
+// that other programs on the machine disturb all of them alike.
 auto bench(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   struct Row { std::string name; size_t step; IRModule module; };
@@ -221,7 +224,7 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
                                   (*measured)[0].seconds / m.seconds, share, m.blocks);
     std::string remarks = m.deviation > noisy ? "  noisy" : "";
     if (i > 0 && runtime::compare((*measured)[0], m).verdict == runtime::Speeds::Verdict::Same) { remarks += "  no difference"; }
-    // Remarks that do not fit the screen stand below the numbers.
+    // Remarks that do not fit the screen are printed below the numbers.
     if (row.size() + remarks.size() > session.host().width) { remarks = remarks.empty() ? "" : "\n" + std::string(width - 1, ' ') + remarks; }
     session.print(row + remarks + "\n");
     session.measured(rows[i].step, m.seconds);
@@ -232,7 +235,7 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
 /// A step, and the program that the other steps make without it.
 struct WithoutStep {
   size_t step;
-  IRModule module;        // none: there is nothing to time
+  IRModule module;        // none: no program to time
   std::string verdict;    // the reason for that
 };
 
@@ -244,7 +247,7 @@ auto compare_without(Session& session, size_t step) -> WithoutStep {
   return {step, without.module, {}};
 }
 
-/// Times the program here, then those without a step; a program that cannot be compiled gets a verdict. None: reported.
+/// Times the program here, then those without a step; a program that cannot be compiled gets a verdict. None: an error was reported.
 auto time_without(Session& session, std::vector<WithoutStep>& rows) -> std::optional<std::vector<runtime::Measurement>> {
   std::vector<runtime::JitModule> code;
   for (WithoutStep& row : rows) {
@@ -286,7 +289,7 @@ auto gain_verdict(const runtime::Measurement& here, const runtime::Measurement& 
   return fmt::format("costs {:.0f}% ({} without it)", 100 * (here.seconds / without.seconds - 1), time);
 }
 
-// The gain of a step: times the program here beside the program that the other steps make without it. Without a number, of all steps.
+// Computes the gain of a step: times the program here beside the program that the other steps make without it. Without a number, of all steps.
 auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<size_t> path = session.path_to(session.position());
@@ -330,11 +333,11 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
 }  // namespace
 
 auto adopt_found(Session& session, const IRModule& program, const std::string& trace, double seconds) -> bool {
-  // The nearest place for a search from that program: here, or on the way here.
+  // The nearest place for a search that begins with that program: here, or on the way here.
   std::vector<size_t> path = session.path_to(session.position());
   auto hole = std::find_if(path.rbegin(), path.rend(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(program); });
   workspace::ScheduleText form;
-  // Names of the schedule before are free where the search begins again with the program.
+  // If the search begins with the program as written, the names of the earlier schedule are free.
   size_t around = hole != path.rend() ? *hole : session.position();
   for (const auto& [name, value] : session.steps()[around].frame.scope->slots()) {
     if (hole != path.rend() || !is_handle(value)) { form.taken.insert(name.str()); }
@@ -347,7 +350,7 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
   session.print(*readable + "\n");
   bool done = false;
   if (hole != path.rend()) {
-    // The statements stand in its place.
+    // The statements replace it.
     size_t back = session.position();
     session.go_to(session.steps()[*hole].parent);
     done = session.execute_step(*readable);
@@ -465,7 +468,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     arguments.back().pop_back();
     if (arguments.back().empty()) { arguments.pop_back(); }
   }
-  // At a place for a search the search begins with the program there, else with the program as written.
+  // At a place for a search, the search begins with the program there, else with the program as written.
   const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
   const IRModule program = hole ? session.module() : session.original();
   tune::SessionOptions options;
@@ -488,7 +491,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   const int trials = result->progress.trials;
   const std::string as_written = result->plain_seconds > 0 ? ", as written " + duration_text(result->plain_seconds) : std::string();
   if (result->comparison) {
-    // The prompt returns before the results are compared: the result is no step yet.
+    // The prompt returns before the results are compared, so the result is not a step yet.
     std::string best = duration_text(result->comparison->best_seconds());
     session.print(curve_picture(progress.trials, session.settings()));
     size_t number = session.jobs().compare(program, session.program_name().str(), std::move(result->comparison));
@@ -499,7 +502,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     session.complain(tune::why_nothing(*result) + "\n");
     return false;
   }
-  // The rules of a search look for nests as they are written: loops that were split before leave little to decide.
+  // The rules of a search expect nests as written: loops that were already split leave few choices.
   constexpr int few = 32;
   if (hole && !program.same_as(session.original()) && trials < few && (options.trials == 0 || trials < options.trials)) {
     session.say(fmt::format("the search had only {} candidates: its rules look for loops as they are written, and earlier steps have reshaped them; a `...` at an earlier step leaves more choices", trials));

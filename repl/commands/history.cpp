@@ -1,4 +1,4 @@
-// Commands about earlier inputs and the form of answers: hist, past, explain, mode, time, shell.
+// Commands for earlier inputs and the form of answers: hist, past, explain, mode, time, shell.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -19,9 +19,9 @@
 namespace loopsmith::repl {
 namespace {
 
-/// The newest inputs that are shown where nothing is searched for.
+/// The number of newest inputs shown without a search.
 constexpr size_t shown_at_once = 20;
-/// The most that a search shows.
+/// The largest number of inputs that a search shows.
 constexpr size_t most_found = 200;
 
 auto joined(const std::vector<std::string>& words) -> std::string {
@@ -32,7 +32,7 @@ auto joined(const std::vector<std::string>& words) -> std::string {
 
 auto is_blank(std::string_view text) -> bool { return text.find_first_not_of("0123456789 ") == std::string_view::npos; }
 
-// Searches inputs and their effects on the program; every word has to be in one of the two.
+// Searches inputs and their effects on the program; every word must occur in one of the two.
 auto history(Session& session, const std::vector<std::string>& arguments) -> bool {
   std::vector<Typed> found;
   std::vector<Typed> all = session.history();
@@ -52,7 +52,7 @@ auto history(Session& session, const std::vector<std::string>& arguments) -> boo
   std::vector<std::string> choices;
   for (size_t i = found.size(); i-- > 0;) {
     out += fmt::format("  {:>3}) {}\n", i + 1, script::one_line(found[i].line));
-    // Where the text is too long, it begins at the part with the first word of the search.
+    // A text that is too long begins at the part with the first word of the search.
     std::string effect = found[i].effect;
     size_t room = session.host().width > 30 ? session.host().width - 10 : 20;
     if (!arguments.empty() && effect.size() > room) {
@@ -70,8 +70,8 @@ auto history(Session& session, const std::vector<std::string>& arguments) -> boo
   return true;
 }
 
-// The origin of a loop or block, and each step that changed it: by the script's name for it while that name stood for something, else by the
-// program's.
+// Shows the origin of a loop or block, and each step that changed it; named by the script's variable while that existed, else by the
+// program's name.
 auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() != 1) {
@@ -104,7 +104,7 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
-// A schedule as a text to be read: for each step that changed the program the purpose of its primitives, their effect here, and the estimated
+// Explains a schedule as a text: for each step that changed the program, the purpose of its primitives, their effect here, and the estimated
 // change of the time; at the end the total. Every number is computed from the states unless it is marked as measured.
 auto explain(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }

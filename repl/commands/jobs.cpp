@@ -1,4 +1,4 @@
-// Commands about searches in the background: jobs, wait, stop, take. `:tune ... &` starts one (execution.cpp).
+// Commands for searches in the background: jobs, wait, stop, take. `:tune ... &` starts one (execution.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ auto word(State state) -> const char* {
   return "";
 }
 
-/// The job with the number that is given, else the newest one in one of the states. None: reported.
+/// The job with the given number, else the newest one in one of the states. None: an error was reported.
 auto pick(const Session& session, const std::vector<std::string>& arguments, std::initializer_list<State> states) -> std::optional<size_t> {
   std::vector<BackgroundJobs::View> all = session.jobs().all();
   if (!arguments.empty()) {
@@ -86,7 +86,7 @@ auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
   return adopt_found(session, found->program, found->trace, found->seconds);
 }
 
-/// Commands that begin with `]`: start a search in the background, list searches, and look at the database of all searches.
+/// Commands that begin with `]`: start a search in the background, list searches, and show the database of all searches.
 auto search(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (arguments.empty()) { return jobs(session, {}); }
   const std::string& word = arguments[0];

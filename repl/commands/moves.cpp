@@ -16,7 +16,7 @@
 namespace loopsmith::repl {
 namespace {
 
-// The primitives that people try first; the others are shown where a primitive, loop or block is named.
+// The most common primitives. The others are shown if a primitive, loop or block is named.
 constexpr std::string_view usual[] = {"split", "fuse", "reorder", "parallel", "vectorize", "unroll", "cache_read", "cache_write", "compute_at", "reverse_compute_at",
                                       "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "tensorize"};
 
@@ -28,7 +28,7 @@ struct HintRequest {
   bool is_brief = false;                             // no primitive, loop or block was named: the usual primitives, one call each
 };
 
-/// None: reported.
+/// None: an error was reported.
 auto read_hint_request(const Session& session, const schedule::FuncState& func, const std::vector<std::string>& arguments) -> std::optional<HintRequest> {
   HintRequest request;
   for (const std::string& name : arguments) {
@@ -54,14 +54,14 @@ auto read_hint_request(const Session& session, const schedule::FuncState& func, 
   return request;
 }
 
-/// A legal call, with the loop or block that it is about.
+/// A legal call, with its loop or block.
 struct Hint {
   std::string head;        // "loop i"
   std::string statement;
-  double gain = 1;         // by the estimate; 1 where the difference is within its error
+  double gain = 1;         // by the estimate; 1 if the difference is within its error
 };
 
-/// Finds the calls that are legal at loops and blocks, and the reasons why others are refused.
+/// Finds the legal calls at loops and blocks, and the reasons why others are refused.
 class Hints {
  public:
   Hints(const Session& session, const schedule::FuncState& func, const HintRequest& request, CancelToken token)
@@ -149,14 +149,14 @@ auto all_hints(const Hints& hints, std::vector<std::string>& choices) -> std::st
   return out;
 }
 
-/// The calls that pay, at most ten, best first; about loops, blocks or primitives that were named, also those whose estimate is the same.
+/// The calls with an estimated gain, at most ten, best first; if loops, blocks or primitives are named, also calls without a gain.
 auto best_hints(const Hints& hints, const HintRequest& request, std::vector<std::string>& choices) -> std::string {
   constexpr size_t most_shown = 10;
   std::vector<const Hint*> best;
   for (const Hint& hint : hints.legal) {
     if (request.is_brief ? hint.gain > 1 : hint.gain >= 1 || request.only != nullptr) { best.push_back(&hint); }
   }
-  // Those of the same gain stay in the order of the program.
+  // Calls of the same gain stay in the order of the program.
   std::sort(best.begin(), best.end(), [](const Hint* a, const Hint* b) { return a->gain != b->gain ? a->gain > b->gain : a < b; });
   if (best.size() > most_shown) { best.resize(most_shown); }
   std::string out;
@@ -169,8 +169,8 @@ auto best_hints(const Hints& hints, const HintRequest& request, std::vector<std:
   return out;
 }
 
-// Lists the legal next steps that pay by the estimate, numbered, as lines that can be typed. Where a primitive, loop or block is named, lists its calls, and
-// the reasons why others are refused. `all` lists every legal call: of each primitive the first one, or all where a place or primitive is named.
+// Lists the legal next steps with an estimated gain, numbered, as lines to type. If a primitive, loop or block is named, lists its calls, and
+// the reasons why others are refused. `all` lists every legal call: of each primitive the first one, or all if a place or primitive is named.
 auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   const schedule::FuncState* func = session.schedule().state().func(session.function());
@@ -221,7 +221,7 @@ auto repair(Session& session, const std::vector<std::string>& arguments) -> bool
 }
 
 struct SplitResult {
-  size_t instruction = 0;   // of the trace
+  size_t instruction = 0;   // in the trace
   size_t position = 0;      // among its results
 };
 /// The split that made a loop, and the position of the loop among its results; none: no split made it. A later step may have looked the loop
@@ -256,7 +256,7 @@ struct WhatIf {
 
 auto is_split(const schedule::Instruction& one) -> bool { return one.primitive->name == "split"; }
 
-/// The split of a step of the session. None: reported.
+/// The split of a step of the session. None: an error was reported.
 auto split_of_step(const Session& session, size_t step) -> std::optional<SplitResult> {
   std::vector<size_t> path = session.path_to(session.position());
   if (std::find(path.begin(), path.end(), step) == path.end()) {
@@ -273,7 +273,7 @@ auto split_of_step(const Session& session, size_t step) -> std::optional<SplitRe
   return std::nullopt;
 }
 
-/// None: reported.
+/// None: an error was reported.
 auto read_what_if(const Session& session, const std::vector<std::string>& arguments) -> std::optional<WhatIf> {
   const schedule::Trace trace = session.schedule().trace();
   std::vector<const schedule::Instruction*> instructions = trace.instructions();
@@ -299,7 +299,7 @@ auto read_what_if(const Session& session, const std::vector<std::string>& argume
 
 constexpr size_t most_factors = 16;
 
-/// Compares the factors of a split that was made.
+/// Compares the factors of an existing split.
 auto compare_factors(Session& session, const SplitResult& split, const cost::CoreModel& core, std::optional<double> seconds, const CancelToken& token) -> bool {
   const schedule::Trace trace = session.schedule().trace();
   auto choices = cost::other_factors(session.original(), session.schedule(), split.instruction, split.position, core, most_factors, token);
@@ -353,7 +353,7 @@ auto compare_splits(Session& session, const std::string& name, const schedule::P
   return false;
 }
 
-// For a loop that a split made: every other factor, with all steps behind the split. For another loop: every split of it.
+// For a loop that a split made: tries every other factor, with all steps behind the split. For another loop: tries every split of it.
 auto what_if(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() > 1) {

@@ -13,14 +13,15 @@
 #include "support/files.h"
 #include "syntax/document.h"
 #include "syntax/python_schedule.h"
+#include "target/gpu.h"
 #include "transform/pipelines.h"
 #include "workspace/edits/placing.h"
 
 namespace loopsmith::repl {
 namespace {
 
-// A program that is longer than the screen is folded where the last change left it unchanged; `:print all` has every line, `:print i` the body
-// of a loop or block.
+// If a program is longer than the screen, its parts that the last change left unchanged are folded; `:print all` shows every line, `:print i` the
+// body of a loop or block.
 auto print(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() > 1) {
@@ -77,15 +78,15 @@ auto write(Session& session, const std::string& path, const std::string& text, c
   return true;
 }
 
-/// The reason that a schedule cannot have the name; empty: it can.
+/// The reason why the schedule cannot have the name; empty: it can.
 auto why_no_name(const std::string& name) -> std::string {
   syntax::Document document("def " + name + "():\n    pass\n");
   bool is_name = !has_errors(document.diagnostics()) && document.items().size() == 1 && document.items()[0].item->name == std::string_view(name);
   return is_name ? std::string() : "`" + name + "` cannot be the name of a function";
 }
 
-/// A text of programs as a Python file: with the imports that its programs and a schedule need, and without schedules that use `ls`, which Python does
-/// not have.
+/// A text of programs as a Python file: with the imports that its programs and a schedule need, and without schedules that use `ls`, which Python
+/// does not define.
 auto as_python(const Session& session, std::string text) -> std::string {
   if (!session.path().ends_with(".py")) {
     const auto& items = session.document().items();
@@ -112,21 +113,21 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain(why + "; `:save " + arguments[0] + " NAME` takes a name of letters, digits and `_`\n");
     return false;
   }
-  // The path may be another spelling of the same file.
+  // The path may name the same file in another spelling.
   std::error_code ignored;
   bool is_own = arguments[0] == session.path() || std::filesystem::equivalent(arguments[0], session.path(), ignored);
   if (is_own && session.source() != session.path()) {
     session.complain("`" + session.path() + "` is open in the editor; save under another name\n");
     return false;
   }
-  // Another file would be overwritten.
+  // An unrelated file would be overwritten.
   if (!is_own && !session.has_written(arguments[0]) && std::filesystem::exists(arguments[0], ignored)) {
     session.complain("`" + arguments[0] + "` exists, and this session did not write it; save under another name\n");
     return false;
   }
   // A document: all inputs and answers.
   if (arguments[0].ends_with(".md")) { return write(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` runs it again and compares"); }
-  // The program's own file gets the schedule at its end; another one gets both.
+  // The schedule is appended to the program's own file; another file gets the program too.
   std::string text;
   if (is_own) {
     auto old = read_text(arguments[0]);
@@ -138,7 +139,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   } else {
     text = session.document().text();
   }
-  // The function that this session wrote there before is replaced.
+  // Replaces the function that this session wrote there before.
   std::string& added = session.added()[{arguments[0], name}];
   size_t there = is_own && !added.empty() ? text.find(added) : std::string::npos;
   std::string behind;
@@ -177,7 +178,9 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
 auto lower(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   std::string stage = arguments.empty() ? std::string() : arguments[0];
-  auto lowered = transform::lower(session.module(), {}, {.target_kind = session.target().kind, .until = stage, .on_stage = {}});
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  auto lowered = transform::lower(session.module(), context, {.target_kind = session.target().kind, .until = stage, .on_stage = {}});
   if (!lowered.ok()) {
     session.report(lowered.diagnostics());
     return false;
@@ -188,7 +191,9 @@ auto lower(Session& session, const std::vector<std::string>& arguments) -> bool 
 
 auto emit(Session& session, codegen::EmitKind kind) -> bool {
   if (!needs_program(session)) { return false; }
-  auto lowered = transform::lower(session.module());
+  transform::LowerContext context;
+  context.options.async_copies = target::has_async_copies(session.target());
+  auto lowered = transform::lower(session.module(), context, {.target_kind = session.target().kind, .until = {}, .on_stage = {}});
   if (!lowered.ok()) {
     session.report(lowered.diagnostics());
     return false;

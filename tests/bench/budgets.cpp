@@ -599,7 +599,7 @@ void tuning(const Options& options, bool can_tune, const std::string& folder) {
   Row trial{"a tuning trial", "matmul 1024", 0.17, "s"};
   Row quality{"quality, share of OpenBLAS", "matmul 1024, 128 trials", 0.4, "", true};
   if (!can_tune) { return not_built(trial, "there is no `loopsmith tune`"), not_built(quality, "there is no `loopsmith tune`"); }
-  // The session of TVM's figures: 128 trials, the start included.
+  // The session that TVM's figures in docs/bench.md come from: 128 trials, with the time to start.
   std::vector<std::string> session = {"--trials", options.quick ? "4" : "128"};
   if (options.tune_seconds > 0) { session.insert(session.end(), {"--time", fmt::format("{:.0f}", options.tune_seconds)}); }
   else { session.emplace_back("--no-verify"); }

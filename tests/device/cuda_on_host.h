@@ -15,15 +15,17 @@
 
 struct uint3 { unsigned x, y, z; };
 struct dim3 { unsigned x, y, z; };
-struct float2 { float x, y; };
-struct float4 { float x, y, z, w; };
-struct int2 { int x, y; };
-struct int4 { int x, y, z, w; };
-struct uint2 { unsigned x, y; };
-struct uint4 { unsigned x, y, z, w; };
-struct double2 { double x, y; };
-struct longlong2 { long long x, y; };
-struct ulonglong2 { unsigned long long x, y; };
+// Vectors of clang, whose addresses are multiples of their size.
+#define HOST_VECTOR(T, N) T __attribute__((ext_vector_type(N)))
+using float2 = HOST_VECTOR(float, 2);
+using float4 = HOST_VECTOR(float, 4);
+using int2 = HOST_VECTOR(int, 2);
+using int4 = HOST_VECTOR(int, 4);
+using uint2 = HOST_VECTOR(unsigned, 2);
+using uint4 = HOST_VECTOR(unsigned, 4);
+using double2 = HOST_VECTOR(double, 2);
+using longlong2 = HOST_VECTOR(long long, 2);
+using ulonglong2 = HOST_VECTOR(unsigned long long, 2);
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }
@@ -39,16 +41,18 @@ struct HostCalls {
   void (*wait_for_block)(int site);                                      // a __syncthreads at that place of the text
   /// Waits for the lanes of the mask, which pass eight bytes each; fills `all` with the bytes of all 32 lanes.
   void (*exchange)(unsigned mask, unsigned long long own, unsigned long long* all, int site);
-  void (*out_of_bounds)();
+  void (*fail)(const char* why);                                         // ends the kernel
   int (*lane)();
+  void (*check_read_only)(const void* address, int bytes);               // fails where the kernel has written there
 };
 static HostCalls host_calls;
 extern "C" {
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 void kernel_bind(const HostCalls* calls) { host_calls = *calls; }
-// Called by code that -fsanitize=array-bounds adds.
-void __ubsan_handle_out_of_bounds_minimal() { host_calls.out_of_bounds(); }
+// Called by code that -fsanitize=array-bounds,alignment adds.
+void __ubsan_handle_out_of_bounds_minimal() { host_calls.fail("an index lies outside of its array"); }
+void __ubsan_handle_type_mismatch_minimal() { host_calls.fail("the address of a vector is not a multiple of its size"); }
 float expf(float); float exp2f(float); float exp10f(float); float expm1f(float); float logf(float); float log2f(float); float log10f(float); float log1pf(float);
 float sqrtf(float); float sinf(float); float cosf(float); float tanf(float); float asinf(float); float acosf(float); float atanf(float);
 float sinhf(float); float coshf(float); float tanhf(float); float asinhf(float); float acoshf(float); float atanhf(float); float erff(float); float erfcf(float);
@@ -72,7 +76,10 @@ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
 inline int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x)); }
-template <class T> T __ldg(const T* p) { return *p; }
+template <class T> T __ldg(const T* p) {
+  host_calls.check_read_only(p, sizeof(T));
+  return *p;
+}
 template <class T> T atomicAdd(T* p, T v) { T before = *p; *p = before + v; return before; }
 
 #define __syncthreads() host_calls.wait_for_block(__LINE__)
@@ -122,7 +129,55 @@ inline unsigned host_ballot(unsigned mask, int condition, int site) {
 }
 inline unsigned __activemask() { return 0xffffffffu; }
 
-// Functions of the prelude that are PTX in CUDA C.
+// Asynchronous copies happen as late as they may: when the thread waits for their group. A kernel that does not wait reads what was there before.
+struct HostCopy {
+  void* to;
+  const void* from;
+  int bytes, group;
+};
+struct HostCopies {
+  HostCopy copies[256];
+  int count, groups;
+};
+static HostCopies host_copies[1024];   // of each thread of the block
+extern "C" void begin_block() { __builtin_memset(host_copies, 0, sizeof(HostCopies) * blockDim.x * blockDim.y * blockDim.z); }
+inline HostCopies& host_copies_of_thread() { return host_copies[threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)]; }
+inline void host_wait(int open) {
+  HostCopies& own = host_copies_of_thread();
+  int kept = 0;
+  for (int i = 0; i < own.count; ++i) {
+    const HostCopy& c = own.copies[i];
+    if (c.group >= own.groups - open) {
+      own.copies[kept++] = c;
+    } else if (c.from != nullptr) {
+      __builtin_memcpy(c.to, c.from, static_cast<unsigned long>(c.bytes));
+    } else {
+      __builtin_memset(c.to, 0, static_cast<unsigned long>(c.bytes));
+    }
+  }
+  own.count = kept;
+}
+inline void host_copy(void* to, const void* from, int bytes, bool is_taken) {
+  HostCopies& own = host_copies_of_thread();
+  const auto address = reinterpret_cast<unsigned long long>(to) | (is_taken ? reinterpret_cast<unsigned long long>(from) : 0);
+  if (address % static_cast<unsigned>(bytes) != 0) { host_calls.fail("the address of an asynchronous copy is not a multiple of its size"); }
+  if (own.count == 256) { host_calls.fail("a thread has more than 256 asynchronous copies open"); }
+  own.copies[own.count++] = {to, is_taken ? from : nullptr, bytes, own.groups};
+}
+inline void ls_cp_async_4(void* to, const void* from, bool is_taken) { host_copy(to, from, 4, is_taken); }
+inline void ls_cp_async_8(void* to, const void* from, bool is_taken) { host_copy(to, from, 8, is_taken); }
+inline void ls_cp_async_16(void* to, const void* from, bool is_taken) { host_copy(to, from, 16, is_taken); }
+inline void ls_cp_async_commit() { ++host_copies_of_thread().groups; }
+inline void ls_cp_async_wait_0() { host_wait(0); }
+inline void ls_cp_async_wait_1() { host_wait(1); }
+inline void ls_cp_async_wait_2() { host_wait(2); }
+inline void ls_cp_async_wait_3() { host_wait(3); }
+inline void ls_cp_async_wait_4() { host_wait(4); }
+inline void ls_cp_async_wait_5() { host_wait(5); }
+inline void ls_cp_async_wait_6() { host_wait(6); }
+inline void ls_cp_async_wait_7() { host_wait(7); }
+
+// Other functions of the prelude that are PTX in CUDA C.
 inline float ls_load_f16(unsigned short h) { return static_cast<float>(__builtin_bit_cast(_Float16, h)); }
 inline unsigned short ls_store_f16(float f) { return __builtin_bit_cast(unsigned short, static_cast<_Float16>(f)); }
 

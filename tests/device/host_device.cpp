@@ -34,8 +34,9 @@ struct Three { unsigned x, y, z; };
 struct HostCalls {
   void (*wait_for_block)(int);
   void (*exchange)(unsigned, unsigned long long, unsigned long long*, int);
-  void (*out_of_bounds)();
+  void (*fail)(const char*);
   int (*lane)();
+  void (*check_read_only)(const void*, int);
 };
 
 auto failed(std::string why) -> Diagnostic { return error(Code::KernelFailed).arg("function", "the kernel on the host").arg("why", std::move(why)); }
@@ -46,6 +47,8 @@ struct Library {
   std::vector<std::string> kernels;
   Three *thread_index = nullptr, *block_index = nullptr, *block_size = nullptr, *grid_size = nullptr;
   char *shared_begin = nullptr, *shared_end = nullptr;
+  void (*begin_block)() = nullptr;
+  bool has_read_only_loads = false;
 };
 
 /// The block that is executed.
@@ -89,10 +92,10 @@ class Block {
       if (order_ == ThreadOrder::Shuffled) { std::shuffle(order.begin(), order.end(), random_); }
       bool is_done = true;
       for (size_t t : order) {
-        if (threads_[t].state == State::Ready) { resume(t); }
+        if (threads_[t].state == State::Ready && problem_.empty()) { resume(t); }
         is_done = is_done && threads_[t].state == State::Done;
       }
-      if (is_out_of_bounds_) { return failed("an index lies outside of its array"); }
+      if (!problem_.empty()) { return failed(problem_); }
       if (is_done) { return ok(); }
       if (!complete_exchanges()) { LOOPSMITH_CHECK(complete_barrier()); }
     }
@@ -106,7 +109,11 @@ class Block {
     thread.all = all;
     current_block->give_up(State::Exchanging, site);
   }
-  static void out_of_bounds() { current_block->is_out_of_bounds_ = true; }
+  /// Ends the thread at hand, and then the kernel.
+  static void fail(const char* why) {
+    current_block->problem_ = why;
+    current_block->give_up(State::Done, 0);
+  }
   static auto lane() -> int { return static_cast<int>(current_block->current_ % 32); }
 
  private:
@@ -182,7 +189,7 @@ class Block {
   void (*kernel_)(void**) = nullptr;
   void** arguments_ = nullptr;
   size_t current_ = 0;
-  bool is_out_of_bounds_ = false;
+  std::string problem_;
 };
 Block* Block::current_block = nullptr;
 
@@ -276,7 +283,7 @@ class HostDevice final : public runtime::Device {
     for (const std::string& kernel : library.kernels) { file << fmt::format("void call_{}(void** arguments) {{ host_call(&{}, arguments); }}\n", kernel, kernel); }
     file << "}\n";
     file.close();
-    auto compiled = run_program({.argv = {LOOPSMITH_CLANG, "-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-fno-exceptions", "-ffp-contract=off", "-fsanitize=array-bounds",
+    auto compiled = run_program({.argv = {LOOPSMITH_CLANG, "-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-fno-exceptions", "-ffp-contract=off", "-fsanitize=array-bounds,alignment",
                                           "-fsanitize-minimal-runtime", "-fuse-ld=lld-19", base + ".cpp", "-o", base + ".so"},
                                  .standard_error = Stream::Pipe}, "", in(std::chrono::seconds(60)));
     if (!compiled) { return compiled.diagnostics(); }
@@ -291,7 +298,9 @@ class HostDevice final : public runtime::Device {
     library.grid_size = static_cast<Three*>(find("gridDim"));
     library.shared_begin = reinterpret_cast<char* (*)()>(find("shared_begin"))();
     library.shared_end = reinterpret_cast<char* (*)()>(find("shared_end"))();
-    static constexpr HostCalls calls{Block::wait_for_block, Block::exchange, Block::out_of_bounds, Block::lane};
+    library.begin_block = reinterpret_cast<void (*)()>(find("begin_block"));
+    library.has_read_only_loads = source.find("__ldg(") != std::string::npos;
+    static constexpr HostCalls calls{Block::wait_for_block, Block::exchange, Block::fail, Block::lane, check_read_only};
     reinterpret_cast<void (*)(const HostCalls*)>(find("kernel_bind"))(&calls);
     libraries_.push_back(std::move(library));
     return ok();
@@ -318,16 +327,30 @@ class HostDevice final : public runtime::Device {
     *library.block_size = three(size.block);
     *library.grid_size = three(size.grid);
     Block block(library, order_, size);
+    before_launch_.clear();
+    if (library.has_read_only_loads) {
+      for (const auto& [handle, bytes] : memory_) { before_launch_[handle].assign(reinterpret_cast<const char*>(handle), reinterpret_cast<const char*>(handle) + bytes); }
+    }
+    current_device = this;
     for (uint64_t z = 0; z < size.grid[2]; ++z) {
       for (uint64_t y = 0; y < size.grid[1]; ++y) {
         for (uint64_t x = 0; x < size.grid[0]; ++x) {
           *library.block_index = three({x, y, z});
           if (library.shared_begin != nullptr) { std::memset(library.shared_begin, rubbish, static_cast<size_t>(library.shared_end - library.shared_begin)); }
+          library.begin_block();
           LOOPSMITH_CHECK(block.run(entry, pointers.data()));
         }
       }
     }
     return ok();
+  }
+  /// The cache that such loads go through keeps what was there when the kernel began.
+  static void check_read_only(const void* address, int bytes) {
+    const auto at = reinterpret_cast<uint64_t>(address);
+    for (const auto& [handle, before] : current_device->before_launch_) {
+      if (at < handle || at + static_cast<uint64_t>(bytes) > handle + before.size()) { continue; }
+      if (std::memcmp(address, before.data() + (at - handle), static_cast<size_t>(bytes)) != 0) { Block::fail("a read-only load of an element that the kernel has written"); }
+    }
   }
   [[nodiscard]] auto check_guards(std::string_view kernel) const -> Status {
     for (const auto& [handle, bytes] : memory_) {
@@ -344,7 +367,10 @@ class HostDevice final : public runtime::Device {
   runtime::DeviceFacts facts_;
   std::vector<Library> libraries_;
   std::unordered_map<uint64_t, uint64_t> memory_;
+  std::unordered_map<uint64_t, std::vector<char>> before_launch_;   // the memory, where a kernel has read-only loads
+  static HostDevice* current_device;
 };
+HostDevice* HostDevice::current_device = nullptr;
 
 }  // namespace
 

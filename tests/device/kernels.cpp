@@ -77,3 +77,24 @@ TEST_CASE("an index beyond a shared array and a write beyond a buffer are errors
   CHECK(message(run("  __shared__ float S[64];\n  S[threadIdx.x + 1] = 0.0f;", ThreadOrder::Forward)).find("outside of its array") != std::string::npos);
   CHECK(message(run("  A[blockIdx.x * 64 + threadIdx.x + 1] = 0.0f;", ThreadOrder::Forward)).find("writes beyond a buffer of 512 bytes") != std::string::npos);
 }
+
+TEST_CASE("a vector at an address that is not a multiple of its size is an error") {
+  CHECK(run("  *(float2*)&A[threadIdx.x / 2 * 2] = make_float2(0.0f, 0.0f);", ThreadOrder::Forward).ok());
+  CHECK(message(run("  *(float2*)&A[threadIdx.x / 2 * 2 + 1] = make_float2(0.0f, 0.0f);", ThreadOrder::Forward)).find("not a multiple of its size") != std::string::npos);
+}
+
+TEST_CASE("a read-only load of an element that the kernel has written is an error") {
+  CHECK(run("  float v = __ldg(&A[threadIdx.x]);\n  A[threadIdx.x] = v;", ThreadOrder::Forward, 64, 1).ok());
+  CHECK(message(run("  A[threadIdx.x] = 70.0f;\n  A[threadIdx.x] = __ldg(&A[threadIdx.x]) + 1.0f;", ThreadOrder::Forward)).find("read-only load") != std::string::npos);
+}
+
+TEST_CASE("asynchronous copies are there after the wait for their group, and not before") {
+  const std::string copies = "  __shared__ __align__(16) float S[64], R[64];\n  S[threadIdx.x] = -1.0f;\n  R[threadIdx.x] = -1.0f;\n  ls_cp_async_4(&S[threadIdx.x], &A[blockIdx.x * 64 + threadIdx.x], true);\n"
+                             "  ls_cp_async_commit();\n  ls_cp_async_4(&R[threadIdx.x], &A[0], threadIdx.x != 5);\n  ls_cp_async_commit();\n";
+  auto result = [&](const std::string& wait) { return run(copies + wait + "  __syncthreads();\n  A[blockIdx.x * 64 + threadIdx.x] = S[63 - threadIdx.x] * 1000.0f + R[threadIdx.x];", ThreadOrder::Shuffled, 64, 1); };
+  auto none = result(""), first = result("  ls_cp_async_wait_1();\n"), both = result("  ls_cp_async_wait_0();\n");
+  REQUIRE((none.ok() && first.ok() && both.ok()));
+  CHECK((*none)[3] == -1001.0F);
+  CHECK((*first)[3] == 60.0F * 1000.0F - 1.0F);
+  CHECK((*both)[3] == 60.0F * 1000.0F);
+}

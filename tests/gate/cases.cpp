@@ -14,6 +14,7 @@
 #include "ir/visitor.h"
 #include "schedule/trace.h"
 #include "support/codes.h"
+#include "tests/gate/device_cases.h"
 #include "tests/gate/programs.h"
 #include "transform/inject_software_pipeline.h"
 #include "transform/pipelines.h"
@@ -224,7 +225,7 @@ auto changes_interface(const IRModule& before, const IRModule& after) -> bool {
   return false;
 }
 
-auto check(const Case& c, const CheckOptions& options, bool* ran) -> std::optional<Failure> {
+auto check(const Case& c, const CheckOptions& options, bool* ran, std::vector<std::string>* refusals) -> std::optional<Failure> {
   if (ran) { *ran = false; }
   std::string problem;
   IRModule program = parse_program(c.program, problem);
@@ -260,7 +261,18 @@ auto check(const Case& c, const CheckOptions& options, bool* ran) -> std::option
   }
   CheckOptions now = options;
   now.has_units = std::any_of(c.steps.begin(), c.steps.end(), [](const Step& s) { return s.row->name == "tensorize"; });
-  return options.lowering ? check_lowering(sch.module(), c.seed, now) : std::nullopt;
+  if (!options.lowering) { return {}; }
+  return options.kernels ? check_kernels(*before, program->find("main"), program, sch.module(), c.seed, now, refusals) : check_lowering(sch.module(), c.seed, now);
+}
+
+auto gist(const std::string& message) -> std::string {
+  std::string out;
+  bool is_name = false;
+  for (char c : message) {
+    is_name = is_name != (c == '`');
+    if (!is_name && (c < '0' || c > '9')) { out += c; }
+  }
+  return out;
 }
 
 auto script_of(const Case& c) -> std::string {

@@ -19,7 +19,7 @@ struct Case {
 };
 
 struct Failure {
-  enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed } kind{};
+  enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed, KernelRace, KernelTextDiffers } kind{};
   std::string what;            // a description for the user
   std::string stage;           // the faulty stage of lowering, if any
 };
@@ -29,17 +29,24 @@ struct CheckOptions {
   bool texts = true;           // print and parse the texts, replay the trace
   bool compiled = false;       // also compile to machine code
   bool has_units = false;      // some step inserted a tensor intrinsic (set by `check`)
+  bool kernels = false;        // lower for devices; the next three need it
+  bool host = false;           // run the CUDA text on the processor
+  bool opencl = false;         // run the OpenCL text by this machine's driver
+  bool cubin = false;          // compile the CUDA text for GPUs, if the CUDA Toolkit is installed
 };
 
 /// True when the functions take different arguments (a parameter in another layout). Their results then cannot be compared.
 [[nodiscard]] auto changes_interface(const IRModule& before, const IRModule& after) -> bool;
 
-/// Runs the case; none: no failure, or the program itself fails (`ran` false).
-[[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
+/// Runs the case; none: no failure, or the program itself fails (`ran` false). `refusals` gets the reason if a device has no code for the schedule.
+[[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr, std::vector<std::string>* refusals = nullptr) -> std::optional<Failure>;
 
 /// The smallest case found that fails in the same way (shrink.cpp). `is_wanted`: a further condition on the case; empty: none.
 [[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds,
                           const std::function<bool(const Case&)>& is_wanted = {}) -> Case;
+
+/// The message without the names and numbers in it.
+[[nodiscard]] auto gist(const std::string& message) -> std::string;
 
 /// The program and the schedule in the usual form of a script.
 [[nodiscard]] auto script_of(const Case& c) -> std::string;

@@ -1,4 +1,5 @@
 // loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]
+// loopsmith-gate --devices [--host N] [--opencl N] [--cubins N]              (kernels: --seed, --programs, --schedules, --seconds, --counts, --shrink as above)
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and the results of every stage of lowering of both, all run by the
@@ -13,11 +14,13 @@
 // if one is not found within `--seconds` (120) or its case is longer than 15 lines.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,9 @@
 #include "ir/printer.h"
 #include "ir/undefined.h"
 #include "tests/gate/cases.h"
+#include "tests/gate/device_faults.h"
+#include "tests/gate/device_programs.h"
+#include "tests/gate/device_steps.h"
 #include "tests/gate/faults.h"
 #include "tests/gate/programs.h"
 
@@ -34,10 +40,12 @@ using namespace loopsmith::gate;
 namespace {
 
 constexpr int most_lines = 15;   // lines of the script for a planted fault
+constexpr int most_device_lines = 40;   // the same for a fault of kernels
 
 struct Counts {
-  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0;
+  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0, host = 0, opencl = 0, cubins = 0, refused = 0;
   StepCounts steps;
+  std::map<std::string, int64_t> refusals;   // of kernels, by message
 };
 
 struct Settings {
@@ -48,6 +56,10 @@ struct Settings {
   int64_t texts = 3;             // one of this many cases
   int64_t lowering = 1;          // one of this many cases; 0: none
   int64_t wide = 0;              // one of this many programs gets loops of int64
+  bool devices = false;          // draw schedules for devices
+  int64_t host = 2;              // one of this many kernels runs as CUDA text on the processor
+  int64_t opencl = 0;            // one of this many kernels runs as OpenCL; 0: none
+  int64_t cubins = 0;            // one of this many kernels is compiled for GPUs; 0: none
 };
 
 // Memory of this process only.
@@ -148,10 +160,51 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   return {};
 }
 
-void report(uint64_t seed, const Found& found, double shrink_seconds) {
-  Case small = shrink(found.c, found.failure, found.options, shrink_seconds);
+// The same for schedules of devices.
+auto try_device_program(uint64_t seed, const Settings& settings, Counts& counts) -> std::optional<Found> {
+  Random random{hash_combine(seed, 0xdef)};
+  Case c;
+  c.seed = seed;
+  c.program = random_device_program(random);
+  std::string problem;
+  IRModule program = parse_program(c.program, problem);
+  if (!program) { return Found{c, {Failure::Kind::TextNotReadBack, "the generator's program is refused: " + problem, {}}, {}}; }
+  ++counts.programs;
+  for (int64_t s = 0; s < settings.schedules; ++s) {
+    schedule::Schedule sch(program, static_cast<int64_t>(seed % 1000000 + 1));
+    c.steps = random_device_steps(sch, random, counts.steps);
+    // Places of faults and options of lowering differ from schedule to schedule.
+    c.seed = seed + static_cast<uint64_t>(s) * 1000003;
+    ++counts.schedules;
+    CheckOptions options;
+    auto is_nth = [&](int64_t n) { return n > 0 && counts.schedules % n == 0; };
+    options.kernels = true;
+    options.host = is_nth(settings.host);
+    options.opencl = is_nth(settings.opencl);
+    options.cubin = is_nth(settings.cubins);
+    options.texts = is_nth(settings.texts);
+    counts.host += options.host ? 1 : 0;
+    counts.opencl += options.opencl ? 1 : 0;
+    counts.cubins += options.cubin ? 1 : 0;
+    if (settings.verbose) { fmt::print("# seed {}, schedule {}\n{}", seed, s, script_of(c)); std::fflush(stdout); }
+    bool ran = false;
+    std::vector<std::string> refusals;
+    if (auto failure = check(c, options, &ran, &refusals)) { return Found{c, *failure, options}; }
+    for (const std::string& reason : refusals) { ++counts.refusals[gist(reason)]; }
+    counts.refused += refusals.empty() ? 0 : 1;
+    counts.left_out += ran ? 0 : 1;
+  }
+  return {};
+}
+auto try_one(uint64_t seed, const Settings& settings, Counts& counts) -> std::optional<Found> {
+  return settings.devices ? try_device_program(seed, settings, counts) : try_program(seed, settings, counts);
+}
+
+void report(uint64_t seed, const Found& found, const Settings& settings) {
+  Case small = shrink(found.c, found.failure, found.options, settings.shrink_seconds);
   auto failure = check(small, found.options);
-  fmt::print("FAILED (--seed {} --programs 1): {}\n{}\n", seed, failure ? failure->what : found.failure.what, script_of(small));
+  fmt::print("FAILED ({}--seed {} --programs 1): {}\n{}\n", settings.devices ? fmt::format("--devices --host {} --opencl {} --cubins {} ", settings.host, settings.opencl, settings.cubins) : "",
+             seed, failure ? failure->what : found.failure.what, script_of(small));
   std::fflush(stdout);
 }
 
@@ -160,13 +213,19 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
   Settings settings;
   settings.schedules = 8;
   settings.texts = 0;            // no fault concerns the parsing of texts
+  const std::vector<std::string> of_devices = all_device_faults();
+  settings.devices = std::find(of_devices.begin(), of_devices.end(), name) != of_devices.end();
+  const bool needs_text = name.starts_with("text_") || name.starts_with("launch_");
+  settings.host = needs_text ? 1 : 4;
+  if (settings.devices) { settings.schedules = 3; }
   Counts counts;
   double start = spent(), first = 0;
+  int64_t first_schedules = 0;
   int shortest = 0;
   std::string by_itself;
   for (uint64_t i = 0; spent() - start < seconds; ++i) {
     plant(name);
-    auto found = try_program(seed + i, settings, counts);
+    auto found = try_one(seed + i, settings, counts);
     if (!found) { continue; }
     plant({});
     if (check(found->c, found->options)) {
@@ -174,7 +233,10 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
       continue;
     }
     plant(name);
-    if (first == 0) { first = spent() - start; }
+    if (first == 0) {
+      first = spent() - start;
+      first_schedules = counts.schedules;
+    }
     // Without the fault the remaining case must pass, so that it shows the fault.
     auto is_sound = [&](const Case& c) {
       plant({});
@@ -188,8 +250,8 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
     std::string script = script_of(small);
     int lines = line_count(script);
     if (shortest == 0 || lines < shortest) { shortest = lines; }
-    if (!failure || lines > most_lines) { continue; }
-    fmt::print("found {}: first after {:.1f} s, in {} lines after {:.1f} s (seed {})\n  {}\n", name, first, lines, spent() - start, seed + i, failure->what);
+    if (!failure || lines > (settings.devices ? most_device_lines : most_lines)) { continue; }
+    fmt::print("found {}: first after {:.1f} s and {} schedules, in {} lines after {:.1f} s (seed {})\n  {}\n", name, first, first_schedules, lines, spent() - start, seed + i, failure->what);
     for (size_t at = 0; at < script.size();) {
       size_t end = script.find('\n', at);
       fmt::print("    {}\n", script.substr(at, end - at));
@@ -227,6 +289,10 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--compiled")) { settings.compiled = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--lowering")) { settings.lowering = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--wide")) { settings.wide = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--devices")) { settings.devices = true; }
+    else if (!std::strcmp(argv[i], "--host")) { settings.host = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--opencl")) { settings.opencl = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--cubins")) { settings.cubins = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--counts")) { table = true; }
     else if (!std::strcmp(argv[i], "--verbose")) { settings.verbose = true; }
@@ -234,12 +300,17 @@ int main(int argc, char** argv) {
     else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
     else {
       fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]\n"
+                         "       loopsmith-gate --devices [--host N] [--opencl N] [--cubins N] [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--shrink S] [--verbose]\n"
                          "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
       return 2;
     }
   }
   if (faults) {
-    if (names.empty()) { names = all_faults(); }
+    if (names.empty()) {
+      names = all_faults();
+      for (std::string& name : all_device_faults()) { names.push_back(std::move(name)); }
+    }
+    if (names == std::vector<std::string>{"devices"}) { names = all_device_faults(); }
     int missed = 0;
     for (const std::string& name : names) { missed += try_fault(name, seconds > 0 ? seconds : 120, seed) ? 0 : 1; }
     fmt::print("gate: {} faults planted, {} found and shrunk\n", names.size(), static_cast<int>(names.size()) - missed);
@@ -250,9 +321,9 @@ int main(int argc, char** argv) {
   fmt::print("gate: seed {}\n", seed);
   for (int64_t i = 0; (seconds > 0 ? now() - start < seconds : i < programs) && counts.failures < 20; ++i) {
     uint64_t here = seed + static_cast<uint64_t>(i);
-    if (auto found = try_program(here, settings, counts)) {
+    if (auto found = try_one(here, settings, counts)) {
       ++counts.failures;
-      report(here, *found, settings.shrink_seconds);
+      report(here, *found, settings);
     }
   }
   int64_t accepted = 0, refused = 0;
@@ -262,7 +333,11 @@ int main(int argc, char** argv) {
   }
   fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} with loops of int64, {} left out, {} failures, {:.1f} s\n", counts.programs,
              counts.schedules, accepted, refused, counts.compiled, counts.wide, counts.left_out, counts.failures, now() - start);
-  bool is_enough = true;
+  if (settings.devices) { fmt::print("gate: of the kernels, {} ran as CUDA text on the processor, {} as OpenCL, {} were compiled for GPUs; {} schedules were refused\n", counts.host, counts.opencl, counts.cubins, counts.refused); }
+  for (const auto& [reason, count] : counts.refusals) { if (table) { fmt::print("  {:6} {}\n", count, reason); } }
+  // A generator or a compiler that refuses much tests little.
+  bool is_enough = counts.refused * 10 <= counts.schedules;
+  if (!is_enough) { fmt::print("gate: more than a tenth of the schedules were refused\n"); }
   for (const schedule::Primitive* row : changing_rows()) {
     Count n = counts.steps[std::string(row->name)];
     bool is_few = n.accepted < least_accepted || n.refused < least_refused;

@@ -71,8 +71,12 @@ auto stays_in_domains(const Case& c) -> bool {
 class Shrinker {
  public:
   Shrinker(const Case& c, const Failure& failure, const CheckOptions& options, double seconds, const std::function<bool(const Case&)>& is_wanted)
-      : best_(c), kind_(failure.kind), options_(options), seconds_(seconds), is_wanted_(is_wanted) {
+      : best_(c), kind_(failure.kind), gist_(gist(failure.what)), options_(options), seconds_(seconds), is_wanted_(is_wanted) {
     options_.compiled = kind_ == Failure::Kind::CompiledCodeDiffers;
+    const bool is_text = kind_ == Failure::Kind::KernelTextDiffers;
+    options_.host = options_.host && is_text;
+    options_.opencl = options_.opencl && (is_text || kind_ == Failure::Kind::LoweringFails);
+    options_.cubin = options_.cubin && is_text;
     options_.texts = kind_ == Failure::Kind::TextNotReadBack || kind_ == Failure::Kind::TraceNotReplayed;
     // If the schedule is at fault, lowering is not checked.
     options_.lowering = options.lowering && kind_ != Failure::Kind::ScheduleChangesResults && kind_ != Failure::Kind::TraceNotReplayed;
@@ -112,7 +116,7 @@ class Shrinker {
   auto try_it(Case c) -> bool {
     if (c.program.empty()) { return false; }
     auto here = check(c, options_);
-    if (!here || here->kind != kind_ || !stays_in_domains(c) || (is_wanted_ && !is_wanted_(c))) { return false; }
+    if (!here || here->kind != kind_ || (kind_ == Failure::Kind::LoweringFails && gist(here->what) != gist_) || !stays_in_domains(c) || (is_wanted_ && !is_wanted_(c))) { return false; }
     // If the program itself has a race, the schedule is not at fault.
     if (kind_ == Failure::Kind::Race && !best_.steps.empty()) {
       Case plain = c;
@@ -232,6 +236,7 @@ class Shrinker {
 
   Case best_;
   Failure::Kind kind_;
+  std::string gist_;       // of the message
   CheckOptions options_;
   double seconds_;
   const std::function<bool(const Case&)>& is_wanted_;

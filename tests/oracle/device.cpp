@@ -1,6 +1,6 @@
 // Kernels on a device compared with the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
 // run by the OpenCL driver of this machine, must give the interpreter's results for the unscheduled program; so must its CUDA
-// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels are also compiled for GPUs.
+// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels of programs of any size are also compiled for GPUs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,41 +32,73 @@ auto difference_on(const std::shared_ptr<runtime::Device>& device, const IRModul
   return difference_from(program, given);
 }
 
-}  // namespace
-
-void check_device(const Json& line, Tally& tally) {
-  auto texts = scheduled_text(line, tally);
-  if (!texts) { return; }
-  if (texts->after.find("thread=\"") == std::string::npos && texts->after.find("launch_thread") == std::string::npos) { return tally.leave_out("without threads"); }
-  auto program = interpret_both(*texts, tally);
-  if (!program) { return; }
-  const std::string& id = texts->id;
-  auto cuda = transform::lower(program->scheduled, {}, {.target_kind = "cuda", .until = {}, .on_stage = {}});
-  if (!cuda) { return tally.fail(id, "lowered", describe(cuda.diagnostics())); }
-  auto cuda_text = codegen::kernel_source(*cuda, codegen::SourceDialect::Cuda);
-  if (!cuda_text) { return tally.fail(id, "printed as CUDA C", describe(cuda_text.diagnostics())); }
-  static const bool compiles_cuda = runtime::nvrtc_version().ok();
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    if (!compiles_cuda) { break; }
-    auto cubin = runtime::compile_cuda(runtime::nvrtc_library(), *cuda_text, {.arch = arch});
-    std::string problem = !cubin ? describe(cubin.diagnostics()) : cubin->is_compiled ? "" : cubin->log;
-    if (!problem.empty()) { return tally.fail(id, std::string("compiled for ") + arch, problem + "\n" + *cuda_text); }
+/// The kernels of a scheduled program for one target, and their text.
+struct Kernels { IRModule lowered; std::string text; };
+auto kernels_for(const std::string& id, const IRModule& scheduled, const char* target, codegen::SourceDialect dialect, Tally& tally) -> std::optional<Kernels> {
+  auto lowered = transform::lower(scheduled, {}, {.target_kind = target, .until = {}, .on_stage = {}});
+  if (!lowered) {
+    tally.fail(id, std::string("lowered for ") + target, describe(lowered.diagnostics()));
+    return {};
   }
-  auto opencl = transform::lower(program->scheduled, {}, {.target_kind = "opencl", .until = {}, .on_stage = {}});
-  if (!opencl) { return tally.fail(id, "lowered for OpenCL", describe(opencl.diagnostics())); }
-  auto text = codegen::kernel_source(*opencl, codegen::SourceDialect::OpenCl);
-  if (!text) { return tally.fail(id, "printed as OpenCL C", describe(text.diagnostics())); }
-  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const IRModule& lowered; const std::string& text; };
-  const Run runs[] = {{"OpenCL", device(), *opencl, *text},
-                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda, *cuda_text},
-                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda, *cuda_text}};
+  auto text = codegen::kernel_source(*lowered, dialect);
+  if (!text) {
+    tally.fail(id, std::string("printed for ") + target, describe(text.diagnostics()));
+    return {};
+  }
+  return Kernels{*lowered, *text};
+}
+
+/// False, and counted as failed, where the CUDA Toolkit is there and does not compile the text.
+auto compiles(const std::string& id, const std::string& text, Tally& tally) -> bool {
+  static const bool has_compiler = runtime::nvrtc_version().ok();
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    if (!has_compiler) { break; }
+    auto cubin = runtime::compile_cuda(runtime::nvrtc_library(), text, {.arch = arch});
+    std::string problem = !cubin ? describe(cubin.diagnostics()) : cubin->is_compiled ? "" : cubin->log;
+    if (problem.empty()) { continue; }
+    tally.fail(id, std::string("compiled for ") + arch, problem + "\n" + text);
+    return false;
+  }
+  return true;
+}
+
+/// Programs of any size are lowered, printed and compiled; those that the interpreter can run have their results compared too.
+void check(const ScheduledText& texts, Tally& tally) {
+  const std::string& id = texts.id;
+  if (texts.after.find("thread=\"") == std::string::npos && texts.after.find("launch_thread") == std::string::npos) { return tally.leave_out("without threads"); }
+  // Tensor intrinsics of processors have no meaning on a GPU.
+  if (texts.after.find("call_llvm_") != std::string::npos) { return tally.leave_out("instructions of a processor"); }
+  const Parsed scheduled = parse_program(texts.after);
+  if (!scheduled.module) { return tally.leave_out("unreadable programs"); }
+  auto cuda = kernels_for(id, scheduled.module, "cuda", codegen::SourceDialect::Cuda, tally);
+  auto opencl = cuda ? kernels_for(id, scheduled.module, "opencl", codegen::SourceDialect::OpenCl, tally) : std::nullopt;
+  if (!opencl || !compiles(id, cuda->text, tally)) { return; }
+  auto program = interpret_both(texts, tally);
+  if (!program) { return; }
+  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const Kernels& kernels; };
+  const Run runs[] = {{"OpenCL", device(), *opencl},
+                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda},
+                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda}};
   for (const Run& run : runs) {
     if (!run.device) { continue; }
-    if (auto problem = difference_on(run.device, run.lowered, *program)) {
-      return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.text);
+    if (auto problem = difference_on(run.device, run.kernels.lowered, *program)) {
+      return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.kernels.text);
     }
   }
   tally.pass();
+}
+
+}  // namespace
+
+void check_device(const Json& line, Tally& tally) {
+  auto after = line.find("after");
+  if (after == line.end() || !after->is_array()) {
+    if (auto texts = scheduled_text(line, tally)) { check(*texts, tally); }
+    return;
+  }
+  // A line of design_space has a program for each trace.
+  int number = 0;
+  for (const Json& text : *after) { check({fmt::format("{}.{} ({})", line.at("id").get<std::string>(), number++, line.value("workload", std::string())), line.at("before"), text}, tally); }
 }
 
 }  // namespace loopsmith::oracle

@@ -1,4 +1,4 @@
-// Stands in for the LLVM back end in builds without it: every request is answered with a diagnostic.
+// Replaces the LLVM back end in builds without it: every request returns a diagnostic.
 #include "codegen/llvm/codegen.h"
 #include "support/codes.h"
 

@@ -1,5 +1,6 @@
 // Functions, types, constants: see builder.h.
 #include "codegen/llvm/builder.h"
+#include "codegen/source/source.h"
 
 #include <algorithm>
 
@@ -99,7 +100,7 @@ void ModuleBuilder::set_attributes(llvm::Function& function) {
   if (has.vector_bits >= 256) { function.addFnAttr("prefer-vector-width", std::to_string(has.vector_bits)); }
   function.addFnAttr("target-cpu", machine_.getTargetCPU());
   if (!machine_.getTargetFeatureString().empty()) { function.addFnAttr("target-features", machine_.getTargetFeatureString()); }
-  // Stack memory beyond a page is touched page by page, so that an overflow hits the guard page and not other memory.
+  // Accesses new stack memory beyond a page page by page, so that an overflow hits the guard page and not other memory.
   if (target_.architecture() == target::Architecture::X86_64) { function.addFnAttr("probe-stack", "inline-asm"); }
 }
 
@@ -113,6 +114,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   function_name_ = symbol;
   threads_.clear();
   sizes_.clear();
+  shared_offset_ = is_nvidia() && requested_shared_bytes(func) > 0 ? 0 : -1;
   noalias_ = true;
   if (const Attr* attr = find_attr(func->attrs, "tir.noalias"); attr != nullptr && attr->expr()) { noalias_ = !is_zero(attr->expr()); }
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
@@ -124,6 +126,10 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   for (const Var& param : func->params) {
     if (Buffer buffer = func->buffer_of(param)) {
       slots.push_back({buffer->data.get(), true, static_cast<unsigned>(std::max(1, buffer->dtype.element_bytes()))});
+      types.push_back(pointer);
+    } else if (param->dtype.is_handle() && is_nvidia() && param->pointer) {
+      // Memory of a device: a launch passes whole tensors, which begin at multiples of 16 bytes, as CUDA C assumes for its vectors.
+      slots.push_back({param.get(), true, 16});
       types.push_back(pointer);
     } else if (param->dtype.is_handle()) {
       slots.push_back({param.get(), false, 1});

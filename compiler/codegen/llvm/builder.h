@@ -2,7 +2,7 @@
 //
 // A ModuleBuilder fills one llvm::Module. A Frame describes the function under construction: its variables, the
 // block that declares its stack memory, the workspaces to release at its end. The body of a `parallel` loop
-// becomes a function of its own, with its own Frame, which the thread pool calls.
+// becomes a separate function with its own Frame, which the thread pool calls.
 //
 // Indices of memory are computed in 64 bits from the leaves on (in TIR index arithmetic does not wrap), so that
 // LLVM sees plain induction variables and no sign extensions.
@@ -29,7 +29,7 @@
 
 namespace loopsmith::codegen {
 
-// The deepest nesting of statements and expressions that is compiled: the frontend limits programs as users write them, this
+// The deepest nesting of statements and expressions that is compiled. The frontend limits the programs of users; this
 // limits the results of passes. With AddressSanitizer stack frames are larger, so the limit is lower.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -56,16 +56,16 @@ class ModuleBuilder {
   friend class CallBuilder;   // calls.cpp: one call of an intrinsic
 
   struct Binding {
-    llvm::Value* value = nullptr;    // in the variable's own type; null: made from `wide` on demand
+    llvm::Value* value = nullptr;    // in the variable's own type; null: computed from `wide` on demand
     llvm::Value* wide = nullptr;     // integers: in 64 bits; may be null
   };
   struct Workspace { llvm::Value* memory; };
   struct Loop { llvm::BasicBlock* next; llvm::BasicBlock* after; size_t workspaces; };
   struct Frame {
     llvm::Function* function = nullptr;
-    llvm::BasicBlock* entry = nullptr;       // holds allocas only, until it is closed
+    llvm::BasicBlock* entry = nullptr;       // contains only allocas, until it is closed
     std::unordered_map<const VarNode*, Binding> vars;
-    std::unordered_set<const VarNode*> disjoint;   // pointers to memory that no other pointer here reaches
+    std::unordered_set<const VarNode*> disjoint;   // pointers to memory that no other pointer here can reach
     std::unordered_set<const VarNode*> nonnegative;
     std::unordered_set<const VarNode*> own;        // memory that this function allocated
     std::vector<Workspace> workspaces;
@@ -73,7 +73,7 @@ class ModuleBuilder {
     uint64_t stack_bytes = 0;
     bool uses_tiles = false;
     std::unordered_map<const VarNode*, int> tile_buffers;   // buffers in tile registers (AMX): the number of their first tile
-    int tiles_held = 0;                            // the number of tiles that these buffers hold, from tile 0 on
+    int tiles_held = 0;                            // the number of tiles that these buffers use, from tile 0 on
     bool streams = false;                          // some stores bypass the caches
   };
 
@@ -84,8 +84,8 @@ class ModuleBuilder {
     std::vector<llvm::Type*> types;
   };
 
-  /// While it lives, code goes into another function, with a new Frame and no mask. Its end restores the frame, the mask, the place to
-  /// insert and the source place.
+  /// While it lives, code is emitted into another function, with a new Frame and no mask. At its end it restores the frame, the mask, the insertion
+  /// point and the source place.
   class OtherFunction {
    public:
     explicit OtherFunction(ModuleBuilder& builder)
@@ -157,12 +157,22 @@ class ModuleBuilder {
   void release_workspaces(size_t keep);
   void bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min);
 
-  // -- kernels of AMD's GPUs (amdgcn.cpp)
-  [[nodiscard]] auto is_gpu() const -> bool { return machine_.getTargetTriple().isAMDGCN(); }
+  // -- kernels (gpu.cpp), of AMD's GPUs (amdgcn.cpp) and NVIDIA's (nvptx.cpp)
+  [[nodiscard]] auto is_gpu() const -> bool { return machine_.getTargetTriple().isAMDGCN() || is_nvidia(); }
+  [[nodiscard]] auto is_nvidia() const -> bool { return machine_.getTargetTriple().isNVPTX(); }
   void add_kernel(const PrimFunc& func, llvm::Function& body, const std::string& symbol);
   auto bind_thread(const Var& var, std::string_view tag, const Expr& extent, Origin origin) -> bool;
   auto allocate_on_gpu(const Allocate& node, uint64_t count) -> llvm::Value*;
-  void emit_barrier();
+  /// Waits for the threads of the block, or of the warp.
+  void emit_barrier(bool of_warp);
+  void make_amd_kernel(llvm::Function& kernel, int64_t threads);
+  void make_nvidia_kernel(llvm::Function& kernel);
+  void emit_amd_barrier();
+  /// An operation of NVIDIA's GPUs by the name of its intrinsic: exchanges within a warp, asynchronous copies, dot products of bytes. Null: it is none of
+  /// them.
+  auto nvidia_call(const Call& node, std::string_view op) -> llvm::Value*;
+  auto warp_exchange(const Call& node, std::string_view op) -> llvm::Value*;
+  auto asynchronous_copy(const Call& node) -> llvm::Value*;
 
   // -- memory (memory.cpp)
   auto pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value*;
@@ -235,6 +245,23 @@ class ModuleBuilder {
   auto sigmoid_f32(llvm::Value* x) -> llvm::Value*;
   auto erf_f32(llvm::Value* x) -> llvm::Value*;
 
+  // -- the same for GPUs, which have no C library (gpu_maths.cpp), on float and vectors of float
+  /// A function of libm; null: there is no code for it.
+  auto gpu_function(std::string_view name, const std::vector<llvm::Value*>& args) -> llvm::Value*;
+  auto to_int(llvm::Value* x) -> llvm::Value*;
+  auto nearest(llvm::Value* x) -> llvm::Value*;
+  auto bounded(llvm::Value* x, double low, double high) -> llvm::Value*;
+  auto is_infinite(llvm::Value* x) -> llvm::Value*;
+  auto times_power(llvm::Value* y, llvm::Value* n) -> llvm::Value*;
+  auto gpu_exp2(llvm::Value* x) -> llvm::Value*;
+  auto gpu_exp10(llvm::Value* x) -> llvm::Value*;
+  auto gpu_log1p(llvm::Value* x) -> llvm::Value*;
+  auto gpu_expm1(llvm::Value* x) -> llvm::Value*;
+  auto gpu_sinh(llvm::Value* x) -> llvm::Value*;
+  auto gpu_cosh(llvm::Value* x) -> llvm::Value*;
+  auto gpu_sine(llvm::Value* given, int shift) -> llvm::Value*;
+  auto gpu_pow(llvm::Value* base, llvm::Value* exponent) -> llvm::Value*;
+
   llvm::LLVMContext& context_;
   llvm::Module& module_;
   const llvm::TargetMachine& machine_;
@@ -249,7 +276,8 @@ class ModuleBuilder {
   bool noalias_ = true;
   struct Extents { std::vector<Expr> dims; uint64_t element; };
   std::unordered_map<const VarNode*, Extents> sizes_;   // of the memory that parameters and allocations of this function have
-  std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction
+  std::unordered_map<std::string, int64_t> threads_;   // extents by thread tag, of the kernel under construction; 0: known at the launch
+  int64_t shared_offset_ = -1;             // of the next array in the shared memory that a launch requests; -1: the kernel declares its arrays
   int depth_ = 0;
   int bodies_ = 0;                         // the number of parallel bodies so far, for their names
   llvm::Value* mask_ = nullptr;            // the active lanes within a vector `if_then_else`; null: all

@@ -1,6 +1,6 @@
-// Calls of intrinsics: see builder.h. Tables list them: `forms` evaluate their arguments themselves or not at all, `functions` take
-// values, and `real_functions` take values and compute a real. exp, log, tanh, sigmoid and erf of float32 are our own (maths.cpp),
-// so that they work on vectors; the rest of libm is called lane by lane.
+// Calls of intrinsics: see builder.h. Three tables list them: `forms` evaluate some or none of their arguments themselves, `functions` take
+// values, and `real_functions` take values and compute a real. Loopsmith has its own exp, log, tanh, sigmoid and erf of float32 (maths.cpp),
+// which work on vectors; other functions of libm are called lane by lane.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace loopsmith::codegen {
 namespace {
 
-/// Intrinsics that have no code, by the beginning of their names, and the reason.
+/// Intrinsics without code, by the beginning of their names, and the reason.
 struct Refusal { std::string_view prefix; const char* why; };
 
 constexpr Refusal refused_on_processors[] = {
@@ -24,13 +24,13 @@ constexpr Refusal refused_on_processors[] = {
     {"tvm_load_matrix", nullptr}, {"tvm_store_matrix", nullptr}, {"tvm_mma", nullptr}, {"tvm_bmma", nullptr}, {"tvm_fill_fragment", nullptr}};
 constexpr const char* needs_gpu = "it needs threads or a matrix unit of a GPU, which a processor does not have; `loopsmith interpret` executes most of these calls";
 
-/// A host's code around calls, and memory that only a device's runtime allocates. Passes replaced the forms that the module defines.
+/// Host code around calls, and memory that only a device's runtime allocates. Passes have replaced the forms that the module defines.
 constexpr std::string_view runtime_families[] = {"tvm_stack_", "tvm_struct_", "tvm_throw_", "tvm_check_return", "anylist_", "lookup_param", "texture2d_", "nd_mem_alloc", "TVMBackend"};
 constexpr const char* needs_runtime = "it needs a runtime, and none is linked; `loopsmith interpret` executes it where the module defines it";
 
 }  // namespace
 
-/// One call while code is made for it.
+/// One call while its code is generated.
 class CallBuilder {
  public:
   CallBuilder(ModuleBuilder& module, const Call& node) : b_(module), ir_(module.ir_), node_(node), op_(node.op.view()), type_(node.dtype) {
@@ -42,6 +42,10 @@ class CallBuilder {
     if (op_.starts_with("@")) {
       return wrong("this call of a function of the module cannot be compiled in place: the function calls itself, which `loopsmith interpret` executes, returns in a "
                    "loop whose iterations have no order, is for another target, or does not fit its arguments");
+    }
+    if (b_.is_nvidia()) {
+      Value made = b_.nvidia_call(node_, op_);
+      if (made != nullptr || has_failed()) { return made; }
     }
     if (const Row* row = find(forms)) { return apply(*row); }
     if (!evaluate_arguments()) { return nullptr; }
@@ -65,7 +69,7 @@ class CallBuilder {
   /// The types of the arguments of a row.
   enum class Takes : uint8_t { Any, Integers, SameIntegers, SameType, FirstOfSameType };
 
-  /// An intrinsic with the fewest and most arguments that it takes. `id` is LLVM's intrinsic where that is all there is to do.
+  /// An intrinsic with the fewest and most arguments that it takes. `id`: LLVM's intrinsic, if nothing else is needed.
   struct Row {
     std::string_view op;
     size_t fewest, most;
@@ -98,7 +102,7 @@ class CallBuilder {
     return (this->*row.emit)();
   }
 
-  /// The reason against arguments of these types; null: they fit. LLVM crashes at an instruction with operands of other types.
+  /// The reason why arguments of these types are refused; null: they are accepted. LLVM crashes at an instruction with operands of other types.
   [[nodiscard]] auto takes_other_types(Takes takes) const -> const char* {
     if (takes == Takes::Any) { return nullptr; }
     for (const Expr& arg : node_.args) {
@@ -126,7 +130,7 @@ class CallBuilder {
   auto wrong(std::string why) -> Value { return b_.fail(fmt::format("`{}`", op_), std::move(why), node_.origin); }
   auto no_code_for_type() -> Value { return wrong(fmt::format("there is no code for it with the result `{}`", type_.str())); }
   [[nodiscard]] auto has_failed() const -> bool { return b_.failure_.has_value(); }
-  /// The value of a call that has none.
+  /// The value of a call without a result.
   auto nothing() -> Value { return ir_.getInt32(0); }
 
   auto evaluate_arguments() -> bool {
@@ -154,7 +158,7 @@ class CallBuilder {
     return place != nullptr ? b_.address_of(*place) : wrong("its argument is not an element of a buffer");
   }
 
-  /// The element `offset` of memory, as a pointer. The extent and the kind of the access do not matter to the machine.
+  /// The element `offset` of memory, as a pointer. The machine ignores the extent and the kind of the access.
   auto access_ptr() -> Value {
     Value memory = b_.eval(node_.args[1]);
     Value offset = has_failed() ? nullptr : b_.eval_index(node_.args[2]);
@@ -175,11 +179,11 @@ class CallBuilder {
   auto machine_instruction() -> Value { return b_.machine_instruction(node_); }
   auto ignored() -> Value { return nothing(); }
 
-  /// A barrier between the threads of a block. Threads of a warp are in step and need none.
+  /// A barrier between the threads of a block or of a warp.
   auto barrier() -> Value {
     if (!b_.is_gpu()) { return evaluate_arguments() ? no_code_for_type() : nullptr; }
     const auto* scope = node_.args.empty() ? nullptr : node_.args[0].as<StringImm>();
-    if (scope == nullptr || scope->value != "warp") { b_.emit_barrier(); }
+    b_.emit_barrier(scope != nullptr && scope->value == "warp");
     return nothing();
   }
 
@@ -192,7 +196,7 @@ class CallBuilder {
     return ir_.CreateAtomicRMW(operation, place, value, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
   }
 
-  /// A call of the profiler, which libraries for others do not have.
+  /// A call of the profiler, which libraries built for other programs do not have.
   auto profile() -> Value {
     Value number = b_.eval_index(node_.args[0]);
     if (has_failed() || !b_.options_.hosted) { return has_failed() ? nullptr : nothing(); }
@@ -437,7 +441,10 @@ const CallBuilder::Row CallBuilder::library_functions[] = {
 auto ModuleBuilder::call(const Call& node) -> llvm::Value* { return CallBuilder(*this, node).emit(); }
 
 auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value* {
-  if (is_gpu()) { return fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {}); }
+  if (is_gpu() || options_.without_c_library) {
+    llvm::Value* made = dtype.bits == 32 ? gpu_function(name, args) : nullptr;
+    return made != nullptr ? made : fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {});
+  }
   const bool is_double = dtype.bits == 64;
   llvm::Type* type = is_double ? ir_.getDoubleTy() : ir_.getFloatTy();
   std::vector<llvm::Type*> types(args.size(), type);

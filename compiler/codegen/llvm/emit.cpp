@@ -1,5 +1,5 @@
-// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; otherwise LLVM prints them and exits. Where LLVM aborts or
-// crashes all the same, its crash recovery brings the thread back here: memory of that attempt is lost, and the answer is a diagnostic.
+// From module to bytes: see codegen.h. LLVM's own errors are collected and become diagnostics; without this, LLVM would print them and exit. If LLVM aborts
+// or crashes, its crash recovery returns control to this thread: memory of that attempt is lost, and the result is a diagnostic.
 #include <fmt/format.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -22,6 +22,8 @@
 #include "codegen/llvm/builder.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/passes.h"
+#include "codegen/source/source.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 namespace loopsmith::codegen {
@@ -36,7 +38,7 @@ auto longest_block(const llvm::Module& module) -> size_t {
 }
 
 /// Does the work of LLVM's addPassesToEmitFile. The time of LLVM's instruction schedulers grows with the square of a block's length: seconds at
-/// this length, minutes at five times as much. Longer blocks keep their written order, and run up to a quarter slower.
+/// this length, minutes at five times this length. Longer blocks keep their original order, and run up to a quarter slower.
 auto add_passes(llvm::LLVMTargetMachine& machine, llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type, size_t longest) -> bool {
   constexpr size_t long_block = 30'000;
   llvm::TargetPassConfig* config = machine.createPassConfig(passes);
@@ -75,6 +77,8 @@ auto emit_unguarded(const IRModule& module, const target::Target& target, EmitKi
   ModuleBuilder builder(context, made, *machine, target, options);
   std::unordered_set<std::string> symbols;
   for (const auto& [function, func] : module->functions) {
+    // The host's functions, which launch the kernels, are no code of NVIDIA's GPUs.
+    if (target.kind == target_kind::nvptx && !is_kernel(func)) { continue; }
     std::string symbol = symbol_of(function, func);
     if (!symbols.insert(entry_symbol(symbol, options)).second) { return error(Code::KernelTwice, func->origin).arg("name", symbol); }
     builder.add_function(func, symbol);
@@ -127,7 +131,7 @@ class Recovery {
   Recovery(const Recovery&) = delete;
   auto operator=(const Recovery&) -> Recovery& = delete;
 
-  /// False where LLVM gave up.
+  /// False if LLVM aborted or crashed.
   auto run(llvm::function_ref<void()> work) -> bool {
     fatal_error().clear();
     return context_.RunSafely(work);
@@ -160,7 +164,7 @@ auto emit(const IRModule& module, const target::Target& target, EmitKind kind, c
   auto* answer = new Result<std::string>(Diagnostics{});
   std::unique_ptr<Result<std::string>> kept(answer);
   if (recovery.run([&] { *answer = emit_unguarded(module, target, kind, options); })) { return std::move(*answer); }
-  // The answer may be half written.
+  // The output may be incomplete.
   (void)kept.release();
   forget_machine();
   std::string name = module->functions.empty() ? std::string("module") : symbol_of(module->functions[0].first, module->functions[0].second);

@@ -210,7 +210,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
     if (from == to) { return value; }
   }
   if (is_short_real(to)) {
-    // Types with more bits than float32 can hold go through float64.
+    // Types with more bits than float32 can represent are converted through float64.
     bool is_wide = from.is_real() ? from.bits == 64 : from.bits > 16;
     value = cast(value, from, DataType::float_(is_wide ? 64 : 32, to.lanes), where);
     if (failure_) { return nullptr; }
@@ -234,7 +234,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
   return fail("a cast", fmt::format("no conversion from `{}` to `{}` exists", from.str(), to.str()), where);
 }
 
-/// Division that rounds towards minus infinity. Signed: the truncated quotient, less 1 where the signs differ and the remainder is not 0.
+/// Division that rounds towards minus infinity. Signed: the truncated quotient, minus 1 if the signs differ and the remainder is not 0.
 auto ModuleBuilder::floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype, bool want_mod, bool nonnegative) -> llvm::Value* {
   if (dtype.is_uint()) { return want_mod ? ir_.CreateURem(a, b) : ir_.CreateUDiv(a, b); }
   if (auto* constant = llvm::dyn_cast<llvm::Constant>(b)) {
@@ -380,7 +380,7 @@ auto ModuleBuilder::choose(const Expr& condition, const Expr& yes, const Expr& n
     phi->addIncoming(b, no_end);
     return phi;
   }
-  // A vector of conditions: both sides are computed, each with only its own lanes active.
+  // For a vector of conditions, computes both sides, each with only its own lanes active.
   auto under = [&](llvm::Value* lanes, const Expr& value) -> llvm::Value* {
     ScopedValue mask(mask_, mask_ != nullptr ? ir_.CreateAnd(mask_, lanes) : lanes);
     return widened(value);

@@ -1,6 +1,6 @@
-// Calls of C functions by name, `T.call_extern("float32", "expf", x)`: see builder.h. Code that runs in this process may call the functions of a
-// closed list (ir/externals.h) and no others. Functions that copy memory check that they stay inside of the buffers that they are given. Code for
-// others may call any function, which the final link provides.
+// Calls of C functions by name, `T.call_extern("float32", "expf", x)`: see builder.h. Code that runs in this process may call only the functions of a
+// closed list (ir/externals.h). Functions that copy memory check that they stay inside of the given buffers. Code for
+// other programs may call any function, which the final link must provide.
 #include <fmt/format.h>
 
 #include "codegen/llvm/builder.h"
@@ -40,7 +40,7 @@ auto ModuleBuilder::external(const std::string& name, const Call& node) -> llvm:
   return node.dtype.is_void() ? ir_.getInt32(0) : out;
 }
 
-/// memcpy, memmove and memset: stops the function where the bytes are not inside of the buffers' memory.
+/// memcpy, memmove and memset: stops the function if the bytes are not inside of the buffers' memory.
 auto ModuleBuilder::memory_function(const std::string& name, const Call& node) -> llvm::Value* {
   auto wrong = [&](std::string why) { return fail(fmt::format("the call of `{}`", name), std::move(why), node.origin); };
   if (node.args.size() != 4) { return wrong(fmt::format("it takes 3 arguments, and {} are given", node.args.size() - 1)); }
@@ -71,7 +71,7 @@ auto ModuleBuilder::memory_function(const std::string& name, const Call& node) -
   return node.dtype.is_handle() ? to : static_cast<llvm::Value*>(llvm::Constant::getNullValue(type_of(node.dtype)));
 }
 
-/// The memory that a pointer lies in, where its size is known; else null.
+/// The memory into which a pointer points, if its size is known; else null.
 auto ModuleBuilder::memory_behind(const Expr& pointer) -> const VarNode* {
   const VarNode* memory = pointer.as<VarNode>();
   if (const auto* call = pointer.as<Call>()) {
@@ -96,7 +96,7 @@ auto ModuleBuilder::size_of_memory(const VarNode& memory) -> llvm::Value* {
   return bytes;
 }
 
-/// True when `bytes` bytes from a pointer on lie in its memory. Differences are unsigned: a place before the memory is far behind it.
+/// True when `bytes` bytes from a pointer on lie in its memory. Differences are unsigned: an address before the memory counts as far behind it.
 auto ModuleBuilder::is_inside(const Expr& pointer, llvm::Value* at, llvm::Value* bytes) -> llvm::Value* {
   const VarNode& memory = *memory_behind(pointer);
   llvm::Value* begin = variable(memory);

@@ -1,5 +1,5 @@
 // Machine instructions, called by LLVM's names: `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", ...)`. LLVM aborts
-// where it cannot select an instruction, so code is made only for those in the table, and only where the target has the unit. Tile registers
+// if it cannot select an instruction, so code is made only for those in the table, and only if the target has the unit. Tile registers
 // are in tiles.cpp.
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsX86.h>

@@ -1,5 +1,5 @@
-// TargetMachines, and the processors and features that LLVM knows: see machine.h. For a wrong name LLVM prints a
-// message and goes on (or exits); so names are looked up here first.
+// TargetMachines, and LLVM's names of processors and features: see machine.h. For a wrong name LLVM prints a
+// message and continues (or exits); so names are checked here first.
 #include "codegen/llvm/machine.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -40,20 +40,20 @@ auto similar(std::string_view wanted, const std::vector<std::string_view>& names
 auto triple_of(const target::Target& target) -> std::string { return target.triple.empty() ? target::host_triple() : target.triple; }
 
 auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
-  if (target.kind != target_kind::llvm && target.kind != target_kind::rocm) {
-    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm` and `rocm` only");
+  if (target.kind != target_kind::llvm && target.kind != target_kind::rocm && target.kind != target_kind::nvptx) {
+    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm`, `rocm` and `nvptx` only");
   }
   initialize_llvm();
   std::string why;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
+        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32, amdgcn and nvptx64", triple_of(target)));
   }
   return found;
 }
 
-/// A processor of 32 bits for a machine of 64, at which LLVM aborts; empty: it fits.
+/// A 32-bit processor for a 64-bit machine, for which LLVM aborts; empty: it fits.
 auto wrong_width(const target::Target& target, const llvm::Target& found) -> std::string {
   auto architecture = target.architecture();
   if (architecture != target::Architecture::X86_64 && architecture != target::Architecture::RiscV64) { return {}; }
@@ -107,6 +107,10 @@ void initialize_llvm() {
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     LLVMInitializeWebAssemblyTargetInfo();
     LLVMInitializeWebAssemblyTarget();
     LLVMInitializeWebAssemblyTargetMC();

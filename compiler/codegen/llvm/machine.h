@@ -16,7 +16,7 @@ void initialize_llvm();
 /// millisecond, so the last one is kept. Valid until the thread's next call.
 [[nodiscard]] auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*>;
 
-/// Drops the calling thread's TargetMachine without touching it: LLVM crashed while it was in use.
+/// Forgets the calling thread's TargetMachine without destroying it: LLVM crashed while it was in use.
 void forget_machine();
 
 /// The optimisation level: that of the options, else the target's, else 2.

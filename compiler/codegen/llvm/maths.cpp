@@ -1,7 +1,7 @@
 // Exponentials and related functions of float32, as straight-line code for any number of lanes.
 //
 // The largest errors over all finite arguments, as tests/unit/codegen measures them, are 4 units in the last place
-// (2 for exp and log). Infinities, zeros and NaNs come out as in libm; results below the normal range keep the
+// (2 for exp and log). Infinities, zeros and NaNs give the same results as in libm; results below the normal range keep the
 // precision of that range. The polynomials were fitted for this file: minimax in relative error over the reduced
 // range, by reweighted least squares in 40 digits.
 #include <llvm/IR/IntrinsicsX86.h>
@@ -56,8 +56,8 @@ auto ModuleBuilder::avx512_piece(llvm::Type* type) -> unsigned {
 }
 
 /// With 512 bits at a time: exp(x) = 2^floor(n) T[16 (n - floor(n))] exp(r), n the nearest multiple of 1/16 to x / ln 2, |r| <= ln 2 / 32.
-/// The table T is one register. The sum that rounds n has the table's index in its last four bits, and the scaling instruction takes
-/// the floor itself. That instruction also yields 0 and infinity for an n out of range, provided that its other operand is positive
+/// The table T is one register. The sum that rounds n has the table's index in its last four bits, and the scaling instruction itself
+/// computes the floor. That instruction also yields 0 and infinity for an n out of range, provided that its other operand is positive
 /// and not NaN; a bound on r ensures that, also for an infinite x.
 /// Longer vectors do each step for all their registers before the next step: a chain per register would fill the processor's queues
 /// with waiting instructions.

@@ -41,7 +41,7 @@ auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index)
   return ir_.CreateInBoundsGEP(type, base, element_index);
 }
 
-/// The flat index of an access: several indices are combined row-major or by strides.
+/// The flat index of an access: combines several indices in row-major order or by strides.
 auto ModuleBuilder::flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr {
   if (indices.empty()) { return int_imm(0); }
   if (indices.size() == 1 && !is_strided(buffer)) { return indices[0]; }
@@ -190,7 +190,7 @@ void ModuleBuilder::store(const BufferStore& node) {
   }
   llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
   if (failure_) { return; }
-  // A scalar store: nothing is computed where the predicate is false.
+  // A scalar store: computes nothing if the predicate is false.
   llvm::BasicBlock* after = nullptr;
   if (lanes == 1 && predicate != nullptr) {
     auto* yes = llvm::BasicBlock::Create(context_, "store", frame_.function);
@@ -266,7 +266,7 @@ auto reads_other_memory(const Expr& value, const VarNode* data) -> bool {
 ///     B[i:i + 32:2] = x       ==>     B[i:i + 32] = (x0, y0, x1, y1, ...)
 ///     B[i + 1:i + 33:2] = y
 ///
-/// Packing for matrix units consists of these, and processors have no quick scatter of small elements. Returns the number of statements from
+/// Packing for matrix units consists of such stores, and processors have no fast scatter of small elements. Returns the number of statements from
 /// `at` on that were stored together; 0: they have another form.
 auto ModuleBuilder::store_interleaved(const Sequence<Stmt>& statements, size_t at) -> size_t {
   if (mask_ != nullptr || is_gpu()) { return 0; }

@@ -10,14 +10,16 @@
 namespace loopsmith::codegen {
 
 auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, const std::string& pipeline) -> Status {
-  if (level == 0 && pipeline.empty() && !llvm::StringRef(module.getTargetTriple()).starts_with("amdgcn")) { return ok(); }
+  const llvm::StringRef triple = module.getTargetTriple();
+  const bool is_gpu = triple.starts_with("amdgcn") || triple.starts_with("nvptx");
+  if (level == 0 && pipeline.empty() && !is_gpu) { return ok(); }
   static const char* const usual =
       "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<allowspeculation>),early-cse)";
   // For GPUs: inlines bodies into kernels, infers the memory of flat addresses, and unrolls loops over arrays that a thread indexes.
   static const char* const gpu =
       "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,infer-address-spaces,"
       "loop-mssa(licm<allowspeculation>),early-cse),globaldce";
-  const char* const list = llvm::StringRef(module.getTargetTriple()).starts_with("amdgcn") ? gpu : usual;
+  const char* const list = is_gpu ? gpu : usual;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

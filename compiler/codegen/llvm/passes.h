@@ -1,4 +1,4 @@
-// Running LLVM's IR passes. Private to codegen/llvm.
+// Runs LLVM's IR passes. Private to codegen/llvm.
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -16,7 +16,7 @@ namespace {
 // Local buffers of up to this size live on the stack, up to a total per function; others are in workspace memory.
 constexpr uint64_t max_stack_buffer = 32U << 10U;
 constexpr uint64_t max_stack_total = 256U << 10U;
-// The limit for stores and calls of an unrolled loop. Lowering keeps larger loops, still marked `unrolled`.
+// The most stores and calls of an unrolled loop. Lowering keeps larger loops, still marked `unrolled`.
 constexpr int64_t max_unrolled = 4096;
 
 /// The number of statements after unrolling.
@@ -297,7 +297,7 @@ auto ModuleBuilder::emit_launch(llvm::Function* share, llvm::Value* environment,
   llvm::FunctionCallee launch = declare("loopsmith_parallel", i32, {pointer, pointer, i64, i64});
   std::vector<llvm::Value*> arguments = {share, environment, begin, end};
   if (options_.hosted) { return ir_.CreateCall(launch, arguments); }
-  // In programs without a thread pool the weak symbol is null, and the loop runs here.
+  // In programs without a thread pool the weak symbol is null, and the loop runs on the calling thread.
   auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
   callee->setLinkage(llvm::Function::ExternalWeakLinkage);
   auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
@@ -388,8 +388,8 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (node.body) { emit(node.body); }
 }
 
-/// A body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. Where only the run time
-/// can decide that, the body is emitted twice.
+/// A body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. If this is only known at run
+/// time, the body is emitted twice.
 void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   std::unordered_set<const VarNode*> memory, read;
   post_order(
@@ -400,7 +400,7 @@ void ModuleBuilder::emit_streaming(const AttrStmt& node) {
         if (store != nullptr && frame_.vars.contains(store->buffer->data.get())) { memory.insert(store->buffer->data.get()); }
       },
       [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { read.insert(load->buffer->data.get()); } });
-  // Memory that is read again belongs in the caches.
+  // Memory that is read again should stay in the caches.
   std::erase_if(memory, [&](const VarNode* v) { return read.contains(v); });
   if (memory.empty()) {
     emit(node.body);
@@ -440,8 +440,8 @@ void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   fetched_.clear();
 }
 
-/// On x86, other threads may see such stores later than the stores that follow them. Fences order them wherever others can notice: before
-/// returns, calls and atomic instructions. There is no fence after each loop, so that the next row begins while the stores are under way.
+/// On x86, other threads may see such stores later than the stores that follow them. Fences order them wherever others could observe this: before
+/// returns, calls and atomic instructions. There is no fence after each loop, so that the next row can begin while the stores are in progress.
 void ModuleBuilder::fence_streams(llvm::Function& function) {
   if (!machine_.getTargetTriple().isX86()) { return; }
   auto tells_others = [](const llvm::Instruction& i) {

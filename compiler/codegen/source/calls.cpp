@@ -1,4 +1,4 @@
-// Calls of intrinsics as C: see printer.h.
+// Prints calls of intrinsics as C: see printer.h.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -16,7 +16,7 @@ constexpr std::array real_functions{
     "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "tgamma", "lgamma", "pow", "atan2", "fmod", "hypot", "nextafter", "floor", "ceil", "trunc", "round", "rint",
     "fabs", "copysign", "fma", "ldexp"};
-/// The same under another name.
+/// The same functions under other names.
 struct Renamed { std::string_view op; std::string_view function; };
 constexpr Renamed renamed[] = {{"nearbyint", "rint"}, {"roundeven", "rint"}, {"abs", "fabs"}};
 
@@ -53,7 +53,7 @@ auto SourcePrinter::call(const Call& node, int k, int level) -> std::string {
   if (op == "infinity") { return real(std::numeric_limits<double>::infinity(), t, level, node.origin); }
   if (n == 1 && (op == "isnan" || op == "isinf" || op == "isfinite")) {
     if (node.args[0].dtype().is_integral()) { return op == "isfinite" ? "true" : "false"; }
-    // Written out, because CUDA's macros need a header.
+    // Printed in full, because CUDA's macros need a header.
     std::string x = arg(0, prefix);
     if (op == "isnan") { return wrap(fmt::format("{} != {}", x, x), equality, level); }
     std::string infinite = real(std::numeric_limits<double>::infinity(), node.args[0].dtype().element(), primary, node.origin);

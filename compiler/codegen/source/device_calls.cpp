@@ -1,8 +1,8 @@
-// Calls that only devices have, as C: exchanges within a warp, asynchronous copies, matrix units, dot products of bytes. See printer.h.
+// Prints calls that only devices have as C: exchanges within a warp, asynchronous copies, matrix units, dot products of bytes. See printer.h.
 //
-// CUDA's functions wrap one PTX instruction each, and are made for the types and shapes that a kernel uses. Fragments of matrix units are arrays of
-// eight 32-bit registers; an instruction takes as many of them as the PTX manual lists. OpenCL C has plain copies in place of asynchronous ones, and
-// no text for warps and matrix units.
+// CUDA's functions wrap one PTX instruction each, and are generated for the types and shapes that a kernel uses. Fragments of matrix units are arrays of
+// eight 32-bit registers; an instruction uses as many of them as the PTX manual lists. OpenCL C gets plain copies instead of asynchronous ones, and
+// has no form for warps and matrix units.
 #include <array>
 #include <bit>
 
@@ -30,7 +30,7 @@ auto letter_of(const Var& data) -> char {
   auto family = data->pointer ? memory_family(data->pointer->scope.view()) : std::nullopt;
   return family == MemoryFamily::WmmaA ? 'a' : family == MemoryFamily::WmmaB ? 'b' : family == MemoryFamily::WmmaAccumulator ? 'c' : ' ';
 }
-/// The type as PTX spells it; empty where matrix units of this form have none.
+/// PTX's name of the type; empty if matrix units of this form do not support it.
 auto ptx_type(DataType t) -> std::string {
   if (t.is_bfloat16()) { return "bf16"; }
   if (t.is_float()) { return fmt::format("f{}", t.bits); }
@@ -183,7 +183,7 @@ auto SourcePrinter::copy_call(const Call& node) -> std::string {
   const std::string name = fmt::format("ls_cp_async_{}", *bytes);
   std::string text;
   if (is_cuda) {
-    // Without the predicate, no byte is read, and zeros are written.
+    // If the predicate is false, reads no byte and writes zeros.
     text = fmt::format(
         "INLINE void {0}(void* to, const void* from, bool taken) {{\n  unsigned address = (unsigned)__cvta_generic_to_shared(to);\n"
         "  asm volatile(\"cp.async.{1}.shared.global [%0], [%1], {2}, %2;\" : : \"r\"(address), \"l\"(from), \"r\"(taken ? {2} : 0) : \"memory\");\n}}\n",

@@ -34,7 +34,7 @@ constexpr Dialect opencl{
     .kernel = "__kernel void",
     .global_memory = "__global ",
     .restrict_word = "restrict ",
-    .shared_memory = "__local ",
+    .shared_memory = "__local __attribute__((aligned(16))) ",
     .constant_memory = "__constant ",
     .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     .warp_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
@@ -55,7 +55,7 @@ constexpr Dialect opencl{
   "  return " FROM "(before);\n"                                                                                                     \
   "}\n"
 
-// `INLINE` becomes the dialect's words for a function of the device. Rounding to a shorter real is to the nearest, ties to even.
+// `INLINE` is replaced by the dialect's words for a function of the device. Rounding to a shorter real is to nearest, ties to even.
 constexpr PreludeFunction prelude[] = {
     {"ls_floordiv_i32", DIVIDE("int", "i32"), DIVIDE("int", "i32")},
     {"ls_floordiv_i64", DIVIDE("long long", "i64"), DIVIDE("long", "i64")},

@@ -1,4 +1,4 @@
-// The words in which CUDA C and OpenCL C differ, and the functions that kernels call.
+// The differences between the words of CUDA C and OpenCL C, and the functions that kernels call.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Dialect {
   std::string_view warp_barrier;
   std::string_view longest_int;         // the type of 64 bits, and its literals' suffix
   std::string_view long_suffix;
-  /// "threadIdx.x" as the dialect has it.
+  /// "threadIdx.x" in the dialect's form.
   auto (*index)(std::string_view tag) -> std::string;
 };
 
@@ -34,7 +34,7 @@ struct PreludeFunction {
   std::string_view uses = {};           // names, separated by spaces
 };
 [[nodiscard]] auto find_prelude(std::string_view name) -> const PreludeFunction*;
-/// The definitions of those functions and of all that they use, each once.
+/// The definitions of these functions and of all functions that they use, each once.
 [[nodiscard]] auto prelude_text(const std::vector<std::string>& names, SourceDialect dialect) -> std::string;
 
 }  // namespace loopsmith::codegen

@@ -1,4 +1,4 @@
-// Expressions as C: see printer.h.
+// Prints expressions as C: see printer.h.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ auto SourcePrinter::binary(const BinaryNode& node, int k, int level) -> std::str
   if (node.kind == NodeKind::Min || node.kind == NodeKind::Max) {
     const std::string function = need(fmt::format("ls_{}_{}", node.kind == NodeKind::Min ? "min" : "max", suffix_of(t)));
     std::string out = fmt::format("{}({}, {})", function, lane(node.a, k), lane(node.b, k));
-    // The function may work on a wider type.
+    // The function may compute in a wider type.
     return t.is_integral() && (t.bits < 32 || (t.is_uint() && t.bits == 32)) ? wrap(fmt::format("({}){}", value_type(t, node.origin), out), prefix, level) : out;
   }
   const int own = node.kind == NodeKind::Mul ? product : sum;
@@ -138,7 +138,7 @@ auto SourcePrinter::cast_to(DataType to, DataType from, std::string value, int l
   if (to == from) { return value; }
   if (to.is_bool()) { return wrap(fmt::format("{} != 0", value), equality, level); }
   if (is_short_real(to)) {
-    // From a wider real or an integer: one rounding to float32 and one to the short type, as everywhere in Loopsmith.
+    // From a wider real or an integer: rounds once to float32 and once to the short type, as everywhere in Loopsmith.
     std::string wide = from.is_real() && from.bits <= 32 ? value : fmt::format("(float)({})", value);
     return rounded(std::move(wide), to, prefix, level);
   }

@@ -1,7 +1,7 @@
 // The printer of kernels; its parts: expressions.cpp, calls.cpp, device_calls.cpp, statements.cpp.
 //
 // A vector is printed lane by lane: `lane(e, k)` is the text of lane k of an expression. Statements with vectors first load all lanes,
-// several at once where the address is aligned, and then compute and store them.
+// several at once if the address is aligned, and then compute and store them.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace loopsmith::codegen {
 
-/// A construct that has no text in the dialect.
+/// A construct that the dialect cannot express, with the reason.
 struct NoText {
   std::string what;
   std::string why;
@@ -28,7 +28,7 @@ class SourcePrinter {
  public:
   SourcePrinter(SourceDialect dialect, const SourceOptions& options) : kind_(dialect), dialect_(dialect_of(dialect)), options_(options) {}
 
-  /// Adds text in front of all kernels: a person's own functions.
+  /// Adds text in front of all kernels: functions that the user supplies.
   void add_source(const std::string& text);
   /// Appends a kernel. The failure, if any, is in `failure`.
   void print(const PrimFunc& kernel, const std::string& name);
@@ -37,7 +37,7 @@ class SourcePrinter {
   [[nodiscard]] auto failure() const -> const std::optional<NoText>& { return failure_; }
 
  private:
-  /// How tightly an operator of C binds; a child that binds less tightly goes in parentheses.
+  /// Precedence of C's operators; a child with lower precedence is printed in parentheses.
   enum Level : int { ternary = 1, either, both, bit_or, bit_xor, bit_and, equality, comparison, shift, sum, product, prefix, primary };
 
   // -- statements (statements.cpp)
@@ -78,13 +78,13 @@ class SourcePrinter {
   auto dot_of_bytes(const Expr& a, const Expr& b, const Expr& c, const Call& node) -> std::string;
   /// Shapes and layouts of the fragments of matrix units, by their calls.
   void find_fragments(const Stmt& kernel);
-  /// Declares the registers of fragments; false where the memory has none.
+  /// Declares the registers of fragments; false if the memory is no fragment.
   auto fragment_array(const Allocate& node, int64_t count) -> bool;
   auto pointer_argument(const Expr& e, const Expr& offset) -> std::string;
   auto at_offset(const VarNode& data, DataType element, const Expr& offset, Origin origin) -> std::string;
-  /// A function of the prelude that is made on demand.
+  /// A function of the prelude that is generated on demand.
   auto made(std::string name, const std::string& text) -> std::string;
-  /// The name in `ls_load_NAME` and its kin for a real of 8 bits or fewer; empty: it has none.
+  /// The NAME in `ls_load_NAME` and similar functions for a real of at most 8 bits; empty: it has none.
   auto short_real(DataType dtype) -> std::string;
 
   // -- names and types
@@ -94,7 +94,7 @@ class SourcePrinter {
   auto value_type(DataType dtype, Origin origin) -> std::string;
   /// The type of an element in memory.
   auto memory_type(DataType dtype, Origin origin) -> std::string;
-  /// A stored element as a value, a value as a stored element.
+  /// Converts a stored element to a value, or a value to a stored element.
   auto from_memory(DataType dtype, std::string element) -> std::string;
   auto to_memory(DataType dtype, std::string value) -> std::string;
   /// A pointer to the elements of a buffer.
@@ -103,7 +103,7 @@ class SourcePrinter {
   auto need(std::string function) -> std::string;
   auto fail(std::string what, std::string why, Origin origin) -> std::string;
   static auto wrap(std::string text, int own, int level) -> std::string { return own < level ? "(" + text + ")" : text; }
-  /// The lanes that one load or store moves; 1: one by one.
+  /// The number of lanes that one load or store moves; 1: one by one.
   auto wide_lanes(const Buffer& buffer, const Expr& index) const -> int;
 
   const SourceDialect kind_;
@@ -111,13 +111,13 @@ class SourcePrinter {
   const SourceOptions& options_;
   std::optional<NoText> failure_;
   std::set<std::string> needed_;                                     // functions of the prelude
-  std::set<std::string> made_names_;                                 // functions that were made on demand, and their text
+  std::set<std::string> made_names_;                                 // functions that were generated on demand, and their text
   std::string made_;
   std::string constants_, kernels_;
   bool needs_double_ = false;
-  // Of the kernel at hand.
+  // For the current kernel.
   std::string body_, shared_;
-  int64_t shared_offset_ = -1;   // of the next array in the memory that the launch requests; -1: the kernel declares its arrays
+  int64_t shared_offset_ = -1;   // offset of the next array in the memory that the launch requests; -1: the kernel declares its arrays
   int depth_ = 0;
   SourcePlace last_place_;
   std::unordered_map<const VarNode*, std::string> names_;
@@ -125,7 +125,7 @@ class SourcePrinter {
   std::unordered_map<const VarNode*, DataType> elements_;            // the element type of memory, by data variable
   std::unordered_map<const VarNode*, std::string> spaces_;           // its address space in OpenCL
   std::unordered_set<const VarNode*> nonnegative_;
-  std::unordered_map<const VarNode*, Expr> lets_;                    // variables of `Let`, by their values
+  std::unordered_map<const VarNode*, Expr> lets_;                    // variables of `Let`, with their values
   std::unordered_map<const BufferLoad*, std::vector<std::string>> loaded_;   // the lanes of vector loads
   std::unordered_map<std::string, std::string> extents_;             // launch extents by tag
   std::vector<std::pair<std::string, std::optional<int64_t>>> threads_;
@@ -133,10 +133,10 @@ class SourcePrinter {
     DataType dtype;
     int64_t elements = 0;          // of one fragment
     std::string shape;             // "m16n16k16"
-    bool is_column_major = false;  // as it was loaded
+    bool is_column_major = false;  // in the order in which it was loaded
   };
   std::unordered_map<const VarNode*, Fragment> fragments_;
-  std::unordered_set<const VarNode*> passed_;                        // memory that calls take
+  std::unordered_set<const VarNode*> passed_;                        // memory whose pointer is passed to calls
 };
 
 }  // namespace loopsmith::codegen

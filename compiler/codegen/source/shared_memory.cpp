@@ -1,4 +1,4 @@
-// Shared memory that a kernel of CUDA cannot declare, because it is more than 48 KB: see source.h.
+// Shared memory of a CUDA kernel that exceeds the 48 KB that a kernel can declare: see source.h.
 #include "codegen/source/source.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"

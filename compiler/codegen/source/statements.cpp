@@ -1,4 +1,4 @@
-// Statements, names and types of kernels as C: see printer.h.
+// Prints statements, names and types of kernels as C: see printer.h.
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -42,7 +42,7 @@ auto c_string(std::string_view text) -> std::string {
   return out + "\"";
 }
 
-/// True for integers that are a multiple of n whatever their variables are.
+/// True for integers that are a multiple of n for all values of their variables.
 auto is_multiple(const Expr& e, int64_t n) -> bool {
   if (auto v = as_int(e)) { return *v % n == 0; }
   switch (e.kind()) {
@@ -68,7 +68,7 @@ auto is_kernel(const PrimFunc& func) -> bool {
 
 auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOptions& options) -> Result<std::string> {
   SourcePrinter printer(dialect, options);
-  // Pragmas stay where they were written, in host functions too.
+  // Collects pragmas from host functions too, since they stay where they were written.
   std::set<std::string> sources;
   for (const auto& [name, func] : module->functions) {
     post_order(
@@ -126,7 +126,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
         if (const auto* view = s.as<DeclBuffer>()) { elements_.emplace(view->buffer->data.get(), view->buffer->dtype.element()); }
       },
       [&](const Expr& e) {
-        // A pointer that leaves the kernel's own code may be stored through.
+        // Code that receives a pointer may store through it.
         const auto* c = e.as<Call>();
         if (!c) { return; }
         for (const Expr& arg : c->args) {
@@ -163,7 +163,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
       bounds = fmt::format(" __attribute__((reqd_work_group_size({}, {}, {})))", sizes[0], sizes[1], sizes[2]);
     }
   }
-  // OpenCL has the attribute before `void`, CUDA the bounds behind it.
+  // OpenCL puts the attribute before `void`, CUDA puts the bounds behind it.
   std::string head = kind_ == SourceDialect::Cuda ? fmt::format("{}{} {}", dialect_.kernel, bounds, name) : fmt::format("__kernel{} void {}", bounds, name);
   kernels_ += fmt::format("{}{}({}) {{\n{}{}}}\n", kernels_.empty() ? "" : "\n", head, parameters, shared_, body_);
 }
@@ -211,7 +211,7 @@ void SourcePrinter::statement(const Stmt& stmt) {
     case NodeKind::AssertStmt: {
       const auto& n = *stmt.as<AssertStmt>();
       place(n.origin);
-      // A kernel of OpenCL cannot stop its program: it prints the message and goes on.
+      // A kernel of OpenCL cannot stop its program: it prints the message and continues.
       const auto* message = n.message.as<StringImm>();
       line(fmt::format("if (!({})) {{ {} }}", scalar(n.condition),
                        kind_ == SourceDialect::Cuda ? "__trap();" : fmt::format("printf(\"%s\\n\", {});", c_string(message ? message->value : "an assertion does not hold"))));
@@ -255,7 +255,7 @@ void SourcePrinter::loop(const For& node) {
   const std::string name = name_of(*node.var);
   const std::string type = value_type(node.var->dtype, node.origin);
   const std::string end = is_zero(node.min) ? scalar(node.extent) : scalar(add(node.min, node.extent), comparison + 1);
-  // A loop of many iterations is left to the compiler.
+  // Leaves the decision about a loop with many iterations to the compiler.
   if (node.for_kind == ForKind::Unrolled && as_int(node.extent).value_or(1) <= 64) { line("#pragma unroll"); }
   line(fmt::format("for ({} {} = {}; {} < {}; ++{}) {{", type, name, scalar(node.min), name, end, name));
   ++depth_;
@@ -291,7 +291,7 @@ void SourcePrinter::allocate(const Allocate& node) {
   }
   auto family = memory_family(scope);
   if (fragment_array(node, count)) { return statement(node.body); }
-  // Memory of matrix units that only plain code accesses, before a schedule maps it to their instructions, is memory of the thread.
+  // If only plain code accesses memory of matrix units (before a schedule maps it to their instructions), it is memory of the thread.
   const bool is_plain = family && *family >= MemoryFamily::WmmaA && *family <= MemoryFamily::MmaC && *family != MemoryFamily::Texture && !passed_.contains(node.data.get());
   if (family && !is_plain && *family != MemoryFamily::Global && *family != MemoryFamily::Shared && *family != MemoryFamily::Local && *family != MemoryFamily::Workspace) {
     (void)fail(fmt::format("the buffer `{}`", node.data->name.str()), fmt::format("memory of the scope `{}` has no text yet", scope), node.origin);
@@ -359,7 +359,7 @@ auto SourcePrinter::wide_lanes(const Buffer& buffer, const Expr& index) const ->
   const auto* ramp = index.as<Ramp>();
   const DataType t = buffer->dtype;
   if (!ramp || !is_one(ramp->stride) || t.lanes != 1 || (t.bits != 32 && t.bits != 64) || !(t.is_float() || t.is_integral())) { return 1; }
-  // Vectors in OpenCL's and CUDA's own types, of 16 bytes at most.
+  // Uses the vector types of OpenCL and CUDA, of at most 16 bytes.
   const int most = 128 / t.bits;
   const int lanes = index.dtype().lanes;
   if (!elements_.contains(buffer->data.get()) || elements_.at(buffer->data.get()) != t) { return 1; }
@@ -405,7 +405,7 @@ void SourcePrinter::store(const BufferStore& node) {
   line("{");
   ++depth_;
   load_vectors(node.value);
-  // All lanes are computed before the first one is stored.
+  // Computes all lanes before it stores the first one.
   std::vector<std::string> values;
   for (int k = 0; k < lanes; ++k) {
     std::string value = lane(node.value, node.value.dtype().lanes > 1 ? k : 0);

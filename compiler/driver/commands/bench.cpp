@@ -1,5 +1,5 @@
 // `loopsmith bench FILE`: times a program as written and under the named schedules. Blocks of calls take turns, so that a drift of the machine's speed
-// affects all versions alike. Runs in a process of its own.
+// affects all versions alike. Runs in a separate process.
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -67,7 +67,7 @@ struct Row {
   std::string name;
   Selection selection;
   std::optional<runtime::JitModule> code;
-  bool is_built = false;   // among several schedules for the program the one that `build` applies
+  bool is_built = false;   // if the program has several schedules: the one that `build` applies
 };
 
 /// The bytes of all buffers of a call. The machine's peak is measured in float32.
@@ -83,7 +83,7 @@ auto traffic_of(const Call& call) -> Traffic {
   return out;
 }
 
-/// The least seconds of a call on this machine by its measured peaks; 0: not known.
+/// A lower bound for the seconds of a call on this machine, by its measured peaks; 0: unknown.
 auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks& peaks, int threads) -> double {
   bool all = threads > 1;
   double compute = traffic.is_float32 ? flops / ((all ? peaks.fma_f32_all : peaks.fma_f32_one) * 1e9) : 0;
@@ -139,8 +139,8 @@ auto bench_confined(const std::vector<const runtime::JitFunction*>& functions, c
   return measured;
 }
 
-/// Tests the comparison: compiles one program twice and compares the two, again and again. Each "faster" or "slower" is a false alarm. Fails where more
-/// than one comparison in twenty is one.
+/// Tests the comparison: compiles one program twice and compares the two, again and again. Each "faster" or "slower" is a false alarm. Fails if more
+/// than one comparison in twenty is a false alarm.
 auto compare_with_itself(const Selection& selection, const Locate& checks, const std::vector<int64_t>& sizes, const runtime::BenchOptions& options, int64_t times, bool is_json) -> Result<int> {
   std::array<int64_t, 3> counts{};
   for (int64_t i = 0; i < times; ++i) {
@@ -230,7 +230,7 @@ auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
   return asked;
 }
 
-/// The program as written, unless it is left out, and under each schedule.
+/// The program as written, unless excluded, and under each schedule.
 auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<std::vector<Row>, int> {
   std::vector<Row> rows;
   for (const std::string& name : arguments.all("--with")) {
@@ -241,7 +241,7 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
     auto considered = workspace::schedules_for_build(*row.selection.file->snapshot(), row.selection.program.view());
     row.is_built = considered.size() > 1 && considered.back()->name.view() == row.selection.schedule;
   }
-  // As written, most programs are a single thread on a device: that time says nothing.
+  // As written, most programs run as a single thread on a device, so that time is of no use.
   if (!rows.empty() && (arguments.has("--no-plain") || is_device_target(rows[0].selection.target))) { return rows; }
   Row plain;
   plain.name = "plain";
@@ -263,7 +263,7 @@ auto pick_rows(const Arguments& arguments, Reporter& reporter) -> std::variant<s
 
 void print_json(const nlohmann::json& line) { fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
 
-/// The rows with their times and everything that the times are compared with.
+/// The rows with their times and all reference values for the times.
 struct Timed {
   const std::vector<Row>& rows;
   const std::vector<runtime::Measurement>& measured;
@@ -296,7 +296,7 @@ void print_row(const Timed& timed, size_t i, double least) {
   if (timed.flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(timed.flops)); }
   fmt::print("  {:8.2f} GB/s", m.gbytes(timed.traffic.bytes));
   const char* roof = timed.is_whole ? "the roofline" : "the measured peak of the memory bandwidth";
-  // A share above 100% means that something else ran while the peaks were measured.
+  // A share above 100% means that another program ran while the peaks were measured.
   const bool is_above = least > m.seconds * 1.005;
   if (is_above) { fmt::print("  above {}: `loopsmith target show --measure` measures it again", roof); }
   if (least > 0 && !is_above) { timed.is_whole ? fmt::print("  {:5.1f}% of the roofline", 100 * least / m.seconds) : fmt::print("  memory bandwidth: {:.1f}% of the measured peak", 100 * least / m.seconds); }
@@ -308,7 +308,7 @@ void print_row(const Timed& timed, size_t i, double least) {
   fmt::print("\n");
 }
 
-/// The time of each loop, from a measurement of its own.
+/// The time of each loop, from a separate measurement.
 auto show_loops(const Row& row, const std::vector<int64_t>& sizes, int depth, bool is_json) -> Status {
   Result<std::vector<LoopTimeRow>> timed = std::vector<LoopTimeRow>();
   confined([&] { timed = loop_times(row.selection, sizes, depth); });
@@ -367,7 +367,7 @@ auto show_static(const std::vector<Row>& rows, bool is_json) -> Status {
   return ok();
 }
 
-/// The comparison with earlier measurements of the history; afterwards these become part of it. False: `--check` failed.
+/// Compares with earlier measurements in the history, and adds these to it. False: `--check` failed.
 auto keep_history(const Timed& timed, const std::vector<nlohmann::json>& lines, const Arguments& arguments, const Asked& asked) -> Result<bool> {
   std::vector<CheckedCase> cases;
   if (arguments.has("--check")) {

@@ -1,5 +1,5 @@
-// `loopsmith build`: libraries of kernels from files and folders, several files at a time, and only those that changed. Each file is built in a process
-// of its own (build_here.cpp).
+// `loopsmith build`: builds libraries of kernels from the changed files of a list or folder, several files at a time. Each file is built in a separate
+// process (build_here.cpp).
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -66,12 +66,12 @@ const Usage usage{
     .most = 10000,
 };
 
-/// Ctrl-C and the other signals that end a process, while files are built: the running builds are stopped, the finished ones are recorded in the manifest,
-/// and then the signal takes effect. One object per process.
+/// Handles Ctrl-C and the other signals that end a process during a build: stops the running builds, records the finished ones in the manifest, and then
+/// lets the signal take effect. One object per process.
 class Interruption {
  public:
   Interruption() {
-    source_ = new CancelSource;   // a handler may run as long as the process does
+    source_ = new CancelSource;   // never freed: a handler may run until the process ends
     struct sigaction action{};
     action.sa_handler = [](int number) {
       signal_ = number;
@@ -83,7 +83,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   [[nodiscard]] auto token() const -> CancelToken { return source_->token(); }
   [[nodiscard]] auto came() const -> bool { return signal_ != 0; }
-  /// Ends this process when a signal came.
+  /// Ends this process if a signal arrived.
   static void obey() {
     for (int number : signals) { std::signal(number, SIG_DFL); }
     if (signal_ != 0) { std::raise(signal_); }
@@ -109,7 +109,7 @@ struct Asked {
   bool packed = false;
   bool python = false;
   bool debug_info = false;
-  std::string database;           // of `--tuned`; empty: none
+  std::string database;           // the database for `--tuned`; empty: none
   bool is_forced = false;
   bool is_dry = false;
   bool as_json = false;
@@ -158,14 +158,14 @@ auto check_targets(const Arguments& arguments, const std::vector<std::string>& t
   return {};
 }
 
-/// The database of `--tuned`; empty without that option. Else the exit status.
+/// The database for `--tuned`; empty without that option. Else the exit status.
 auto database_of(const Arguments& arguments) -> std::variant<std::string, int> {
   if (!arguments.has("--tuned")) { return std::string(); }
   std::string path = arguments.get("--db", tune::Database::default_path());
   auto unreadable = [&](const char* why) { return report_one(arguments, {error(Code::CannotRead).arg("file", path).arg("why", why)}); };
   std::error_code unknown;
   if (!fs::exists(path, unknown)) { return unreadable("there is no such file; `loopsmith tune` makes it"); }
-  // TVM's database is a folder with a file of records in it.
+  // TVM's database is a folder that contains a file of records.
   if (std::string records = tvm_records_at(path); !records.empty()) { return records; }
   if (fs::is_directory(path, unknown)) { return unreadable("it is a folder, without a `database_tuning_record.json` of TVM's"); }
   return path;
@@ -195,7 +195,7 @@ auto read_asked(const Arguments& arguments) -> std::variant<Asked, int> {
 
 // ---- the tasks -----------------------------------------------------------------------------------------------------------
 
-/// Files and targets as tasks. Two tasks that would make the same artefacts are a mistake.
+/// Makes tasks from files and targets. Two tasks with the same artefacts are a mistake.
 class Tasks {
  public:
   explicit Tasks(const Asked& asked) : asked_(asked) {
@@ -203,7 +203,7 @@ class Tasks {
                            asked.python ? ", Python" : "",
                            asked.debug_info ? ", lines" : "", asked.database.empty() ? "" : ", tuned " + database_version(asked.database));
   }
-  /// Adds a file, or the .tir files of a folder. Gives an exit status where it cannot.
+  /// Adds a file, or the .tir files of a folder. Returns an exit status if it cannot.
   auto add(const std::string& given) -> std::optional<int> {
     std::error_code problem;
     if (!fs::is_directory(given, problem)) { return add_file(given, fs::path(given).filename(), true); }
@@ -243,13 +243,13 @@ class Tasks {
 
 auto seconds_since(Clock::time_point start) -> double { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Builds tasks, several at a time, each in a process of its own; reports each and records it in the manifest.
+/// Builds tasks, several at a time, each in a separate process; reports each and records it in the manifest.
 class Builds {
  public:
   Builds(const Asked& asked, json& manifest, std::string engine, std::string staging)
       : asked_(asked), manifest_(manifest), engine_(std::move(engine)), staging_(std::move(staging)), is_terminal_(!asked.as_json && ::isatty(STDERR_FILENO) != 0) {}
 
-  /// `all`: the tasks of this build; `tasks`: those that are to be built.
+  /// `all`: the tasks of this build; `tasks`: those to build.
   void run(const std::vector<BuildTask>& all, const std::vector<const BuildTask*>& tasks) {
     count_ = tasks.size();
     for (const BuildTask& task : all) {
@@ -261,7 +261,7 @@ class Builds {
     };
     std::vector<std::thread> threads;
     for (size_t i = 1; i < std::min(asked_.jobs, tasks.size()); ++i) {
-      // Where the system gives no more threads, fewer files are built at a time.
+      // If the system provides fewer threads, fewer files are built at a time.
       try {
         threads.emplace_back(work);
       } catch (const std::system_error&) {
@@ -315,8 +315,8 @@ class Builds {
     if (!asked_.as_json) { fmt::print(stderr, "{}", why); }
   }
 
-  /// Enters the kernels of a task. Two libraries with a kernel of one name cannot be linked into one program, so the task that comes later fails: this
-  /// one, and the answer is the reason; or one that was built before, whose artefacts are removed.
+  /// Records the kernels of a task. Two libraries with a kernel of the same name cannot be linked into one program, so the later task fails: either this
+  /// one, and the reason is returned; or one built before, and its artefacts are removed.
   auto claim(const BuildTask& task, const json& built) -> std::string {
     for (const json& kernel : built.value("kernels", json::array())) {
       std::string name = kernel.value("name", "");
@@ -337,7 +337,7 @@ class Builds {
     return {};
   }
 
-  /// Removes what was built for a task.
+  /// Removes the files that were built for a task.
   void withdraw(const BuildTask& task) {
     json& all = manifest_["built"];
     for (const json& artefact : all.value(key_of(task), json::object()).value("artefacts", json::array())) {
@@ -376,14 +376,14 @@ class Builds {
     built["engine"] = engine_;
     built["options"] = task.options;
     built["stem"] = task.stem;
-    // The same input gives the same bytes, of the manifest too: its time and where it came from are in the event only.
+    // The same input gives the same bytes, in the manifest too: only the event contains the time and the origin.
     built.erase("from_cache");
     manifest_["built"][key_of(task)] = std::move(built);
   }
 
   static auto why_failed(const BuildTask& task, const Result<ProgramResult>& result, const Status& published) -> std::string {
     std::string why = result ? result->error : render(result.diagnostics().front(), {}, {.file = task.file});
-    // A message of the process that names no file is about this one.
+    // A message of the process without a file is about this file.
     if (constexpr std::string_view ours = "loopsmith: "; why.starts_with(ours)) { why = fmt::format("{}: {}", task.file, why.substr(ours.size())); }
     if (!published) { why += render(published.diagnostics().front(), {}, {.file = task.file}); }
     if (result && result->timed_out) { why += "it took longer than ten minutes\n"; }
@@ -407,9 +407,9 @@ class Builds {
   const bool is_terminal_;
   const Clock::time_point began_ = Clock::now();
   Interruption interruption_;
-  std::mutex mutex_;               // of the fields below, the manifest and the output
+  std::mutex mutex_;               // protects the fields below, the manifest and the output
   size_t count_ = 0;
-  size_t done_ = 0;                // failures included
+  size_t done_ = 0;                // including failures
   size_t failed_ = 0;
   std::map<std::pair<std::string, std::string>, const BuildTask*> owners_;   // by target and kernel
 };
@@ -427,7 +427,7 @@ auto cannot_write(const std::string& folder, const std::string& why) -> int {
   return exit_input;
 }
 
-/// The tasks that are not as the manifest records them.
+/// The tasks that differ from their records in the manifest.
 auto tasks_to_do(const Asked& asked, const std::vector<BuildTask>& tasks, const json& manifest, const std::string& engine) -> std::vector<const BuildTask*> {
   std::vector<const BuildTask*> todo;
   for (const BuildTask& task : tasks) {
@@ -458,7 +458,7 @@ auto build_all(const Arguments& arguments, const Asked& asked, const std::vector
   // Read under the lock: another build may have changed it.
   json manifest = read_manifest(manifest_path);
   std::vector<const BuildTask*> todo = tasks_to_do(asked, tasks, manifest, engine);
-  // From here on the manifest must not describe artefacts that are about to change, even if this build is killed.
+  // From here on the manifest must not describe artefacts that will change, even if this build is killed.
   if (forget(manifest, todo) > 0) {
     if (Status written = write_manifest(manifest, manifest_path, staging->path()); !written) {
       (void)report_one(arguments, written.diagnostics());

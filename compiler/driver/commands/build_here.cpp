@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The fastest verified record, else the fastest: of this machine where it has records, else of any machine.
+/// The fastest verified record, else the fastest record: from this machine if it has records, else from any machine.
 auto best_schedule(tune::Database& database, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
   uint64_t hash = structural_hash(program);
   auto workloads = database.workloads();
@@ -42,7 +42,7 @@ auto best_schedule(tune::Database& database, const IRModule& program, const targ
   return TunedSchedule{best->trace, fmt::format("tuned: trial {}, {}{}", best->trial, duration_text(best->median_seconds), best->verified.empty() ? ", not verified" : "")};
 }
 
-/// The same of TVM's records, which name no machine and no verification.
+/// The same for TVM's records, which contain no machine and no verification.
 auto best_schedule(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
   const TvmRecord* best = best_of_tvm(records, program, target);
   if (best == nullptr) { return {}; }
@@ -81,7 +81,7 @@ auto as_json(const BuildResult& result) -> json {
 }  // namespace
 
 auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE PYTHON: `loopsmith build` alone calls this, so no help explains it.
+  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE PYTHON: only `loopsmith build` calls this, so it has no help text.
   if (args.size() != 12) { return exit_usage; }
   BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .staging = args[9],
                .cache = args[5], .packed = args[7] == "1", .python = args[11] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};

@@ -1,4 +1,4 @@
-// `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
+// `loopsmith check FILE...`: prints all findings that an editor would show for the files, including those of schedules.
 #include <filesystem>
 #include <string>
 #include <system_error>

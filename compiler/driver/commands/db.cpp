@@ -12,6 +12,7 @@
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/records.h"
+#include "driver/tvm_database.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
@@ -34,15 +35,18 @@ const Usage usage{
     .details = "`best` prints the fastest measured trial's trace in TVM's JSON, for `schedule --trace`. A program tuned for several targets or\n"
                "machines is picked by `--target`, a part of the target's text; else the one with most trials is taken.\n"
                "`export` writes a line of JSON for each trial, with its program's text. `import` adds such lines, without duplicates; if one\n"
-               "line cannot be read, it adds none. `export PROGRAM --tvm` writes measured trials in the form of TVM's database\n"
-               "(database_tuning_record.json). `import F --program FILE` reads that form and applies the traces to the program; those that\n"
-               "fail are left out. `gc` removes programs without trials, and the trials that `--keep` and `--older` select, but never the best\n"
+               "line cannot be read, it adds none. `export --format metaschedule -o DIR` writes programs and measured trials as the two files of\n"
+               "TVM's database, `database_workload.json` and `database_tuning_record.json`, and `import DIR` reads such a folder. `import F --program\n"
+               "FILE` takes the program from FILE instead, `export PROGRAM --tvm` prints the records alone. Records whose trace does not apply to\n"
+               "their program are left out. `gc` removes programs without trials, and the trials that `--keep` and `--older` select, but never the best\n"
                "of a program; a later search measures removed trials again. `explain FILE` lists the records for a program of a file, with the\n"
                "reason why each is used or not: another text, another machine, not verified, or steps that do not apply.\n"
                "`history FILE` lists the results of the searches for the program on this machine, in Markdown.",
     .options = {{.name = "--db", .value = "F", .help = "the database; the default is that of `tune`"},
                 {.name = "--target", .value = "T", .help = "only records for targets with this in their text"},
                 {.name = "--tvm", .help = "`export`: in the form of TVM's database"},
+                {.name = "--format", .value = "F", .help = "`export`: `lines`, the default, or `metaschedule`, the files of TVM's database"},
+                {.name = "--output", .value = "DIR", .help = "`export --format metaschedule`: the folder of both files", .short_name = "-o"},
                 {.name = "--program", .value = "FILE", .help = "`import`: the program of TVM's records"},
                 {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
                 {.name = "--workload", .value = "N", .help = "`import`: the program's line in database_workload.json, from 0, where the file has several"},
@@ -53,6 +57,7 @@ const Usage usage{
                  {"loopsmith db best matmul > best.json", "then: loopsmith schedule matmul.tir --trace best.json"},
                  {"loopsmith db export --db tuning.db > records.jsonl", "for other tools, and for `import` on another machine"},
                  {"loopsmith db import database_tuning_record.json --program matmul.tir", "the schedules that TVM's tuner found"},
+                 {"loopsmith db export --format metaschedule -o tvm", "programs and trials for TVM's tuner"},
                  {"loopsmith db explain matmul.tir", "why each record is used or not"},
                  {"loopsmith db history matmul.tir", "the course of the best, search by search"},
                  {"loopsmith db gc --keep 100", "a smaller database"}},
@@ -64,7 +69,7 @@ using nlohmann::json;
 
 void print_line(const json& line) { fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace)); }
 
-/// The lines of a file; empty ones are left out.
+/// The non-empty lines of a file.
 auto lines_of(const std::string& text) -> std::vector<std::pair<size_t, std::string_view>> {
   std::vector<std::pair<size_t, std::string_view>> out;
   size_t number = 0;
@@ -79,7 +84,7 @@ auto lines_of(const std::string& text) -> std::vector<std::pair<size_t, std::str
 
 struct Taken { size_t added = 0, known = 0, refused = 0; };
 
-/// Adds a record unless the database has it.
+/// Adds a record that is not in the database yet.
 auto take(tune::Database& database, const ReadRecord& read, Taken& taken) -> Status {
   const tune::TaskKey& task = read.workload.task;
   LOOPSMITH_CHECK(database.add_workload(task, read.workload.name, read.workload.text));
@@ -101,8 +106,49 @@ auto take_own(tune::Database& database, const std::string& path, const std::stri
   return ok();
 }
 
-/// The machine of imported records, which do not name it.
+/// The machine of imported records that do not name it.
 constexpr const char* tvm_machine = "unknown (imported from TVM)";
+
+/// Adds a record of TVM's for a program, unless its trace does not apply.
+auto take_tvm_record(tune::Database& database, const TvmRecord& read, const IRModule& program, const std::string& name, int trial, Taken& taken) -> Status {
+  auto trace = schedule::trace_from_json(read.trace);
+  schedule::Schedule sch(program, 1);
+  if (!trace || !sch.replay(*trace) || read.target.empty()) {
+    ++taken.refused;
+    return ok();
+  }
+  ReadRecord one;
+  one.workload.task = {structural_hash(program), read.target, tvm_machine};
+  one.workload.name = name;
+  one.workload.text = print_script(program);
+  one.record.trace = read.trace;
+  one.record.candidate = hash_bytes(read.trace);
+  one.record.trial = trial;
+  one.record.median_seconds = read.seconds;
+  if (read.seconds <= 0) {
+    one.record.outcome = tune::Outcome::Rejected;
+    one.record.note = "it was not measured";
+  }
+  return take(database, one, taken);
+}
+
+/// The records of a file whose programs are in the file beside it.
+auto take_tvm_database(tune::Database& database, const std::string& path, const std::string& text, const std::vector<IRModule>& programs, std::optional<int64_t> workload,
+                       Taken& taken) -> Status {
+  std::vector<int> trials(programs.size(), 0);
+  for (auto [number, line] : lines_of(text)) {
+    std::string place = fmt::format("{}:{}", path, number);
+    LOOPSMITH_TRY(read, read_tvm_record(json::parse(line, nullptr, false), place));
+    if (workload && read.workload != *workload) { continue; }
+    if (read.workload < 0 || read.workload >= static_cast<int64_t>(programs.size())) {
+      return error(Code::CannotRead).arg("file", place).arg("why", fmt::format("it is for program {}, and database_workload.json has {} programs", read.workload, programs.size()));
+    }
+    auto index = static_cast<size_t>(read.workload);
+    const std::string& name = programs[index]->functions.front().first.str();
+    LOOPSMITH_CHECK(take_tvm_record(database, read, programs[index], name, ++trials[index], taken));
+  }
+  return ok();
+}
 
 auto take_tvm(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, std::optional<int64_t> workload, Taken& taken) -> Status {
   std::optional<int64_t> seen;
@@ -116,31 +162,12 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
           .remedy("pick one: `--workload N`, its line in database_workload.json, from 0");
     }
     seen = read.workload;
-    ++trial;
-    auto trace = schedule::trace_from_json(read.trace);
-    schedule::Schedule sch(selection.before, 1);
-    if (!trace || !sch.replay(*trace) || read.target.empty()) {
-      ++taken.refused;
-      continue;
-    }
-    ReadRecord one;
-    one.workload.task = {structural_hash(selection.before), read.target, tvm_machine};
-    one.workload.name = selection.program.str();
-    one.workload.text = print_script(selection.before);
-    one.record.trace = read.trace;
-    one.record.candidate = hash_bytes(read.trace);
-    one.record.trial = trial;
-    one.record.median_seconds = read.seconds;
-    if (read.seconds <= 0) {
-      one.record.outcome = tune::Outcome::Rejected;
-      one.record.note = "it was not measured";
-    }
-    LOOPSMITH_CHECK(take(database, one, taken));
+    LOOPSMITH_CHECK(take_tvm_record(database, read, selection.before, selection.program.str(), ++trial, taken));
   }
   return ok();
 }
 
-/// A call of `db`: the verb, its options, and where it reports. Each verb below is a function of it that returns the exit status.
+/// A call of `db`: the verb, its options, and the output for reports. Each verb below is a function of it that returns the exit status.
 struct Request {
   const Arguments& arguments;
   std::string verb;
@@ -159,7 +186,7 @@ struct Request {
 
 using Workloads = std::vector<tune::Database::Workload>;
 
-/// Checks the verb and its options; gives the exit status of a mistake in them.
+/// Checks the verb and its options; returns the exit status of a mistake in them.
 auto check(Request& request) -> std::optional<int> {
   const std::string& verb = request.verb;
   const std::vector<std::string> verbs = {"list", "show", "best", "explain", "history", "export", "import", "gc"};
@@ -173,6 +200,10 @@ auto check(Request& request) -> std::optional<int> {
   if (is_of_program && !request.has_subject()) { return usage_error("db", fmt::format("`{}` needs the name of a PROGRAM", verb == "export" ? "export --tvm" : verb)); }
   if (is_of_file && !request.has_subject()) { return usage_error("db", fmt::format("`{}` needs the FILE with the program", verb)); }
   if (request.has_subject() && !is_of_program && !is_of_file && verb != "import" && verb != "export") { return usage_error("db", fmt::format("`{}` takes no PROGRAM", verb)); }
+  if (auto format = request.arguments.get("--format")) {
+    if (verb != "export") { return usage_error("db", "`--format` is for `export`"); }
+    if (*format != "lines" && *format != "metaschedule") { return usage_error("db", fmt::format("there is no format `{}`; use `lines` or `metaschedule`", *format)); }
+  }
   for (auto [option, of, number] : {std::tuple{"--workload", "import", &request.workload}, {"--keep", "gc", &request.unwanted.beyond}, {"--older", "gc", &request.unwanted.before}}) {
     auto text = request.arguments.get(option);
     if (!text) { continue; }
@@ -185,7 +216,20 @@ auto check(Request& request) -> std::optional<int> {
 }
 
 auto import_records(Request& request) -> int {
-  auto text = read_file(request.subject());
+  std::string path = request.subject();
+  std::optional<std::vector<IRModule>> programs;   // of TVM's database
+  if (std::string records = tvm_records_at(path); !records.empty() && !request.arguments.has("--program")) {
+    std::string workloads = tvm_workloads_at(path);
+    if (workloads.empty()) {
+      return request.fail({error(Code::CannotRead).arg("file", path).arg("why", "it is a file of TVM's records, without `database_workload.json` beside it")
+                               .remedy("name the file with the program: `--program FILE`")});
+    }
+    auto read = read_tvm_workloads(workloads);
+    if (!read) { return request.fail(read.diagnostics()); }
+    programs = std::move(*read);
+    path = std::move(records);
+  }
+  auto text = read_file(path);
   if (!text) { return request.fail(text.diagnostics()); }
   std::optional<Selection> selection;
   if (auto program = request.arguments.get("--program")) {
@@ -197,7 +241,8 @@ auto import_records(Request& request) -> int {
   if (!into) { return request.fail(into.diagnostics()); }
   Taken taken;
   auto done = into->at_once([&] {
-    return selection ? take_tvm(*into, request.subject(), *text, *selection, request.workload, taken) : take_own(*into, request.subject(), *text, taken);
+    if (programs) { return take_tvm_database(*into, path, *text, *programs, request.workload, taken); }
+    return selection ? take_tvm(*into, path, *text, *selection, request.workload, taken) : take_own(*into, path, *text, taken);
   });
   if (!done) { return request.fail(done.diagnostics()); }
   if (auto kept = into->sync(); !kept) { return request.fail(kept.diagnostics()); }
@@ -205,7 +250,7 @@ auto import_records(Request& request) -> int {
     print_line({{"added", taken.added}, {"known", taken.known}, {"refused", taken.refused}});
   } else {
     fmt::print("{} trials added, {} known already{}\n", taken.added, taken.known,
-               taken.refused > 0 ? fmt::format(", {} left out: their traces do not apply to `{}`", taken.refused, selection->program.str()) : "");
+               taken.refused > 0 ? fmt::format(", {} left out: their traces do not apply to {}", taken.refused, selection ? fmt::format("`{}`", selection->program.str()) : "their programs") : "");
   }
   return exit_done;
 }
@@ -278,6 +323,20 @@ auto export_all(Request& request, tune::Database& database, const Workloads& wor
   return exit_done;
 }
 
+auto export_metaschedule(Request& request, tune::Database& database, const Workloads& workloads) -> int {
+  TvmExport out;
+  for (const auto& w : workloads) {
+    if (request.has_subject() && w.name != request.subject() && workload_text(w.task) != request.subject()) { continue; }
+    auto records = database.records(w.task);
+    if (!records) { return request.fail(records.diagnostics()); }
+    if (auto added = add_to_export(out, w, *records, request.path); !added) { return request.fail(added.diagnostics()); }
+  }
+  std::string folder = request.arguments.get("--output", ".");
+  if (auto written = write_export(out, folder); !written) { return request.fail(written.diagnostics()); }
+  fmt::print("{} programs and {} trials written to `{}`\n", out.programs, out.trials, folder);
+  return exit_done;
+}
+
 /// The program that the request names; of several targets or machines the one with most trials.
 auto pick_workload(const Request& request, const Workloads& workloads) -> Result<const tune::Database::Workload*> {
   const tune::Database::Workload* picked = nullptr;
@@ -292,7 +351,7 @@ auto pick_workload(const Request& request, const Workloads& workloads) -> Result
   return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
 }
 
-/// `best`, `export --tvm` and `show` of one program.
+/// Implements `best`, `export --tvm` and `show` for one program.
 auto show_one(Request& request, tune::Database& database, const tune::Database::Workload& picked) -> int {
   auto unreadable = [&](std::string why) { return request.fail({error(Code::CannotRead).arg("file", request.path).arg("why", why)}); };
   if (request.verb == "best") {
@@ -332,7 +391,7 @@ auto db(std::vector<std::string> args) -> int {
                   .reporter = Reporter(arguments)};
   if (auto status = check(request)) { return *status; }
   if (request.verb == "import") { return import_records(request); }
-  // Opening a missing database would make it.
+  // Opening a missing database would create it.
   if (!std::filesystem::exists(request.path)) {
     return request.fail({error(Code::CannotRead).arg("file", request.path).arg("why", "there is no such file; `loopsmith tune` makes it")});
   }
@@ -347,6 +406,7 @@ auto db(std::vector<std::string> args) -> int {
     std::erase_if(*workloads, [&](const auto& w) { return w.task.target.find(*target) == std::string::npos; });
   }
   if (request.verb == "list") { return list(request, *workloads); }
+  if (request.verb == "export" && arguments.get("--format", "lines") == "metaschedule") { return export_metaschedule(request, *database, *workloads); }
   if (request.verb == "export" && !arguments.has("--tvm")) { return export_all(request, *database, *workloads); }
   auto picked = pick_workload(request, *workloads);
   if (!picked) { return request.fail(picked.diagnostics()); }

@@ -1,4 +1,4 @@
-// `loopsmith diff FILE --with NAME [A..B]`: the changes that the statements of a schedule make to the program.
+// `loopsmith diff FILE --with NAME [A..B]`: shows the changes that the statements of a schedule make to the program.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct Statement {
   uint32_t line = 0;       // of its first byte, from 1
   uint32_t last_line = 0;  // of its last
   std::string text;        // its first line
-  std::string after;       // the module, printed; empty: it did not run
+  std::string after;       // the printed module after it; empty: it did not run
 };
 
 /// The second argument, A..B. `from` 0: the program as written; no `to`: the last statement.
@@ -96,7 +96,7 @@ class Shown {
 
 auto title_of(const Statement& statement) -> std::string { return fmt::format("{}: {}", statement.line, statement.text); }
 
-/// The statement on a line, or the last one above it, compared with the program before it. False: no statement is there.
+/// Compares the program before and after the statement on a line, or the last one above it. False: there is no such statement.
 auto show_single(const Shown& shown, const std::vector<Statement>& statements, uint32_t line, std::string before) -> bool {
   const Statement* found = nullptr;
   for (const Statement& statement : statements) {
@@ -168,7 +168,7 @@ auto diff(std::vector<std::string> args) -> int {
     reporter.report(run.diagnostics(), &file);
     return reporter.status();
   }
-  // The statements that ran are shown even where a later one failed.
+  // The statements that ran are shown even if a later one failed.
   reporter.report(run->all_diagnostics(), &file, true);
   const std::vector<Statement> statements = statements_of(*run, file.locate());
   const std::string program = run->program ? print_script(run->program) : std::string();

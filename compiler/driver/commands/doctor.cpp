@@ -21,13 +21,13 @@
 namespace loopsmith::driver::commands {
 namespace {
 
-enum class State : uint8_t { Fine, Missing, Broken };   // Missing: something optional; Broken: something needed
+enum class State : uint8_t { Fine, Missing, Broken };   // Missing: an optional part; Broken: a required part
 
 struct Finding {
   std::string what;
   State state;
-  std::string found;     // what is there, or what does not work without it
-  std::string remedy;    // how to get it; empty: nothing to do
+  std::string found;     // the part that was found, or the features that fail without it
+  std::string remedy;    // the way to get it; empty: nothing to do
 };
 
 // The first line that a program prints; empty: the program is missing or fails.
@@ -76,7 +76,7 @@ void add_devices(std::vector<Finding>& out) {
   } else {
     out.push_back({"CUDA compiler", State::Fine, fmt::format("NVRTC{}, {}", runtime::nvrtc_major() ? fmt::format(" {}", *runtime::nvrtc_major()) : "", nvrtc), {}});
   }
-  // The devices of drivers are listed by a process of its own: a driver may crash.
+  // A separate process lists the devices of drivers: a driver may crash.
   for (const auto& [what, kind, lacks] : {std::tuple("CUDA device", "cuda", "kernels for CUDA are compiled, not run"), std::tuple("OpenCL device", "opencl", "kernels cannot be checked on a device")}) {
     ProcessOptions options;
     options.argv = {current_program(), "worker", "--device", kind};

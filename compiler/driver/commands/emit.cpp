@@ -1,4 +1,4 @@
-// `loopsmith emit FILE`: generated code.
+// `loopsmith emit FILE`: prints generated code.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -10,6 +10,8 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "ir/vocabulary.h"
+#include "runtime/devices/cuda_tools.h"
 #include "runtime/devices/limits.h"
 #include "runtime/devices/program.h"
 #include "support/codes.h"
@@ -23,7 +25,8 @@ const Usage usage{
     .arguments = "FILE --kind KIND [--with NAME] [--target T] [-o F]",
     .summary = "Generates code: LLVM IR, assembly, an object file, or GPU kernels as text; or the C header that `build` makes.",
     .details = "`cuda` and `opencl` print the loops that are bound to blocks and threads as kernels; `ptx` and `cubin` compile the CUDA\n"
-               "text by NVRTC for the target's `-arch`, sm_80 without one. No GPU is needed.\n"
+               "text by NVRTC for the target's `-arch`, sm_80 without one; for the target `nvptx -mcpu=sm_80` LLVM makes the PTX,\n"
+               "and ptxas assembles it. No GPU is needed.\n"
                "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
     .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx or cubin"},
@@ -33,6 +36,7 @@ const Usage usage{
                 {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
                 {.name = "--debug-info", .help = "the code carries the lines of the file, for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--time", .value = "S", .help = "the time limit of the CUDA compiler; the default is 60 s"},
+                {.name = "--compiler", .value = "C", .help = "the CUDA compiler: nvrtc, or the program nvcc; the default is nvrtc"},
                 {.name = "--opt-level", .value = "N", .help = "0 to 3; the default is the target's, else 2"},
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
@@ -43,8 +47,23 @@ const Usage usage{
     .most = 1,
 };
 
+/// The compiler of CUDA C.
+struct Compiling { double seconds; bool by_nvcc; };
+
+/// The kernels of a module as PTX by LLVM; a cubin where ptxas is installed.
+auto kernels_by_llvm(const IRModule& module, const target::Target& target, runtime::CudaForm form, const Compiling& compiling, const Locate& locate) -> Result<std::string> {
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(target), lower_request(target)));
+  LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));
+  codegen::CodegenOptions options;
+  options.hosted = false;
+  if (locate) { options.locate = source_places(locate); }
+  LOOPSMITH_TRY(ptx, codegen::emit(lowered, target, codegen::EmitKind::Assembly, options));
+  return form == runtime::CudaForm::Ptx ? Result<std::string>(std::move(ptx)) : runtime::assemble_ptx(ptx, target::cuda_arch(target), compiling.seconds);
+}
+
 /// The kernels of a module as text, or compiled.
-auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, double seconds, const Locate& locate) -> Result<std::string> {
+auto kernels(const IRModule& module, const target::Target& asked, codegen::SourceDialect dialect, std::optional<runtime::CudaForm> form, const Compiling& compiling, const Locate& locate) -> Result<std::string> {
+  if (form && asked.kind == target_kind::nvptx) { return kernels_by_llvm(module, asked, *form, compiling, locate); }
   const bool is_cuda = dialect == codegen::SourceDialect::Cuda;
   LOOPSMITH_TRY(any, target::parse(is_cuda ? "cuda" : "opencl"));
   const target::Target& target = asked.kind == any.kind ? asked : any;
@@ -53,7 +72,7 @@ auto kernels(const IRModule& module, const target::Target& asked, codegen::Sourc
   codegen::SourceOptions options;
   if (locate) { options.locate = source_places(locate); }
   if (!form) { return codegen::kernel_source(lowered, dialect, options); }
-  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate)}, options, {.seconds = seconds}));
+  LOOPSMITH_TRY(code, runtime::compile_cuda_kernels(lowered, {.arch = target::cuda_arch(target), .form = *form, .line_info = static_cast<bool>(locate), .by_nvcc = compiling.by_nvcc}, options, {.seconds = compiling.seconds}));
   return std::move(code.code);
 }
 
@@ -67,7 +86,7 @@ auto emit(std::vector<std::string> args) -> int {
   if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header|cuda|opencl|ptx|cubin`"); }
   codegen::EmitKind wanted{};
   std::optional<codegen::SourceDialect> device;
-  std::optional<runtime::CudaForm> form;       // of compiled CUDA
+  std::optional<runtime::CudaForm> form;       // the form of compiled CUDA
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
@@ -92,6 +111,8 @@ auto emit(std::vector<std::string> args) -> int {
   const auto seconds_given = parse_seconds(time);
   if (!seconds_given) { return usage_error("emit", "`--time` takes a time such as 30, 90s or 2min, not `" + time + "`"); }
   const double seconds = *seconds_given;
+  const std::string compiler = arguments.get("--compiler", "nvrtc");
+  if (compiler != "nvrtc" && compiler != "nvcc") { return usage_error("emit", fmt::format("`--compiler` is nvrtc or nvcc, not `{}`", compiler)); }
   std::string output = arguments.get("--output", "-");
   if ((*kind == "obj" || *kind == "cubin") && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
@@ -125,7 +146,7 @@ auto emit(std::vector<std::string> args) -> int {
   }
   if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   if (device) {
-    auto text = kernels(module, selection.target, *device, form, seconds, arguments.has("--debug-info") ? selection.file->locate() : Locate());
+    auto text = kernels(module, selection.target, *device, form, {seconds, compiler == "nvcc"}, arguments.has("--debug-info") ? selection.file->locate() : Locate());
     if (!text) { return fail(text.diagnostics()); }
     if (auto status = write_file(output, *text); !status) { return fail(status.diagnostics()); }
     return exit_done;

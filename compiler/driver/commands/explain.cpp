@@ -1,4 +1,4 @@
-// `loopsmith explain CODE`: the section of docs/diagnostics.md about a diagnostic. The page is embedded in the program.
+// `loopsmith explain CODE`: prints the section of docs/diagnostics.md about a diagnostic. The page is embedded in the program.
 #include <fmt/format.h>
 
 #include <cstdio>

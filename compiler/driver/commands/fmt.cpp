@@ -1,4 +1,4 @@
-// `loopsmith fmt FILE...`: files in the standard layout, in place.
+// `loopsmith fmt FILE...`: formats files in the standard layout, in place.
 #include <fmt/format.h>
 
 #include <climits>
@@ -39,7 +39,7 @@ const Usage usage{
     .most = 100000,
 };
 
-// The text in another dialect; warnings are reported.
+// Converts the text to another dialect and reports warnings.
 auto migrated(const std::string& name, const std::string& text, Dialect dialect, Reporter& reporter) -> std::string {
   auto file = SourceFile::from_text(name, text);
   workspace::Migration migration = workspace::migrate(file->snapshot()->syntax(), name, dialect);

@@ -46,7 +46,7 @@ const Usage usage{
     .most = 1,
 };
 
-/// A block with the loops and blocks around it, without their other contents. Buffers that are allocated around it become parameters, so that the values
+/// A block with the loops and blocks around it, without their other contents. Buffers allocated around it become parameters, so that the values
 /// that other blocks write become inputs.
 class Alone final : public Mutator {
  public:
@@ -71,7 +71,7 @@ class Alone final : public Mutator {
       params.push_back(make<VarNode>(Name("var_" + buffer->name.str()), DataType::handle(), buffer->origin));
       map.emplace_back(params.back(), buffer);
     }
-    // Buffers that the block does not touch need no arguments.
+    // Buffers that the block does not access need no arguments.
     std::erase_if(map, [&](const auto& one) {
       if (std::find(used.begin(), used.end(), one.second.get()) != used.end()) { return false; }
       std::erase_if(params, [&](const Var& param) { return param.same_as(one.first); });
@@ -108,7 +108,7 @@ class Alone final : public Mutator {
   std::vector<Buffer> allocated_;
 };
 
-/// Reduces the program to one block; of several with the name, to the first.
+/// Reduces the program to one block; if several have the name, to the first.
 auto leave_block(Selection& selection, const std::string& name) -> Status {
   PrimFunc func = selection.module->find(selection.function);
   const Block* found = nullptr;

@@ -1,4 +1,4 @@
-// `loopsmith lower FILE`: the program on its way to machine code, stage by stage.
+// `loopsmith lower FILE`: prints the program on its way to machine code, stage by stage.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -38,6 +38,11 @@ const Usage usage{
     .most = 1,
 };
 
+auto list_stages(std::span<const transform::Stage> stages) -> int {
+  for (const transform::Stage& stage : stages) { fmt::print("{:<28} {}\n", stage.name, stage.summary); }
+  return exit_done;
+}
+
 }  // namespace
 
 auto lower(std::vector<std::string> args) -> int {
@@ -47,14 +52,16 @@ auto lower(std::vector<std::string> args) -> int {
   std::optional<Dialect> dialect;
   if (!read_dialect("lower", arguments, dialect)) { return exit_usage; }
   Reporter reporter(arguments);
-  // Of the target that is named; a schedule's own target is known later.
-  const std::string target_text = arguments.get("--target", "llvm");
-  const std::span<const transform::Stage> stages = transform::pipeline(kind_of_target(target_text));
-  if (arguments.has("--list-stages")) {
-    for (const transform::Stage& stage : stages) { fmt::print("{:<28} {}\n", stage.name, stage.summary); }
-    return exit_done;
+  // Without a file, the stages of the target that is named.
+  if (arguments.positional().empty()) {
+    if (!arguments.has("--list-stages")) { return usage_error("lower", "it needs a FILE"); }
+    return list_stages(transform::pipeline(kind_of_target(arguments.get("--target", "llvm"))));
   }
-  if (arguments.positional().empty()) { return usage_error("lower", "it needs a FILE"); }
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  const std::span<const transform::Stage> stages = transform::pipeline(selection.target.kind);
+  if (arguments.has("--list-stages")) { return list_stages(stages); }
   if (auto stage = arguments.get("--stage")) {
     std::vector<std::string> names;
     for (const transform::Stage& s : stages) { names.emplace_back(s.name); }
@@ -63,9 +70,6 @@ auto lower(std::vector<std::string> args) -> int {
       return usage_error("lower", fmt::format("there is no stage `{}`{}", *stage, meant.empty() ? "; `--list-stages` names them" : fmt::format("; did you mean `{}`?", meant)));
     }
   }
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
-  if (const int* status = std::get_if<int>(&picked)) { return *status; }
-  const auto& selection = std::get<Selection>(picked);
   bool color = arguments.color(STDOUT_FILENO);
   std::string stage_name = arguments.get("--stage", "");
   transform::LowerRequest request = lower_request(selection.target);
@@ -88,7 +92,7 @@ auto lower(std::vector<std::string> args) -> int {
   context.options.share_subexpressions = arguments.has("--cse");
   auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
-    // Messages name the function as the file does.
+    // Messages use the function's name in the file.
     request.on_stage = {};
     auto again = transform::lower(named_module(selection), context, request);
     reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());

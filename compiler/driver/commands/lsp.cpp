@@ -1,4 +1,4 @@
-// `loopsmith lsp`: the language server, for editors to start.
+// `loopsmith lsp`: the language server; editors start it.
 #include "lsp/server/loop.h"
 #include "lsp/server/searches.h"
 

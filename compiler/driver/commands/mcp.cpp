@@ -127,12 +127,12 @@ auto all_tools() -> const Json& {
 
 struct Command {
   std::vector<std::string> arguments;   // of this program
-  std::string path;                     // of the file; empty: the text is the input
+  std::string path;                     // the path of the file; empty: the text is the input
   std::string input;
   Clock::duration limit = quick_limit;
 };
 
-/// The command line of a call; a sentence where the arguments are wrong.
+/// Makes the command line of a call; an error sentence if the arguments are wrong.
 auto command_of(const std::string& name, const Json& arguments) -> std::variant<Command, std::string> {
   const Json* schema = nullptr;
   for (const Json& one : all_tools()) {
@@ -161,7 +161,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
   std::string file = arguments.contains("path") ? text("path") : "-";
   if (file.empty()) { return std::string("`path` is empty"); }
   if (arguments.contains("path")) { command.path = file; }
-  // A path must not be taken for an option or for standard input.
+  // The path must not look like an option or standard input.
   if (arguments.contains("path") && file.front() == '-') { file.insert(0, "./"); }
   command.input = text("text");
   auto add = [&](std::initializer_list<std::string> words) { command.arguments.insert(command.arguments.end(), words); };
@@ -173,7 +173,7 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     if (arguments.contains("with")) { add({"--with", text("with")}); }
     for (const std::string& step : list("steps")) {
       // Steps are script. REPL commands, which write files, read others or run a shell, are not offered here. `--step` refuses them in any form; this check
-      // gives the reason.
+      // reports the reason.
       size_t first = step.find_first_not_of(" \t\n");
       if (first == std::string::npos) { continue; }
       if (std::string_view(":?;]").find(step[first]) != std::string_view::npos) { return fmt::format("a step is a line of script, not a command: `{}`", step); }
@@ -214,14 +214,14 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
 
 // ---- paths ---------------------------------------------------------------------------------------------------------
 
-/// The folders that the client gives as its roots. A client that knows no roots may name any file that its user can read.
+/// The folders that the client reports as its roots. A client without support for roots may name any file that its user can read.
 struct Roots {
-  bool are_asked_for = false;           // the client has them
-  bool are_known = false;               // it has answered
+  bool are_asked_for = false;           // the client supports roots
+  bool are_known = false;               // the client has answered
   std::vector<std::filesystem::path> folders;
 };
 
-/// The folder of a `file://` address; empty: it is none.
+/// The folder of a `file://` address; empty: it is another address.
 auto folder_of(const std::string& uri) -> std::filesystem::path {
   constexpr std::string_view scheme = "file://";
   if (!uri.starts_with(scheme)) { return {}; }
@@ -237,11 +237,11 @@ auto folder_of(const std::string& uri) -> std::filesystem::path {
   return problem ? std::filesystem::path() : folder;
 }
 
-/// Why a file is not read; empty: it may be. Links are followed before the folders are compared. A pipe or a device would keep the tools waiting.
+/// The reason why a file must not be read; empty: it may be. Links are followed before the folders are compared. A pipe or a device would block the tools.
 auto why_not_read(const std::string& path, const Roots& roots) -> std::string {
   std::error_code problem;
   std::filesystem::path file = std::filesystem::canonical(path, problem);
-  // The command itself says why a file cannot be read; outside of the roots its answer does not show whether the file exists.
+  // For files inside the roots, the command itself reports why it cannot read one. Outside, the answer must not reveal the existence of the file.
   if (problem && !roots.are_asked_for) { return {}; }
   if (roots.are_asked_for) {
     if (!roots.are_known) { return fmt::format("`{}` is not read: the client has not answered which folders its roots are", path); }
@@ -346,7 +346,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
                       done.value("trials", int64_t{0}), done.value("verified", "nothing"), done.value("schedule_text", ""));
   Json result = text_result(text, false);
   done.erase("event");
-  done.erase("trace");   // the schedule text holds the same steps
+  done.erase("trace");   // the schedule text contains the same steps
   result["structuredContent"] = std::move(done);
   return result;
 }
@@ -358,8 +358,8 @@ struct Call {
   Json progress_token;
   std::string name;
   Command command;
-  std::atomic<bool> is_cancelled = false;   // nobody waits for an answer
-  std::atomic<bool> is_stopped = false;     // a search is to end and answer with its best
+  std::atomic<bool> is_cancelled = false;   // no client waits for an answer
+  std::atomic<bool> is_stopped = false;     // the search must end and answer with its best result
 };
 
 class Server {
@@ -386,13 +386,13 @@ class Server {
   void fail(const Json& id, int code, const std::string& why) { send({{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", code}, {"message", why}}}}); }
 
   std::mutex output_;
-  std::mutex mutex_;   // of what is below
+  std::mutex mutex_;   // protects the fields below
   std::condition_variable changed_;
   Lane quick_;
   Lane slow_;
   std::map<std::string, std::shared_ptr<Call>> calls_;   // by id, as text
   Roots roots_;
-  int64_t roots_request_ = 0;                            // the id of the last request for them; 0: there was none
+  int64_t roots_request_ = 0;                            // the id of the last request for roots; 0: none was sent
   bool ended_ = false;
 };
 
@@ -408,7 +408,7 @@ void Server::cancel(const Json& id) {
   if (found != calls_.end()) { found->second->is_cancelled = true; }
 }
 
-/// The only requests of this server; their ids are numbers from 1 on.
+/// Sends the only kind of request of this server; the ids are numbers from 1 on.
 void Server::ask_for_roots() {
   int64_t id = 0;
   {
@@ -431,7 +431,7 @@ void Server::take_roots(const Json& result) {
   changed_.notify_all();
 }
 
-/// Waits a moment for the client's answer.
+/// Waits briefly for the client's answer.
 auto Server::known_roots() -> Roots {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, 5s, [&] { return !roots_.are_asked_for || roots_.are_known || ended_; });
@@ -474,7 +474,7 @@ void Server::request(const Json& id, const std::string& method, const Json& para
   changed_.notify_all();
 }
 
-/// The depth of brackets outside of strings, which is limited before a message is parsed.
+/// The nesting depth of brackets outside strings, which is limited before a message is parsed.
 auto depth_of(const std::string& text) -> int {
   int depth = 0;
   int deepest = 0;
@@ -535,7 +535,7 @@ void Server::execute(Call& call) {
     if (std::string why = why_not_read(call.command.path, known_roots()); !why.empty()) { return reply(call.id, text_result(why, true)); }
   }
   if (call.name != "tune") {
-    // A quick tool that runs is awaited, though it is cancelled.
+    // Waits for a running quick tool, even a cancelled one.
     auto result = run_program(options, call.command.input, in(call.command.limit));
     if (call.is_cancelled) { return; }
     if (!result.ok()) { return reply(call.id, text_result(result.diagnostics().front().message(), true)); }
@@ -546,7 +546,7 @@ void Server::execute(Call& call) {
   search(call, options);
 }
 
-/// A search that ends early answers with its best result so far; one that had not begun when the input ended, with the best that earlier searches recorded.
+/// A search that ends early answers with its best result so far; a search that had not begun at the end of the input, with the best recorded result.
 void Server::search(Call& call, const ProcessOptions& options) {
   auto started = Process::start(options);
   if (!started.ok()) { return reply(call.id, text_result(started.diagnostics().front().message(), true)); }
@@ -555,7 +555,7 @@ void Server::search(Call& call, const ProcessOptions& options) {
   process.close_input();
   std::string output;
   bool is_stopping = false;
-  bool has_begun = false;   // before its first line the search does not listen to signals
+  bool has_begun = false;   // before its first line the search ignores signals
   while (true) {
     if (has_begun && (call.is_cancelled || call.is_stopped) && !std::exchange(is_stopping, true)) { process.send_signal(SIGINT); }
     ReadResult line = process.read_line(in(100ms));
@@ -603,7 +603,7 @@ void Server::run() {
     if (!line.empty()) { take(line); }
   }
   {
-    // Pending calls are answered before the end, searches with their best candidate.
+    // Answers pending calls before the end, searches with their best candidates.
     std::lock_guard lock(mutex_);
     ended_ = true;
     for (auto& [id, call] : calls_) {

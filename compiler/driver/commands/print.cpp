@@ -1,4 +1,4 @@
-// `loopsmith print FILE`: the programs of a file as the compiler understood them, printed as script.
+// `loopsmith print FILE`: prints the programs of a file as script, as the compiler parsed them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const Usage usage{
     .most = 1,
 };
 
-// The text of a program of which the meaning is not known, in the words of a dialect where one is asked for; without its indentation.
+// The text of a program whose meaning is unknown, in the words of the requested dialect, if any; without its indentation.
 auto as_written(const SourceFile& file, const workspace::Program& program, std::optional<Dialect> dialect) -> std::string {
   const syntax::Document& document = file.snapshot()->syntax();
   std::optional<Span> found;
@@ -88,7 +88,7 @@ auto print(std::vector<std::string> args) -> int {
     reporter.report(file.diagnostics(), nullptr);
     return reporter.status();
   }
-  // Errors, and programs that are left out because they are not known.
+  // Reports errors, and the programs that are left out because their meaning is unknown.
   Diagnostics shown = (*file)->diagnostics();
   std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::UnknownMeaning && d.code != Code::OtherLanguage; });
   reporter.report(shown, file->get());

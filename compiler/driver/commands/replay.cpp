@@ -40,7 +40,7 @@ const Usage usage{
     .most = 1,
 };
 
-/// The certificate in the comments of a schedule function. None: it has none.
+/// The certificate in the comments of a schedule function. None: the comments contain none.
 auto certificate_of(const workspace::Snapshot& snapshot, std::string_view name) -> std::optional<workspace::Certificate> {
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     syntax::ItemPtr item = schedule.name.view() == name ? snapshot.syntax().declaration(schedule.decl) : nullptr;
@@ -49,7 +49,7 @@ auto certificate_of(const workspace::Snapshot& snapshot, std::string_view name) 
   return {};
 }
 
-/// A sentence about the part of a schedule that still holds (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
+/// A sentence about the steps of a schedule that still apply (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
 auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
   auto file = SourceFile::read(path);
   if (!file.ok()) { return {}; }
@@ -76,7 +76,7 @@ auto replay(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = path, .only_schedule = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) {
-    // Where a step that once worked is refused now, the steps in front of it still hold.
+    // If a step that once worked is refused now, the steps in front of it still apply.
     std::string holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::string();
     if (!holds.empty() && !arguments.json()) { fmt::print("{}\n", holds); }
     return *status;
@@ -106,7 +106,7 @@ auto replay(std::vector<std::string> args) -> int {
   if (arguments.has("--record")) {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
-  // The certificate in the comments of a found schedule serves like a recorded program.
+  // The certificate in the comments of a found schedule has the same purpose as a recorded program.
   auto certificate = certificate_of(*selection.file->snapshot(), selection.schedule);
   if (certificate) {
     std::string other;

@@ -1,5 +1,5 @@
-// `loopsmith report FILE`: a page about a file's programs: loops under each schedule, estimates under the roofline, tuning records. With `--fault` a
-// report of a fault in Loopsmith for its developers. Executes nothing.
+// `loopsmith report FILE`: makes a page about a file's programs: loops under each schedule, estimates under the roofline, tuning records. With `--fault`, makes
+// a report of a fault in Loopsmith for its developers. Executes nothing.
 #include <algorithm>
 #include <filesystem>
 
@@ -98,7 +98,7 @@ auto bytes_of(const PrimFunc& function) -> double {
   return bytes;
 }
 
-/// The same report as the editor's command `loopsmith.report.bundle`.
+/// Makes the same report as the editor's command `loopsmith.report.bundle`.
 auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
   auto line = parse_number(arguments.get("--line", "1"), 1, INT32_MAX);

@@ -1,4 +1,4 @@
-// `loopsmith run FILE`: executes a program as machine code, in a process of its own.
+// `loopsmith run FILE`: executes a program as machine code, in a separate process.
 #include <fmt/format.h>
 
 #include "driver/command.h"

@@ -1,4 +1,4 @@
-// `loopsmith schedule FILE`: the program after a schedule function, or after a trace in TVM's JSON.
+// `loopsmith schedule FILE`: prints the program after a schedule function, or after a trace in TVM's JSON.
 #include "driver/command.h"
 #include "driver/program.h"
 

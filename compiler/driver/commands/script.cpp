@@ -30,7 +30,7 @@ const Usage usage{
     .most = 10000,
 };
 
-/// None: the limits are read. Else the exit status of a mistake in them.
+/// None: the limits are valid. Else the exit status of a mistake in them.
 auto read_limits(const Arguments& arguments, eval::Limits& limits) -> std::optional<int> {
   if (auto text = arguments.get("--max-steps")) {
     auto n = parse_number(*text, 1, 1'000'000'000'000);

@@ -1,4 +1,4 @@
-// `loopsmith target list|show [T]`: the known targets, and the hardware of one.
+// `loopsmith target list|show [T]`: lists the known targets, or shows the hardware of one.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ auto cache_text(uint64_t bytes) -> std::string { return bytes == 0 ? "not known"
 auto list(const Arguments& arguments) -> int {
   for (const Known& one : known) {
     auto target = target::parse(one.text);
-    // Kernels for CUDA and OpenCL are printed as text by every build.
+    // Every build can print kernels for CUDA and OpenCL as text.
     bool usable = target.ok() && (is_gpu_target(target->kind) && target->kind != target_kind::rocm && target->kind != target_kind::nvptx ? true : codegen::check_target(*target).ok());
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"target", one.text}, {"what", one.what}, {"usable", usable}}).dump());
@@ -72,7 +72,7 @@ auto list(const Arguments& arguments) -> int {
 
 void row(std::string_view what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); }
 
-/// The first device of a kind of target, as a process of its own describes it: a driver may crash.
+/// The first device of a kind of target. A separate process describes it, because a driver may crash.
 auto device_text(const std::string& kind) -> std::string {
   ProcessOptions options;
   options.argv = {current_program(), "worker", "--device", kind};
@@ -82,7 +82,7 @@ auto device_text(const std::string& kind) -> std::string {
   return text.empty() ? "its driver does not answer" : text.substr(1, text.find('\n') - 1);
 }
 
-/// A GPU: the limits of its architecture, and the device of this machine.
+/// Shows a GPU: the limits of its architecture, and the device of this machine.
 auto show_gpu(const target::Target& target, const Arguments& arguments) -> int {
   const auto limits = target::gpu_limits(target);
   const std::string device = device_text(target.kind == target_kind::opencl ? "opencl" : "cuda");

@@ -1,4 +1,4 @@
-// `loopsmith trace FILE`: the trace that a schedule function makes, for TVM or for a database.
+// `loopsmith trace FILE`: prints the trace that a schedule function makes, for TVM or for a database.
 #include <fmt/format.h>
 
 #include "driver/command.h"

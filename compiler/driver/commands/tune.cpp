@@ -88,13 +88,13 @@ void on_stop(int) { ++stops_asked; }
 std::atomic<bool> is_paused{false};
 void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 
-/// A dash for a time that is not known.
+/// A dash for an unknown time.
 auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
 
 /// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
 class ProgressLine {
  public:
-  /// `floor`: the least seconds that a call takes on this machine; 0: not known.
+  /// `floor`: a lower bound for the seconds of a call on this machine; 0: unknown.
   ProgressLine(bool json, double floor) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)), floor_(floor) {}
   void show(const tune::Progress& p) {
     double gap = json_ || terminal_ ? 0.1 : 5;
@@ -135,7 +135,7 @@ class ProgressLine {
     fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
   }
-  /// "7 s of 16 s" while it searches; afterwards, of the whole budget, and by how much a comparison passes that.
+  /// "7 s of 16 s" during the search; afterwards, of the whole budget, and the time of a comparison beyond it.
   static auto time_text(const tune::Progress& p) -> std::string {
     std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
     if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
@@ -166,13 +166,13 @@ class ProgressLine {
   std::string phase_;
 };
 
-/// `tune::least_seconds` with the peaks measured earlier; 0: none were.
+/// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
 auto floor_seconds(const Selection& selection) -> double {
   auto peaks = target::cached_peaks();
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
-/// Reports a failure in the form that is asked for.
+/// Reports a failure in the requested form.
 auto fail(const Arguments& arguments, const std::string& why) -> int {
   if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
   else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
@@ -252,7 +252,7 @@ void listen_to_signals() {
 /// The program that the search begins with: in front of the hole, else as written.
 auto searched_program(const Selection& selection) -> const IRModule& { return selection.hole ? selection.module : selection.before; }
 
-/// A found schedule as text: a function with a name that the file does not use yet, or the statements that fill the hole.
+/// A found schedule as text: a function with an unused name, or the statements that fill the hole.
 struct FoundText {
   std::string name;
   Result<std::string> text;

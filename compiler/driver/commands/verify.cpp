@@ -1,5 +1,5 @@
-// `loopsmith verify FILE --with NAME`: compares the results of the scheduled program, compiled, with those of the reference interpreter, in a process of its
-// own: on inputs of the gate (interp/compare.h), or on those that the command line names.
+// `loopsmith verify FILE --with NAME`: compares the results of the scheduled program, compiled, with those of the reference interpreter, in a separate
+// process: on inputs of the gate (interp/compare.h), or on those of the command line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ const Usage usage{
     .most = 1,
 };
 
-// A schedule may change the layout of parameters, which is the callers' task. Here copies around the function do it. True: it changed a layout.
+// A schedule may change the layout of parameters, and callers must then convert. Here copies around the function do it. True: it changed a layout.
 auto lay_out_as_before(Selection& selection) -> bool {
   if (!selection.trace) { return false; }
   IRModule scheduled = std::exchange(selection.module, schedule::with_layouts_before(selection.before, selection.module, *selection.trace, 1, selection.function));
@@ -60,9 +60,9 @@ constexpr const char* copied_note = "the schedule lays parameters out anew: they
 
 struct Answer {
   bool is_equal = false;
-  std::string how = {};       // the two were compared; empty: they were not
-  std::string note = {};      // the first difference, or why they were not compared
-  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: not known
+  std::string how = {};       // the inputs and the two compared methods; empty: they were not compared
+  std::string note = {};      // the first difference, or the reason why they were not compared
+  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: unknown
 };
 
 auto report(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
@@ -77,7 +77,7 @@ auto report(const Arguments& arguments, const Selection& selection, const Answer
       fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedules.front());
     }
   } else if (answer.how.empty()) {
-    // No comparison took place: the time limit came first, no code could be made, or the interpreter cannot run the program.
+    // The programs were not compared: the time limit came first, code generation failed, or the interpreter cannot run the program.
     fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", name.empty() ? "compiled code keeps" : "`" + name + "` keeps", answer.note);
   } else {
     fmt::print(stderr, "loopsmith verify: {} ({}): {}\n", name.empty() ? "compiled code differs from the interpreter" : "`" + name + "` does not keep the results", answer.how, answer.note);
@@ -85,7 +85,7 @@ auto report(const Arguments& arguments, const Selection& selection, const Answer
   return answer.is_equal ? exit_done : exit_input;
 }
 
-// The outputs of two calls; `how` names the two sides.
+// Compares the outputs of two calls; `how` names the two sides.
 auto compare_outputs(const Call& before, const Call& after, const std::string& inputs, const std::string& against) -> Answer {
   int written = 0;
   for (size_t i = 0; i < before.tensors.size(); ++i) {
@@ -98,7 +98,7 @@ auto compare_outputs(const Call& before, const Call& after, const std::string& i
   return {.is_equal = true, .how = fmt::format("{}: {} against {}", inputs, count_text(written, "output"), against)};
 }
 
-// The kernels on a device and the program as written by the interpreter, on the inputs of the command line.
+// Compares the kernels on a device with the program as written by the interpreter, on the inputs of the command line.
 auto compare_on_device(const Selection& selection, const std::shared_ptr<runtime::Device>& device, const Call& before, const Call& after, double limit) -> Answer {
   interp::Options options;
   options.max_seconds = limit;
@@ -109,13 +109,13 @@ auto compare_on_device(const Selection& selection, const std::shared_ptr<runtime
   return compare_outputs(before, after, "the given inputs, on " + called(*device), "the interpreter");
 }
 
-// The program as written by the interpreter, the scheduled one compiled, on the same inputs.
+// Compares the program as written by the interpreter with the compiled scheduled one, on the same inputs.
 auto compare_on(const Selection& selection, const Call& before, const Call& after, double limit) -> Answer {
   interp::Options options;
   options.max_seconds = limit;
   auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
   if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
-  // Elements that the program reads before it writes them have a fixed value, not the contents of the memory.
+  // Elements that the program reads before it writes them have a fixed value, so that the memory's contents do not matter.
   auto code = compile(selection, {}, true);
   if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
   auto function = code->find(symbol_of(selection));
@@ -126,7 +126,7 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   return compare_outputs(before, after, "the given inputs", "the interpreter");
 }
 
-// For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
+// For targets whose code cannot run here: runs both programs by the interpreter, the scheduled one lowered.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
   auto lowered = transform::lower(named_module(selection), lower_context(selection.target), interpreted_request(selection.target));
   if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
@@ -138,7 +138,7 @@ auto compare_lowered(const Selection& selection, double limit) -> Answer {
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
 
-// For programs that no code can be made for on this machine (GPU units): both programs by the interpreter, the scheduled one before lowering.
+// For programs without code generation on this machine (GPU units): runs both programs by the interpreter, the scheduled one before lowering.
 auto compare_scheduled(const Selection& selection, const std::string& why, double limit) -> Answer {
   interp::GateOptions options;
   options.max_seconds = limit;
@@ -147,7 +147,7 @@ auto compare_scheduled(const Selection& selection, const std::string& why, doubl
   return {.is_equal = result->equal, .how = fmt::format("{} (before lowering, as no code can be made here)", result->how), .note = result->difference};
 }
 
-// The time limit; none: `--time` is wrong, which was reported.
+// The time limit; none: `--time` is wrong, and the error was reported.
 auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
   if (!text) { return 120; }
@@ -156,10 +156,10 @@ auto limit_of(const Arguments& arguments) -> std::optional<double> {
   return seconds;
 }
 
-/// The first argument of a process whose starter has run the schedule already, and reported its findings and printed its texts.
+/// The first argument of a process whose starter has already run the schedule, reported its findings and printed its output.
 constexpr const char* reported = "--reported";
 
-/// While it lives, standard output and standard error go nowhere.
+/// While it lives, discards standard output and standard error.
 class Muted {
  public:
   Muted() {
@@ -209,7 +209,7 @@ auto verify(std::vector<std::string> args) -> int {
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
   note_externals(selection);
-  // The driver of a device runs in a process of its own, on random inputs.
+  // The driver of a device runs in a separate process, on random inputs.
   if (is_device_target(selection.target)) {
     args.insert(args.begin(), reported);
     return run_apart("verify", "--verify", args, {.seconds = 2 * *limit});
@@ -225,11 +225,11 @@ auto verify(std::vector<std::string> args) -> int {
     reporter.report(started.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  // Sends the program itself: a worker that replays its trace does not know the intrinsics that the file registers.
+  // Sends the program itself: a worker that replays its trace does not have the intrinsics that the file registers.
   tune::Candidate candidate{1, "[[], []]", print_script(selection.module)};
   tune::BuildReply built = pool.build({candidate}).front();
   if (built.outcome != tune::BuildOutcome::Built) {
-    // The worker knows the function by its name in its module.
+    // The worker identifies the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
     std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
     // A comparison of the program as written with itself would prove nothing.
@@ -262,7 +262,7 @@ auto verify_here(std::vector<std::string> args) -> int {
       return reporter.status();
     }
     auto opened = checking_device(selection.target);
-    // OpenCL's device may lack a construct that the target has.
+    // OpenCL's device may lack a feature of the target.
     if (!opened || (selection.target.kind != target_kind::opencl && !compile_for_device(selection, *opened))) { return report(arguments, selection, compare_lowered(selection, limit)); }
     device = *opened;
     if (!has_inputs(arguments)) {

@@ -1,4 +1,4 @@
-// `loopsmith worker --KIND`: a process that another command of ours has started and talks to through pipes. Not for users. A kind is one row here.
+// `loopsmith worker --KIND`: a process that another of our commands starts and controls through pipes. Not for users. A kind is one row here.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 struct Kind {
   const char* name;
   int (*run)(std::vector<std::string> args);
-  bool reports_end = false;   // the command that waits for it wants to know that the worker came to its end (`finished`)
+  bool reports_end = false;   // the waiting command needs a report that the worker reached its end (`finished`)
 };
 
 auto compile_cuda(std::vector<std::string> args) -> int { return runtime::run_cuda_compiler(args); }

@@ -131,7 +131,7 @@ class ScriptPrinter {
     const void* node = nullptr;
     size_t stmt_begin = 0;     // where the current statement of this frame begins
     int indent = 0;
-    bool concise = false;      // may the statement be printed without `with`, because no statement follows it?
+    bool concise = false;      // the statement may be printed without `with`, because no statement follows it
     std::vector<const void*> defined;
   };
   enum class VarDefinition : uint8_t { None, DataPointer, MatchBuffer };

@@ -1,4 +1,4 @@
-// Batches of calls between two events: see bench.h.
+// Times batches of calls between two events: see bench.h.
 #include "runtime/devices/bench.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Subject {
   }
 };
 
-/// Memory that takes the place of everything in the device's cache.
+/// Memory that replaces everything in the device's cache.
 class CacheFiller {
  public:
   explicit CacheFiller(Device& device) : device_(device) {}
@@ -58,7 +58,7 @@ auto make_sets(const DeviceSubject& subject, std::span<const int64_t> sizes, con
   std::vector<DeviceCall> sets;
   uint64_t held = 0;
   do {
-    // The tensors of the host are copied to the device, and not needed any more.
+    // The host's tensors are copied to the device, and not needed after that.
     LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * sets.size(), Fill::Normal, options.contents));
     for (const Tensor& t : arguments.tensors) { held += t.bytes(); }
     LOOPSMITH_TRY(call, subject.program->prepare(subject.function, arguments.values));
@@ -81,7 +81,7 @@ auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const in
     all.push_back({.device = &device, .sets = std::move(sets)});
   }
   for (Subject& s : all) {
-    // The first call also loads the kernels; the second one decides the size of a batch.
+    // The first call also loads the kernels; the second one determines the size of a batch.
     LOOPSMITH_CHECK(s.time(std::max(1, options.warm_up)));
     LOOPSMITH_TRY(seconds, s.time(1));
     while (s.spent < options.warm_up_seconds && seconds > 0) { LOOPSMITH_CHECK(s.time(1)); }

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view magic = "loopsmith kernels 1\n";
 
-/// 128 bits of the parts, each with its length: two hashes that begin differently.
+/// 128 bits from the parts, each with its length: two hashes with different initial values.
 auto name_of(const std::vector<std::string>& key) -> std::string {
   uint64_t first = hash_bytes("first"), second = hash_bytes("second");
   for (const std::string& part : key) {
@@ -29,7 +29,7 @@ auto name_of(const std::vector<std::string>& key) -> std::string {
   return fmt::format("{:016x}{:016x}", first, second);
 }
 
-/// Removes the files that were used least recently until three quarters of the bound remain, so that not every store has to remove one.
+/// Removes the least recently used files until three quarters of the limit remain, so that not every store has to remove one.
 void shrink(const fs::path& folder, uint64_t most_bytes) {
   struct Entry { fs::path path; fs::file_time_type used; uint64_t bytes; };
   std::vector<Entry> entries;

@@ -1,5 +1,5 @@
-// Compiled kernels on disk, a file each, named by a hash of everything that the code depends on. Several processes may read and write at the same time:
-// a file appears whole or not at all, and a file that does not fit its own hash counts as absent.
+// Compiled kernels on disk, one file each, named by a hash of all inputs of the code. Several processes may read and write at the same time:
+// a file becomes visible completely or not at all, and a file that does not match its own hash counts as absent.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace loopsmith::runtime {
 
 struct CubinCache {
-  std::string folder;                           // empty: nothing is kept
-  uint64_t most_bytes = 256ULL << 20U;          // beyond, the files that were used least recently go
+  std::string folder;                           // empty: no files are kept
+  uint64_t most_bytes = 256ULL << 20U;          // beyond this limit, the least recently used files are removed
 
   /// The content that was stored under these parts.
   [[nodiscard]] auto find(const std::vector<std::string>& key) const -> std::optional<std::string>;
-  /// Failures are ignored: compiling works without a cache.
+  /// Ignores failures: compiling works without a cache.
   void store(const std::vector<std::string>& key, const std::string& content) const;
 };
 

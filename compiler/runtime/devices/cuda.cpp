@@ -72,7 +72,7 @@ constexpr unsigned non_blocking_stream = 1;
 constexpr int out_of_memory = 2, no_device = 100, invalid_image = 200, no_binary = 209, unsupported_ptx = 222, illegal_address = 700, out_of_resources = 701, launch_timeout = 702,
               assertion = 710, misaligned = 716, illegal_instruction = 715, launch_failed = 719, mismatch = 803, stub_library = 34;
 
-/// The oldest driver whose kernels a toolkit of this major version makes.
+/// The oldest driver that runs kernels of a toolkit with this major version.
 auto oldest_driver_of(int toolkit_major) -> int { return toolkit_major * 1000; }
 
 auto missing(std::string why, std::string remedy) -> Diagnostic {
@@ -146,7 +146,7 @@ class CudaDevice final : public Device {
     }
     LOOPSMITH_TRY(function, find(std::string(kernel)));
     if (size.shared_bytes > 0) {
-      // Above 48 KB a kernel gets its memory only on request.
+      // Above 48 KB a kernel gets shared memory only on request.
       LOOPSMITH_CHECK(check(fmt::format("give `{}` {} bytes of shared memory", kernel, size.shared_bytes),
                             cu_.cuFuncSetAttribute(function, dynamic_shared_attribute, static_cast<int>(size.shared_bytes))));
     }
@@ -242,7 +242,7 @@ auto facts_of(const Library& cu, CuDevice device, int version) -> DeviceFacts {
   facts.driver = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
   facts.cache_bytes = number(L2Bytes);
   const uint64_t major = number(Major), minor = number(Minor);
-  // Code for this very architecture may use all of its units.
+  // Code for exactly this architecture may use all of its units.
   facts.limits.name = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
   facts.target = "cuda -arch=" + facts.limits.name;
   facts.limits.block_threads = number(MaxThreadsPerBlock);

@@ -1,6 +1,6 @@
-// The compiler's worker and its answers: see cuda_compiler.h.
+// The compiler's worker and its replies: see cuda_compiler.h.
 //
-// A request is a line `ARCH FORM LINES BYTES` and that many bytes of text; the answer is a line `done CODE_BYTES LOG_BYTES` or `failed 0 LOG_BYTES`, and
+// A request is a line `ARCH FORM LINES BYTES` and that many bytes of text; the reply is a line `done CODE_BYTES LOG_BYTES` or `failed 0 LOG_BYTES`, and
 // the bytes.
 #include "runtime/devices/cuda_compiler.h"
 
@@ -15,6 +15,7 @@
 
 #include "codegen/source/source.h"
 #include "runtime/devices/cubin_cache.h"
+#include "runtime/devices/cuda_tools.h"
 #include "support/codes.h"
 #include "support/process.h"
 
@@ -52,7 +53,7 @@ struct Worker {
     process.emplace(std::move(started));
     return ok();
   }
-  /// The answer; none where the worker ended or did not answer in time, with the reason.
+  /// The reply; none if the worker ended or did not reply in time, with the reason.
   auto ask(const std::string& request, double seconds, std::string& why) -> std::optional<CompiledText> {
     const Deadline deadline = seconds_from_now(seconds);
     auto lost = [&](IoStatus status) -> std::optional<CompiledText> {
@@ -117,12 +118,18 @@ auto read_figures(const std::string& log) -> std::vector<KernelFigures> {
 auto compile_cuda_apart(const std::string& source, const CudaOptions& options, const CompileLimits& limits) -> Result<CudaCode> {
   const std::string form = options.form == CudaForm::Ptx ? "ptx" : "cubin", lines = options.line_info ? "lines" : "plain";
   const CubinCache cache = limits.use_cache ? user_cubin_cache() : CubinCache();
-  const std::vector<std::string> key = {source, options.arch, form, lines, nvrtc_identity()};
+  const std::vector<std::string> key = {source, options.arch, form, lines, options.by_nvcc ? "nvcc " + cuda_tool_identity("nvcc") : nvrtc_identity()};
   if (auto kept = cache.find(key)) {
-    // The code's size stands before the code, the report behind it.
+    // The size of the code is stored in front of the code, the report behind it.
     const size_t line = kept->find('\n');
     const size_t bytes = line == std::string::npos ? 0 : static_cast<size_t>(std::strtoull(kept->c_str(), nullptr, 10));
     if (bytes > 0 && line + 1 + bytes <= kept->size()) { return CudaCode{kept->substr(line + 1, bytes), read_figures(kept->substr(line + 1 + bytes)), true}; }
+  }
+  if (options.by_nvcc) {
+    LOOPSMITH_TRY(made, compile_by_nvcc(source, options, limits.seconds));
+    if (!made.is_compiled) { return failed(options, "\n" + made.log); }
+    cache.store(key, fmt::format("{}\n{}{}", made.code.size(), made.code, made.log));
+    return CudaCode{std::move(made.code), read_figures(made.log), false};
   }
   if (nvrtc_library().empty()) { return nvrtc_missing(); }
   Worker& worker = Worker::instance();

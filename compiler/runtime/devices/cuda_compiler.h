@@ -1,7 +1,7 @@
-// Compiling CUDA C apart from this process: NVRTC runs in a worker program within limits of time and memory, because a compiler may crash or not end
-// on the text that a schedule gives it. Results stay on disk (cubin_cache.h), and a hit starts no worker and loads no library.
+// Compiles CUDA C in a separate process: NVRTC runs in a worker program within limits of time and memory, because a compiler may crash or hang
+// on the text of a schedule. Results are kept on disk (cubin_cache.h), and a hit starts no worker and loads no library.
 //
-// The worker stays for the next text, since loading NVRTC takes longer than most kernels. Calls may come from several threads; they take turns.
+// The worker is kept for the next text, since loading NVRTC takes longer than compiling most kernels. Several threads may call; they take turns.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace loopsmith::runtime {
 struct KernelFigures {
   std::string kernel;
   uint64_t registers = 0;         // of a thread
-  uint64_t shared_bytes = 0;      // that the kernel declares
+  uint64_t shared_bytes = 0;      // declared by the kernel
   uint64_t stack_bytes = 0;       // of a thread
   uint64_t spill_stores = 0;      // bytes
   uint64_t spill_loads = 0;
@@ -38,10 +38,10 @@ struct CompileLimits {
   bool use_cache = true;
 };
 
-/// Compiles a text of kernels, or takes the code from the cache. The compiler's messages come as the error.
+/// Compiles a text of kernels, or takes the code from the cache. An error contains the compiler's messages.
 [[nodiscard]] auto compile_cuda_apart(const std::string& source, const CudaOptions& options, const CompileLimits& limits = {}) -> Result<CudaCode>;
 
-/// The work of the program that `compile_cuda_apart` starts (`loopsmith worker --compile-cuda LIBRARY`): answers texts on standard input.
+/// The work of the program that `compile_cuda_apart` starts (`loopsmith worker --compile-cuda LIBRARY`): replies to texts on standard input.
 auto run_cuda_compiler(const std::vector<std::string>& args) -> int;
 
 }  // namespace loopsmith::runtime

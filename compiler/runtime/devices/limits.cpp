@@ -1,4 +1,4 @@
-// Limits of devices: see limits.h.
+// Checks limits of devices: see limits.h.
 #include "runtime/devices/limits.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ auto shape_of(const PrimFunc& func, std::string name) -> KernelShape {
           if (!axis || axis->dimension < 0) { return; }
           auto& place = (axis->family == ThreadFamily::Block ? out.grid : out.block)[static_cast<size_t>(axis->dimension)];
           auto extent = as_int(attr->value);
-          // Launches that follow one another in a function before split_host_device: the largest counts.
+          // If a function before split_host_device has several launches, the largest one counts.
           if (extent && place.extent && *extent < *place.extent) { return; }
           place = {extent, attr->origin};
         }
@@ -76,7 +76,7 @@ void check_threads(const KernelShape& kernel, const target::GpuLimits& limits, s
 void check_shared(const KernelShape& kernel, const target::GpuLimits& limits, std::string_view target, Diagnostics& found) {
   if (limits.shared_most == 0 || kernel.shared.empty()) { return; }
   const uint64_t all = kernel.shared_bytes();
-  // The largest allocation stands for all of them.
+  // Reports the largest allocation for all of them.
   const KernelShape::Memory* largest = &kernel.shared.front();
   for (const KernelShape::Memory& one : kernel.shared) {
     if (one.bytes > largest->bytes) { largest = &one; }

@@ -13,16 +13,16 @@
 
 namespace loopsmith::runtime {
 
-/// The launch of a kernel as far as it is constant.
+/// The constant part of a kernel's launch.
 struct KernelShape {
   struct Axis { std::optional<int64_t> extent; Origin origin; };
   struct Memory { std::string name; uint64_t bytes = 0; bool is_dynamic = false; Origin origin; };   // dynamic: the launch of a CUDA kernel requests it
   std::string name;
   Origin origin;
-  std::array<Axis, 3> grid, block;          // extent 1 where the kernel does not have the axis
+  std::array<Axis, 3> grid, block;          // extent 1 if the kernel does not have the axis
   std::vector<Memory> shared;
 
-  /// The threads of a block; none where an extent is not constant.
+  /// The threads of a block; none if an extent is not constant.
   [[nodiscard]] auto block_threads() const -> std::optional<uint64_t>;
   [[nodiscard]] auto shared_bytes(bool with_dynamic = true) const -> uint64_t;
 };
@@ -32,7 +32,7 @@ struct KernelShape {
 
 /// Errors at loops and allocations that exceed the limits. `target`: the target or device in the messages.
 [[nodiscard]] auto check_kernels(const IRModule& module, const target::GpuLimits& limits, std::string_view target) -> Status;
-/// The same with the limits that the target's table has; always fine for other targets.
+/// The same with the limits in the target's table; always ok for other targets.
 [[nodiscard]] auto check_kernels(const IRModule& module, const target::Target& target) -> Status;
 
 }  // namespace loopsmith::runtime

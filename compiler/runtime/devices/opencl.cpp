@@ -104,8 +104,8 @@ class OpenClDevice final : public Device {
     cl_program program = cl_.clCreateProgramWithSource(context_, 1, &text, &length, &code);
     if (code != CL_SUCCESS) { return failed("read the kernels", code); }
     programs_.push_back(program);
-    // OpenCL divides float32 approximately without this option, and so would not agree with other machines.
-    // PoCL 3.1 computes wrong values of private memory in loops around barriers where it optimises.
+    // Without this option OpenCL divides float32 approximately, and its results would differ from those of other machines.
+    // With optimisation, PoCL 3.1 computes wrong values of private memory in loops around barriers.
     std::string options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
     if (facts_.is_processor) { options += " -cl-opt-disable"; }
     code = cl_.clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
@@ -251,7 +251,7 @@ auto open_opencl() -> Result<std::unique_ptr<Device>> {
   const std::vector<cl_platform_id> platforms = platforms_of(cl);
   if (platforms.empty()) { return missing("no driver is registered in /etc/OpenCL/vendors"); }
   cl_device_id device = nullptr;
-  // A GPU first, then any other device.
+  // Prefers a GPU to any other device.
   for (cl_device_type type : {cl_device_type(CL_DEVICE_TYPE_GPU), cl_device_type(CL_DEVICE_TYPE_ALL)}) {
     for (size_t i = 0; i < platforms.size() && device == nullptr; ++i) {
       cl_uint devices = 0;

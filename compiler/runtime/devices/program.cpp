@@ -34,7 +34,7 @@ class HostRun {
   std::unordered_map<const VarNode*, DeviceMemory> memory;
   std::unordered_map<const VarNode*, Number> numbers;
 
-  /// Memory for an allocation of the program. Runs that follow one another use the same memory.
+  /// Memory for an allocation of the program. Consecutive runs use the same memory.
   auto workspace(const VarNode* data, uint64_t bytes) -> Result<DeviceMemory> {
     auto kept = workspaces_.find(data);
     if (kept != workspaces_.end() && kept->second.bytes >= bytes) { return kept->second; }
@@ -137,7 +137,7 @@ class HostRun {
     LOOPSMITH_CHECK(check_size(call, name.view(), size));
     return device_.launch(name.view(), size, arguments);
   }
-  /// Extents that only the call gives are checked here; constant ones were before.
+  /// Checks extents that only the call determines; constant extents were checked before.
   auto check_size(const Call& call, std::string_view name, const LaunchSize& size) const -> Status {
     const target::GpuLimits& limits = device_.facts().limits;
     const uint64_t threads = size.block[0] * size.block[1] * size.block[2];
@@ -357,7 +357,7 @@ auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, cons
   LOOPSMITH_TRY(text, codegen::kernel_source(flat, codegen::SourceDialect::Cuda, source));
   auto compiled = compile_cuda_apart(text, options, limits);
   if (compiled || compiled.diagnostics().front().code != Code::CannotEmit || compiled.diagnostics().front().message().find("error: ") == std::string::npos) { return compiled; }
-  // Again with lines that count statements: a message then leads to the statement's place in the program.
+  // Compiles again with line numbers that count statements: a message then gives the statement's place in the program.
   constexpr int lines_of_statement = 1000;
   std::vector<Origin> statements;
   codegen::SourceOptions numbered;

@@ -1,4 +1,4 @@
-// A program whose kernels run on a device: the host function walks its allocations, loops and launches here, in this process.
+// A program whose kernels run on a device: this process runs the allocations, loops and launches of the host function.
 #pragma once
 
 #include <memory>
@@ -18,15 +18,15 @@ class DeviceCall;
 
 class DeviceProgram {
  public:
-  /// Compiles the kernels of a module after split_host_device for a device, whose limits are checked first. `scheduled`: the module before lowering, whose
+  /// Compiles the kernels of a module after split_host_device for a device; first checks the device's limits. `scheduled`: the module before lowering, whose
   /// buffers have the shapes to check.
   [[nodiscard]] static auto compile(const IRModule& flat, std::shared_ptr<Device> device, const IRModule& scheduled = {}, const codegen::SourceOptions& options = {})
       -> Result<DeviceProgram>;
 
-  /// Copies the tensors to the device, runs the function of that symbol (empty: the only one that is not a kernel), and copies back the
-  /// tensors that it writes. Arguments are checked as `bind_arguments` does.
+  /// Copies the tensors to the device, runs the function with that symbol (empty: the only one that is not a kernel), and copies back the
+  /// tensors that it writes. Checks arguments like `bind_arguments`.
   [[nodiscard]] auto call(std::string_view function, std::span<const Value> arguments) const -> Status;
-  /// The same up to the copies to the device, for several runs on the same arguments. The program must outlive the call.
+  /// The same, but stops after the copies to the device, for several runs on the same arguments. The program must outlive the call.
   [[nodiscard]] auto prepare(std::string_view function, std::span<const Value> arguments) const -> Result<DeviceCall>;
 
   /// The parameters of the function of that symbol.
@@ -52,7 +52,7 @@ class DeviceCall {
   ~DeviceCall();
   /// Runs the host function; kernels may still run when it returns.
   [[nodiscard]] auto run() -> Status;
-  /// Waits, and copies the written tensors back.
+  /// Waits for the kernels, and copies the written tensors back.
   [[nodiscard]] auto read_back() -> Status;
 
  private:
@@ -62,7 +62,7 @@ class DeviceCall {
   std::unique_ptr<State> state_;
 };
 
-/// The kernels of a module as CUDA C, compiled. An error of the compiler stands at the statement that it is about.
+/// The kernels of a module as CUDA C, compiled. An error of the compiler is reported at the statement that caused it.
 [[nodiscard]] auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, const codegen::SourceOptions& source = {}, const CompileLimits& limits = {})
     -> Result<CudaCode>;
 

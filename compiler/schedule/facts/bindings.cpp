@@ -142,7 +142,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
   return is_affine(values, others, analyzer.simplify(substitute(realize.predicate, units)));
 }
 
-// A surjective map may take a value several times, as `i + j` does. True where the scale of a digit (`i`) is smaller than the range of the digits below (`j`).
+// A surjective map may take a value several times, as `i + j` does. True if the scale of a digit (`i`) is smaller than the range of the digits below (`j`).
 static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < sum.args.size(); ++i) {
     const arith::IterSplit& digit = sum.args[i];
@@ -156,7 +156,7 @@ static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -
   return false;
 }
 
-// A surjective map may leave out digits of iterators, as `i // 4` does. True where all digits of the iterators that contain `of` occur in the indices.
+// A surjective map may leave out digits of iterators, as `i // 4` does. True if all digits of the iterators that contain `of` occur in the indices.
 static auto uses_all_digits(const std::vector<arith::IterSum>& indices, const VarNode* of, arith::Analyzer& analyzer) -> bool {
   std::vector<const arith::IterMarkNode*> marks;              // the iterators that contain the variable
   std::vector<Expr> used;                                     // for each mark the product of the digits' extents
@@ -221,7 +221,7 @@ auto compute_affine_binding(const FuncTree& func, const Place& block) -> bool {
   return is_affine_binding(*block.realize, loop_domains(func, block));
 }
 
-// True where two iterations of the loop run the same instance, found by counting with all other loops at 0. For iter values with quotients and remainders.
+// True if two iterations of the loop run the same instance, found by counting with all other loops at 0. For iter values with quotients and remainders.
 static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
   constexpr int64_t most = 1024;
   auto extent = as_int(loop.extent), first = as_int(loop.min);

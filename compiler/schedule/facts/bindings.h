@@ -11,7 +11,7 @@
 
 namespace loopsmith::schedule {
 
-/// True where the iter values are independent affine functions of loops with these domains.
+/// True if the iter values are independent affine functions of loops with these domains.
 [[nodiscard]] auto is_affine_binding(const BlockRealize& realize, const Domains& domains) -> bool;
 /// The same for the loops around a block. FuncState keeps the answer.
 [[nodiscard]] auto compute_affine_binding(const FuncTree& func, const Place& block) -> bool;
@@ -21,13 +21,13 @@ namespace loopsmith::schedule {
 /// loops that no value uses. `allows_offset`: a value may have a term without loop variables; its values are then counted from that term.
 [[nodiscard]] auto written_with_digits(std::span<const Expr> values, const Domains& domains, bool allows_offset = false) -> std::optional<std::vector<int64_t>>;
 
-/// True where any two iterations of the loops are proved to give different values. With `of`, the same question for this loop alone: two of its
+/// True if any two iterations of the loops are proved to give different values. With `of`, the same question for this loop alone: two of its
 /// iterations share either no value or all values. Iterations share some values in sums that overlap (`i + j`). They may share all (`i // 2`), but
 /// not with `by_all_digits`.
 [[nodiscard]] auto tells_iterations_apart(const std::vector<Expr>& values, const Domains& domains, const Expr& predicate, const VarNode* of = nullptr,
                                           bool by_all_digits = false) -> bool;
 
-/// True where iterations of the loop run the same block instances: either no iter value uses the loop, or the iter values use only a part of its
+/// True if iterations of the loop run the same block instances: either no iter value uses the loop, or the iter values use only a part of its
 /// digits (as with a loop that was fused with a used one).
 [[nodiscard]] auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool;
 

@@ -36,7 +36,7 @@ static auto certain_part(const Array<Range>& region, const Domains& domains, con
   return arith::estimate_region_lower_bound(region, rest, holds, analyzer);
 }
 
-// True where a block reads only elements that its producers in the scope wrote before.
+// True if a block reads only elements that its producers in the scope wrote before.
 static auto is_covered(const FuncTree& func, const Place& scope, const Place& consumer, std::span<const Dependence> dependences) -> bool {
   std::vector<const Place*> producers;
   for (const Dependence& d : dependences) {

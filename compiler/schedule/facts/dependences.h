@@ -36,7 +36,7 @@ class Scope {
   [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
   /// The dependences of a block on others.
   [[nodiscard]] auto of_dst(NodeId id) const -> std::span<const Dependence>;
-  /// True where a block overwrites an element that was read before, or uses a buffer in an unknown way.
+  /// True if a block overwrites an element that was read before, or uses a buffer in an unknown way.
   [[nodiscard]] auto overwrites() const -> bool;
   /// The blocks that write a buffer, in the order of the text.
   [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::vector<NodeId>;
@@ -90,7 +90,7 @@ struct ScopeTree {
 [[nodiscard]] auto make_scope_tree(const FuncTree& func, const Place& scope, KnownHiddenReads& hidden) -> ScopeTree;
 /// The same, updated from the tree of the scope in the state before.
 [[nodiscard]] auto make_scope_tree(const FuncTree& func, const Place& scope, KnownHiddenReads& hidden, const ScopeTree& before) -> ScopeTree;
-/// True where both hold the same blocks with the same dependences.
+/// True if both hold the same blocks with the same dependences.
 [[nodiscard]] auto is_same(const ScopeTree& a, const ScopeTree& b) -> bool;
 
 /// Adds the outermost blocks in a statement.

@@ -40,7 +40,7 @@ class Around {
   VarMap first_;
 };
 
-/// True where the loops around a block run more instances than a walk visits. Callers then begin no walk.
+/// True if the loops around a block run more instances than a walk visits. Callers then begin no walk.
 [[nodiscard]] auto is_too_much(const FuncTree& func, const Place& block) -> bool;
 
 /// An element of a buffer, or an instance of a block, as a key: the buffer or block, with the numbers. Look-ups need no copy of the numbers.

@@ -35,7 +35,7 @@ class Stores : public Follower {
   [[nodiscard]] auto is_known() const -> bool { return is_known_; }
   void clear() { written_.assign(written_.size(), false); }
 
-  /// True where all elements of a region within the buffer are written. None: the bounds of the region are unknown, or it has too many elements.
+  /// True if all elements of a region within the buffer are written. None: the bounds of the region are unknown, or it has too many elements.
   [[nodiscard]] auto holds_all(const BufferRegion& region, const Valuation& at_values, int64_t& steps) const -> std::optional<bool> {
     std::vector<std::pair<int64_t, int64_t>> box;
     for (size_t i = 0; i < shape_.size(); ++i) {
@@ -91,7 +91,7 @@ auto is_under_threads(const FuncTree& func, const Place& block) -> bool {
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread && !is_one(at->loop->extent)) { return true; } }
   return false;
 }
-// True where no condition stands between the block and `above`.
+// True if no condition is between the block and `above`.
 auto runs_plainly(const FuncTree& func, const Place& block, const Place* above) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
   return true;

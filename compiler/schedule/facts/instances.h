@@ -13,33 +13,33 @@
 
 namespace loopsmith::schedule {
 
-/// Do the instances of a block write every element of a region, while the loops below `above` run (null: the loops of the block's scope)? The answer holds for
+/// True if the instances of a block write every element of a region while the loops below `above` run (null: the loops of the block's scope). Holds for
 /// all values of the loops further out, except that loops in `once` stay at their first. The region uses loops outside of `above`, and is clipped to the buffer.
 [[nodiscard]] auto counted_writes(const FuncTree& func, const Place& block, const BufferRegion& region, const Place* above, const VarMap& once = {}) -> std::optional<bool>;
 
-/// Do the loops of the block's scope run the block with every combination of values of the given iter vars, for all values of the loops further out?
+/// True if the loops of the block's scope run the block with every combination of values of the given iter vars, for all values of the loops further out.
 [[nodiscard]] auto counted_instances(const FuncTree& func, const Place& block, const std::vector<const VarNode*>& of) -> std::optional<bool>;
 
-/// Each time that the loops of its scope run the block, does its reduction begin with the init? That is: does every instance come after the instance
-/// with the same spatial values and the first values of the other iter vars?
+/// True if, each time that the loops of its scope run the block, its reduction begins with the init: every instance comes after the instance
+/// with the same spatial values and the first values of the other iter vars.
 [[nodiscard]] auto counted_beginnings(const FuncTree& func, const Place& block) -> std::optional<bool>;
 
-/// In one iteration of the loops from `above` outwards, does an instance of the block run more than once?
+/// True if an instance of the block runs more than once in one iteration of the loops from `above` outwards.
 [[nodiscard]] auto counted_repeats(const FuncTree& func, const Place& block, const Place* above) -> std::optional<bool>;
 
-/// Do two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration? `values` are the iter values of a block, which
-/// runs where its predicate holds.
+/// True if two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration. `values` are the iter values of a block,
+/// which runs if its predicate holds.
 [[nodiscard]] auto counted_sharing(const Domains& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> std::optional<bool>;
 
-/// Would an update of a reduction run before its init, with these loops (the outermost first), iter values and predicate?
+/// True if an update of a reduction would run before its init, with these loops (the outermost first), iter values and predicate.
 [[nodiscard]] auto counted_late_update(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool>;
 
 /// Loops around a block (the outermost first), with its iter values and predicate.
 struct BlockLoops { Domains loops; std::vector<Expr> iter_values; Expr predicate; };
-/// Do the instances that have the same spatial values, and so update one element, run in the same order and equally often under both?
+/// True if the instances with the same spatial values, which update the same element, run in the same order and equally often under both.
 [[nodiscard]] auto counted_same_order(const Block& block, const BlockLoops& before, const BlockLoops& now) -> std::optional<bool>;
 
-/// Does the predicate of a block hold wherever its iter values are within their domains?
+/// True if the predicate of a block holds whenever its iter values are within their domains.
 [[nodiscard]] auto counted_predicate(const FuncTree& func, const Place& block) -> std::optional<bool>;
 
 }  // namespace loopsmith::schedule

@@ -19,7 +19,7 @@ struct ScopeMentions {
   std::shared_ptr<const ScopeTree> tree;   // keeps the nodes alive
   Sequence<Mention> all;                   // sorted
 };
-/// `before`: the answer for the scope in the state before; null where there is none.
+/// `before`: the answer for the scope in the state before; null if there is none.
 [[nodiscard]] auto make_scope_mentions(std::shared_ptr<const ScopeTree> tree, const ScopeMentions* before) -> ScopeMentions;
 
 }  // namespace loopsmith::schedule

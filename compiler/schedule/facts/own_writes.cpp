@@ -23,7 +23,7 @@ using Box = std::vector<Interval>;
 
 constexpr size_t most_boxes = 16;
 
-// True where a statement contains a jump: `break`, `continue` or a return.
+// True if a statement contains a jump: `break`, `continue` or a return.
 auto jumps(const Stmt& stmt) -> bool {
   static const Name ret("ret");
   bool found = false;
@@ -189,7 +189,7 @@ class Walk {
     return std::any_of(box.begin(), box.end(), [&](const Interval& i) { return uses_var(i.low, is_var) || uses_var(i.high, is_var); });
   }
 
-  // The box over all values of a variable from `first` to `last`; empty where `last` is one less than `first`. None: the boxes
+  // The box over all values of a variable from `first` to `last`; empty if `last` is one less than `first`. None: the boxes
   // leave gaps, or move in several dimensions.
   auto over(const Box& box, const Var& var, const Expr& first, const Expr& last) -> std::optional<Box> {
     VarMap next{{var.get(), add(Expr(var), one(var->dtype))}}, at_first{{var.get(), first}}, at_last{{var.get(), last}};

@@ -6,11 +6,11 @@
 
 namespace loopsmith::schedule {
 
-/// True where a condition of a block's predicate is only the upper bound of an iter var's domain.
+/// True if a condition of a block's predicate is only the upper bound of an iter var's domain.
 [[nodiscard]] auto keeps_domain(const BlockRealize& realize, const Expr& condition) -> bool;
 /// The same for every condition of the predicate, by their form alone.
 [[nodiscard]] auto is_bound_of_domains(const BlockRealize& realize) -> bool;
-/// True where the predicate of a block only keeps its iter vars in their domains. False where it leaves out instances, or where neither is proved.
+/// True if the predicate of a block only keeps its iter vars in their domains. False if it leaves out instances, or where neither is proved.
 [[nodiscard]] auto keeps_domains(const FuncTree& func, const Place& block) -> bool;
 
 }  // namespace loopsmith::schedule

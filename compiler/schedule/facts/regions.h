@@ -11,7 +11,7 @@
 
 namespace loopsmith::schedule {
 
-/// The region of a buffer among regions; null where the buffer has none.
+/// The region of a buffer among regions; null if the buffer has none.
 [[nodiscard]] auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion*;
 [[nodiscard]] auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferRegion;
 
@@ -22,7 +22,7 @@ void bind_loops(const FuncTree& func, const Place* innermost, arith::Analyzer& a
 /// The loops from a block up to, not including, `above`; and those loops further out that are bound to threads that share a memory of this scope.
 [[nodiscard]] auto domains_sharing_memory(const FuncTree& func, const Place& block, const Place* above, Name storage_scope) -> Domains;
 
-/// True where the union of the produced regions is proved to contain the part of the consumed region that lies within the buffer.
+/// True if the union of the produced regions is proved to contain the part of the consumed region that lies within the buffer.
 [[nodiscard]] auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSet>>& produced_regions,
                                  const std::vector<arith::IntSet>& consumed_region, arith::Analyzer& analyzer) -> bool;
 /// The same for one produced region, by coefficients and constants alone. False: call `covers_region` for a decision.

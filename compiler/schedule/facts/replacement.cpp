@@ -56,7 +56,7 @@ class Changes : public Follower {
   int64_t newest_ = 0;                         // the last change of an element that the innermost block has loaded
 };
 
-// True where a block under the loop reads a buffer that some block beside the loop writes; both are under the same outermost loop.
+// True if a block under the loop reads a buffer that some block beside the loop writes; both are under the same outermost loop.
 auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
   const Place* outermost = &loop;
   for (const Place* at = func.parent(loop); at && at->is_loop(); at = func.parent(*at)) { outermost = at; }

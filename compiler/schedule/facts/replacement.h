@@ -1,4 +1,4 @@
-// Checks a block at its new place under a loop: do all its instances run, and in a good order? Runs the instances one by one, as in instances.h.
+// Checks that all instances of a block at its new place under a loop run, and in a good order. Runs the instances one by one, as in instances.h.
 #pragma once
 
 #include <optional>

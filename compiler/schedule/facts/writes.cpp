@@ -20,7 +20,7 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// True where a store to the buffer stands under a condition, or under loops whose bounds vary: the block may then write less than it declares.
+// True if a store to the buffer is under a condition, or under loops whose bounds vary: the block may then write less than it declares.
 auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_conditional) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return is_conditional && n->buffer == buffer; }
   if (const auto* n = stmt.as<For>()) { return stores_under_conditions(n->body, buffer, is_conditional || !as_int(n->min) || !as_int(n->extent)); }
@@ -34,7 +34,7 @@ auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_con
   return found;
 }
 
-// True where a condition in the statement may skip a store to the buffer, because the other branch does not store the same element.
+// True if a condition in the statement may skip a store to the buffer, because the other branch does not store the same element.
 auto stores_in_one_branch(const Stmt& stmt, const Buffer& buffer) -> bool {
   auto stores_in = [&](const Stmt& branch) {
     std::vector<const BufferStore*> out;
@@ -54,14 +54,14 @@ auto stores_in_one_branch(const Stmt& stmt, const Buffer& buffer) -> bool {
   return found;
 }
 
-// True where a jump or a `while` loop may skip stores.
+// True if a jump or a `while` loop may skip stores.
 auto has_jumps(const Stmt& body) -> bool {
   bool found = false;
   post_order(body, [&](const Stmt& s) { found = found || s.as<While>() || s.as<Break>() || s.as<Continue>() || is_return(s); }, [](const Expr&) {});
   return found;
 }
 
-// The most elements of a buffer that a statement may store, computed from the loops in it; none where other code may store elements, or without limit.
+// The most elements of a buffer that a statement may store, computed from the loops in it; none if other code may store elements, or without limit.
 auto most_stored(const Stmt& stmt, const Buffer& buffer) -> std::optional<int64_t> {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer ? n->value.dtype().lanes : 0; }
   if (const auto* n = stmt.as<Block>(); n && !n->match_buffers.empty()) { return {}; }
@@ -97,7 +97,7 @@ auto nothing_of(const BufferRegion& region) -> BufferRegion {
   return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
 }
 
-// True where each instance certainly stores every element of a region.
+// True if each instance certainly stores every element of a region.
 auto stores_all_of(const Block& block, const BufferRegion& region) -> bool {
   arith::Analyzer analyzer;
   for (const IterVar& iter : block.iter_vars) { analyzer.bind(iter.var, iter.dom); }

@@ -22,7 +22,7 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
-// True where several threads along a loop would run the same instances of a reduction, and the result is in a memory that these threads share.
+// True if several threads along a loop would run the same instances of a reduction, and the result is in a memory that these threads share.
 auto repeats_in_threads(const Place& block, const For& loop, const std::vector<Expr>& iter_values) -> bool {
   auto thread = loop.thread ? thread_axis(loop.thread->thread_tag.view()) : std::nullopt;
   if (!thread || is_one(loop.extent) || !block.block()->init) { return false; }
@@ -35,7 +35,7 @@ auto repeats_in_threads(const Place& block, const For& loop, const std::vector<E
   });
 }
 
-// True where an iteration of a loop and a later one certainly run common instances: either every iteration, or the first one. Compares boxes of iter
+// True if an iteration of a loop and a later one certainly run common instances: either every iteration, or the first one. Compares boxes of iter
 // values under the loops below. The later iteration is the next one, or follows at a distance equal to the period of a remainder in the iter values.
 auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
   arith::DomMap domains;

@@ -41,7 +41,7 @@ auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   return kind;
 }
 
-// True where an element of a reduction is initialised again, because instances that differ in a spatial iter var make the same element.
+// True if an element of a reduction is initialised again, because instances that differ in a spatial iter var make the same element.
 auto begins_again(const Block& block) -> bool {
   const auto* store = block.body.as<BufferStore>();
   return !store || std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
@@ -50,7 +50,7 @@ auto begins_again(const Block& block) -> bool {
   });
 }
 
-// True where the init writes every buffer that the block both loads and writes, so that no value of an earlier run remains.
+// True if the init writes every buffer that the block both loads and writes, so that no value of an earlier run remains.
 auto begins_all_anew(const Block& block) -> bool {
   auto is_begun = [&](const Buffer& buffer) {
     bool found = false;
@@ -69,7 +69,7 @@ auto begins_all_anew(const Block& block) -> bool {
   return is_anew;
 }
 
-// True where iterations of a loop, or of one around it, compute a block's elements again, while its producers still run in the same loop.
+// True if iterations of a loop, or of one around it, compute a block's elements again, while its producers still run in the same loop.
 auto is_still_made(const FuncState& func, const Place& block, const Place& loop) -> bool {
   const std::vector<NodeId> makers = producers_of(func, block);
   for (const Place* at = &loop; at && at->is_loop(); at = func.parent(*at)) {
@@ -79,7 +79,7 @@ auto is_still_made(const FuncState& func, const Place& block, const Place& loop)
   return false;
 }
 
-// True where instances of a reduction may run more than once and read unfinished elements of its producers, because reduction and producers all keep
+// True if instances of a reduction may run more than once and read unfinished elements of its producers, because reduction and producers all keep
 // the largest (smallest) value: then an early value is no larger than the final one. After the last init of an element all its instances run
 // again, since the loops that repeat them are not used in the iter values.
 auto may_run_again(const FuncState& func, const Block& block, const Place& loop, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
@@ -97,7 +97,7 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
 }
 
-// True where loops (the outermost first) run the instances of a reduction in the order of its iter vars: each iter value is a sum of loops that count
+// True if loops (the outermost first) run the instances of a reduction in the order of its iter vars: each iter value is a sum of loops that count
 // its digits, from the highest digit to the lowest.
 auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values, const Domains& loops) -> bool {
   size_t next = 0;                           // the first loop that may count the next digit
@@ -138,7 +138,7 @@ auto in_order_of_iters(const Block& block, const std::vector<Expr>& iter_values,
   return true;
 }
 
-// True where an update of a reduction may run before its init. If there are too many iterations to count, true where the remainder of a remainder
+// True if an update of a reduction may run before its init. If there are too many iterations to count, true if the remainder of a remainder
 // feeds spatial and reduction iter vars at once, so that the updates of an element may come in any order.
 auto may_update_early(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> bool {
   if (auto counted = counted_late_update(block, loops, iter_values, predicate)) { return *counted; }

@@ -21,7 +21,7 @@ using arith::IntSet;
 
 namespace {
 
-// True where a block reads a buffer that the producer writes.
+// True if a block reads a buffer that the producer writes.
 auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   for (const BufferRegion& read : block.block()->reads) {
     for (const BufferRegion& write : producer.block()->writes) { if (read.buffer == write.buffer) { return true; } }
@@ -29,7 +29,7 @@ auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   return false;
 }
 
-// True where a value loaded from a buffer of the producers decides an index, a divisor, a condition or the bounds of a loop. If such a value is read
+// True if a value loaded from a buffer of the producers decides an index, a divisor, a condition or the bounds of a loop. If such a value is read
 // before it is written, the error remains even where a later instance overwrites the result.
 auto decides_by_loads(const FuncState& func, const Block& block, const std::vector<NodeId>& producers) -> bool {
   static const Name if_then_else_name("if_then_else");
@@ -63,7 +63,7 @@ auto decides_by_loads(const FuncState& func, const Block& block, const std::vect
   return found;
 }
 
-// True where `made` contains every element of `needed` that lies within the buffer.
+// True if `made` contains every element of `needed` that lies within the buffer.
 auto is_within(const Box& made, const Box& needed, const BufferNode& buffer, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < made.size(); ++i) {
     Expr last = buffer.shape[i] - one(buffer.shape[i].dtype());

@@ -1,4 +1,4 @@
-// Region solving: finds the values of a block's iter vars that make the parts of buffers that an iteration of the loop needs. Tries three ways in order:
+// Region solving: a block moves under a loop. Finds the values of its iter vars for the regions that one iteration of the loop needs, in three ways:
 // invert the map from iter vars to indices, if it is affine and bijective; solve each index by itself; give no answer.
 #pragma once
 

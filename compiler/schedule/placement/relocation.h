@@ -44,8 +44,8 @@ void bind_surroundings(const Relocation& move, arith::Analyzer& analyzer);
 [[nodiscard]] auto require_no_output(const Relocation& move) -> Status;
 /// The domains of iter vars keep their meaning at the new place: none depends on a loop that is no longer around the block.
 [[nodiscard]] auto require_domains_at_loop(const Relocation& move) -> Status;
-/// The block stands behind the producers of its declared reads. The producers of its hidden reads end before those loops begin that are around the new
-/// place only.
+/// Checks that the block is behind the producers of its declared reads. The producers of its hidden reads end before those loops begin that are around
+/// only the new place.
 [[nodiscard]] auto require_behind_producers(const Relocation& move) -> Status;
 
 /// The position of the statement under the loop in front of which the block goes: behind all producers, in front of all consumers.

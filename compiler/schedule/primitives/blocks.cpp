@@ -114,7 +114,7 @@ struct Blockize {
   static auto uses_loop(const Expr& e, const Place& loop) -> bool {
     return uses_var(e, [&](const VarNode& v) { return &v == loop.loop->var.get(); });
   }
-  // True where the init needs the loop, because the loop feeds a spatial iter var that the init uses.
+  // True if the init needs the loop, because the loop feeds a spatial iter var that the init uses.
   static auto feeds_init(const Part& part, const Place& loop) -> bool {
     const Block& block = *part.block->block();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {

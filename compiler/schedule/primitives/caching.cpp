@@ -28,7 +28,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// True where a region contains another one, for all iterations of the loops around a place and of the place itself.
+// True if a region contains another one, for all iterations of the loops around a place and of the place itself.
 auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
   arith::Analyzer analyzer;
   bind_loops(func, &around, analyzer);
@@ -152,7 +152,7 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
   return is_looked_up ? Expr() : out;
 }
 
-// True where an instance of a block reads values of a buffer from before it ran. False where inner blocks read elements that other inner
+// True if an instance of a block reads values of a buffer from before it ran. False if inner blocks read elements that other inner
 // blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }

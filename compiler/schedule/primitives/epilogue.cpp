@@ -246,7 +246,7 @@ void pair_up(const Expr& read, const Expr& made, const std::vector<IterVar>& rea
   for (size_t i = 0; i < parts.size() && parts.size() == others.size(); ++i) { pair_up(parts[i], others[i], readers, makers, map); }
 }
 
-// True where instances that differ in these iter vars are proved to access different elements.
+// True if instances that differ in these iter vars are proved to access different elements.
 auto is_injective(const Block& block, const Array<Expr>& indices, const std::vector<IterVar>& iters) -> bool {
   std::vector<const VarNode*> seen;
   bool is_plain = true;
@@ -326,7 +326,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
   return with_units(std::move(back));
 }
 
-// True where a buffer lives outside of the block: a parameter, or an allocation or view of a block around it.
+// True if a buffer lives outside of the block: a parameter, or an allocation or view of a block around it.
 auto is_made_outside(const FuncState& func, const Place& scope, const Buffer& buffer) -> bool {
   for (const auto& [param, known] : func.func()->buffer_map) { if (known == buffer) { return true; } }
   for (const Place* at = &scope; at; at = func.scope(*at)) {

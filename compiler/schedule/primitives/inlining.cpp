@@ -1,5 +1,5 @@
 // Primitives that merge a block into another one: compute_inline, reverse_compute_inline. The buffer between the two
-// goes away; its elements are computed where they were read (or stored on at once).
+// is removed; its elements are computed where they were read (or stored on at once).
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -41,8 +41,8 @@ auto require_no_init(const Context& cx, const Place& block) -> Status {
       .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
-// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may hide the
-// read: those of a block with an init do.
+// A store whose value reads the stored buffer takes part in an order of updates, which inlining would lose. Declared regions may omit this
+// read, as those of a block with an init do.
 auto reads_stored(const BufferStore& store) -> bool {
   bool found = false;
   post_order(store.value, [&](const Expr& e) {
@@ -59,7 +59,7 @@ struct Uses {
 };
 class UseCounter : public Visitor {
  public:
-  /// `mentioning`: the statements directly below the scope that mention the buffer. The others are not visited.
+  /// `mentioning`: the statements directly below the scope that mention the buffer. Others are not visited.
   UseCounter(const Buffer& buffer, const std::vector<const Place*>& mentioning) : buffer_(buffer), mentioning_(mentioning) {}
   using Visitor::visit;
   Uses all, outside;
@@ -80,7 +80,7 @@ class UseCounter : public Visitor {
     ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
   }
-  // Its predicate belongs to a block.
+  // Visits the predicate as a part of its block.
   void on(const BlockRealize& n) override {
     if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
@@ -156,7 +156,7 @@ class Inliner : public Mutator {
     if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
     auto fields = stmt.as<Block>()->fields();
     AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
-    // Allocations of the block itself do not count.
+    // Ignores buffers that the block itself allocates.
     auto is_own = [&](const BufferRegion& r) { return std::find(n.alloc_buffers.begin(), n.alloc_buffers.end(), r.buffer) != n.alloc_buffers.end(); };
     std::erase_if(regions.reads, is_own);
     std::erase_if(regions.writes, is_own);
@@ -170,13 +170,13 @@ class Inliner : public Mutator {
   std::vector<Buffer> known_;
 };
 
-/// Computes what a block stores wherever it is read, and takes the block away.
+/// Computes the value that a block stores wherever it is read, and removes the block.
 ///
 ///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
 ///     C[vi] = B[vi] + 1.0          ==>
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
-///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
+///        are distinct iter vars (all that the value uses) or a bijective affine map of them; no use of the buffer as a pointer or in a
 ///        match_buffer; a value that does not read the stored buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {
@@ -186,6 +186,254 @@ struct ComputeInline {
     const BufferStore* store;
     std::vector<Var> indices;                // the variables in which the element's value is written
     Expr value;
+    Rewrite::Change removal;
+  };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& block = *args.block;
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_no_init(cx, block));
+    if (block.block()->writes.size() != 1) {
+      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "writes")
+                            .arg("count", static_cast<int64_t>(block.block()->writes.size())), block);
+    }
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    if (is_output_block(func, block, *scope)) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", block.name().view()).arg("buffer", block.block()->writes[0].buffer->name.view()), block);
+    }
+    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    const BufferStore* store = block.block()->body.as<BufferStore>();
+    if (!store) { return body_error(cx, block, "its body is not a single store"); }
+    Plan plan{scope, store, {}, store->value, {}};
+    if (auto why = find_value(*block.block(), *store, plan)) { return body_error(cx, block, *why); }
+    const VarNode* other = nullptr;
+    auto is_other = [&](const VarNode& v) {
+      if (v.dtype.is_handle() || is_known_at(func, scope, v) || std::any_of(plan.indices.begin(), plan.indices.end(), [&](const Var& index) { return index.get() == &v; })) { return false; }
+      other = &v;
+      return true;
+    };
+    if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
+    if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
+    if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
+    LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
+    // A read that replaces a hidden read is hidden as well. If the reader declares other reads of that buffer, it would go unnoticed.
+    for (const Place* user : func.mentioning(*scope, store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || !reads_hidden(func, place, store->buffer)) { continue; }
+        bool declares_others = false;
+        post_order(plan.value, [&](const Expr& e) {
+          const auto* load = e.as<BufferLoad>();
+          declares_others = declares_others || (load && region_of(place.block()->reads, load->buffer));
+        });
+        if (!declares_others) { continue; }
+        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without declaring it", place.name().view(), store->buffer->name.view())), place);
+      }
+    }
+    if (auto found = read_beyond(func, block, *scope, plan)) {
+      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and their operands are outside of `{}`", found->reader->name().view(),
+                                                          store->buffer->name.view(), found->buffer->name.view())), *found->reader);
+    }
+    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
+    plan.removal = std::move(removal);
+    return plan;
+  }
+
+  struct Beyond { const Place* reader; Buffer buffer; };
+
+  /// A reader may read elements that the block does not write, and ignore them. After inlining, the values of these elements would be computed, from
+  /// operands that may not exist.
+  static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
+    // Elements that the block's loops leave out are not written either.
+    const bool may_skip = !keeps_domains(func, block);
+    arith::Analyzer any;       // for any element of the buffer
+    std::vector<std::pair<size_t, int64_t>> written;   // dimensions with more elements than are written, and the number of written ones
+    for (size_t i = 0; i < plan.indices.size(); ++i) {
+      auto size = as_int(plan.store->buffer->shape[i]);
+      std::optional<int64_t> count;
+      for (const IterVar& iter : block.block()->iter_vars) {
+        if (iter.var.get() == plan.indices[i].get() && is_zero(iter.dom.min)) { count = as_int(iter.dom.extent); }
+      }
+      if (!size || (!count && !may_skip)) { return may_skip ? read_beyond_by_proof(func, block, scope, plan) : std::nullopt; }
+      any.bind(plan.indices[i], Range{zero(plan.indices[i]->dtype), plan.store->buffer->shape[i]});
+      if (count && *count < *size) { written.emplace_back(i, *count); }
+    }
+    if (written.empty() && !may_skip) { return {}; }
+    Buffer left;
+    post_order(plan.value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (!load || left) { return; }
+      for (size_t d = 0; d < load->indices.size(); ++d) {
+        auto size = as_int(load->buffer->shape[d]);
+        auto bound = any.const_int_bound(load->indices[d]);
+        if (size && (bound.min < 0 || bound.max >= *size)) { left = load->buffer; }
+      }
+    });
+    if (!left) { return {}; }
+    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || &place == &block) { continue; }
+        arith::Analyzer there;
+        for (const IterVar& iter : place.block()->iter_vars) { there.bind(iter.var, iter.dom); }
+        bool reads = false;
+        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+          const auto* load = e.as<BufferLoad>();
+          if (!load || !(load->buffer == plan.store->buffer)) { return; }
+          reads = reads || may_skip;
+          for (auto [d, count] : written) { reads = reads || there.const_int_bound(load->indices[d]).max >= count; }
+        });
+        if (reads) { return Beyond{&place, left}; }
+      }
+    }
+    return {};
+  }
+
+  // The same for unknown sizes: proves that each operand of the value exists, in the loops of the reader.
+  static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
+    std::vector<const BufferLoad*> needed;
+    post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
+    if (needed.empty()) { return {}; }
+    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || &place == &block) { continue; }
+        arith::Analyzer there;
+        for (const auto& [var, range] : loop_domains(func, place)) { there.bind(var, range); }
+        const VarMap bindings = bindings_of(*place.realize);
+        auto holds = there.enter(place.realize->predicate);
+        Buffer left;
+        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+          const auto* read = e.as<BufferLoad>();
+          if (left || !read || !(read->buffer == plan.store->buffer)) { return; }
+          VarMap at;
+          for (size_t d = 0; d < read->indices.size(); ++d) { at[plan.indices[d].get()] = cast(plan.indices[d]->dtype, substitute(read->indices[d], bindings)); }
+          for (const BufferLoad* load : needed) {
+            for (size_t d = 0; d < load->indices.size() && !left; ++d) {
+              Expr index = substitute(load->indices[d], at);
+              bool is_there = there.can_prove(less_equal(zero(index.dtype()), index)) && there.can_prove(less(index, cast(index.dtype(), load->buffer->shape[d])));
+              if (!is_there) { left = load->buffer; }
+            }
+          }
+        });
+        if (left) { return Beyond{&place, left}; }
+      }
+    }
+    return {};
+  }
+
+  // The value of an element in terms of its indices, or the reason why there is no such value.
+  static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
+    const VarNode* twice = nullptr;
+    bool is_plain = true;
+    for (const Expr& index : store.indices) {
+      Var var = index.ref<VarNode>();
+      is_plain &= var != nullptr;
+      if (!is_plain) { break; }
+      if (std::find(plan.indices.begin(), plan.indices.end(), var) != plan.indices.end()) { twice = var.get(); }
+      plan.indices.push_back(std::move(var));
+    }
+    if (twice) { return fmt::format("`{}` indexes its store twice", twice->name.view()); }
+    if (is_plain) { return {}; }
+    plan.indices.clear();
+    arith::IterDomains domains;
+    for (const IterVar& iter : block.iter_vars) { domains.emplace_back(iter.var, iter.dom); }
+    arith::Analyzer analyzer;
+    auto map = arith::detect_iter_map(store.indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+    if (!map.errors.empty() || map.indices.size() != store.indices.size() || !is_invertible(map.indices)) {
+      return "the indices of its store are no bijective affine map of its iter vars";
+    }
+    std::vector<Expr> holes;
+    for (const Expr& index : store.indices) {
+      plan.indices.push_back(make<VarNode>(Name(fmt::format("i{}", holes.size())), index.dtype()));
+      holes.emplace_back(plan.indices.back());
+    }
+    VarMap inverse;
+    for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, holes)) { inverse[var] = value; }
+    for (const IterVar& iter : block.iter_vars) {
+      if (as_int(iter.dom.min) && analyzer.can_prove_equal(iter.dom.extent, one(iter.dom.extent.dtype()))) { inverse[iter.var.get()] = iter.dom.min; }
+    }
+    plan.value = substitute(store.value, inverse);
+    return {};
+  }
+
+  class IntoConsumer : public Inliner {
+   public:
+    IntoConsumer(const Plan& plan, std::vector<Buffer> known) : Inliner(plan.store->buffer, std::move(known)), plan_(plan) {}
+    using Inliner::on;
+    auto on(const BufferLoad& n) -> Expr override {
+      Expr load = Mutator::on(n);
+      if (!(n.buffer == buffer_)) { return load; }
+      VarMap map;
+      const auto& indices = load.as<BufferLoad>()->indices;
+      for (size_t i = 0; i < indices.size(); ++i) {
+        const Expr& index = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i];
+        map[plan_.indices[i].get()] = cast(plan_.indices[i]->dtype, index);
+      }
+      return substitute(plan_.value, map);
+    }
+
+   private:
+    const Plan& plan_;
+  };
+
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    const FuncState& func = *args.block.func;
+    const Buffer& buffer = plan.store->buffer;
+    Outcome out;
+    out.func = func.name();
+    std::vector<Buffer> known;
+    add_signature_buffers(args.block.block(), known);
+    for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
+    for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
+    // Blocks may have hidden reads of the buffer.
+    std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
+    // These blocks touch few of the buffers in the scope.
+    Touching touching;
+    for (const Place* place : mentioning) { touching.visit(place->stmt()); }
+    for (const VarNode* data : touching.data) {
+      for (Buffer& b : func.allocated_on(*plan.scope, data)) { known.push_back(std::move(b)); }
+    }
+    for (const Place* place : mentioning) {
+      if (place == args.block.place) { continue; }
+      std::vector<Buffer> buffers = known;
+      add_signature_buffers(*place->block(), buffers);
+      IntoConsumer inliner(plan, std::move(buffers));
+      Stmt block = inliner.mutate(Stmt(Ref<Block>(place->block())));
+      const BlockRealize& realize = *place->realize;
+      Expr predicate = inliner.mutate(realize.predicate);
+      if (!predicate.same_as(realize.predicate)) {
+        block = make<BlockRealize>(realize.iter_values, std::move(predicate), block.ref<Block>(), realize.origin);
+      }
+      if (block.get() != place->block()) { out.rewrite.changes.push_back({place->id, std::move(block)}); }
+    }
+    out.rewrite.changes.push_back(plan.removal);
+    out.rewrite.allocs.push_back({plan.scope->id, {}, buffer});
+    return out;
+  }
+};
+
+/// Lets the producer of a block apply the computation of the block and store its result, and removes the block.
+///
+///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
+///     C[vj, vi] = B[vi, vj] + 1.0  ==>
+///
+/// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
+///        with the same indices, an injective affine map of its iter vars; one producer, which is complete, stores once a
+///        value that does not read the stored buffer, and has no other consumer.
+/// Keeps  results bit for bit.
+struct ReverseComputeInline {
+  struct Args { BlockArg block; };
+  struct Plan {
+    const Place* scope;
+    const Place* producer;
+    const BufferStore* consumer_store;
+    const BufferStore* producer_store;       // may be below loops of the producer's body
+    std::vector<const For*> producer_loops;
+    VarMap substitution;                     // the consumer's iter vars in terms of the producer's
+    Expr predicate;                          // the new predicate of the producer
+    Expr condition;                          // the condition of the store, if it uses loops of the producer's body; none: always true
     Rewrite::Change removal;
   };
 
@@ -382,7 +630,7 @@ struct ComputeInline {
     return ok();
   }
 
-  // The condition that a block fails which comes before the one to be inlined.
+  // The reason why a block in front of the one to be inlined does not allow it; none: it does.
   static auto why_not_single(const FuncState& func, const Place& scope, const Place& block, const Dependence& d, bool has_others) -> std::string {
     const Place& before = *func.find(d.src);
     std::string_view name = before.name().view(), buffer = d.buffer ? d.buffer->name.view() : "";
@@ -396,7 +644,7 @@ struct ComputeInline {
     return has_others ? fmt::format("`{}` is one of several blocks that come before it", name) : fmt::format("`{}` comes before it", name);
   }
 
-  // The only store of a producer: all of its body, or below loops of the body, as in a block that copies a tile.
+  // Finds the only store of a producer: the whole body, or below loops of the body, as in a block that copies a tile.
   static void find_producer_store(const Block& producer, Plan& plan) {
     Stmt at = producer.body;
     while (const auto* loop = at.as<For>()) {

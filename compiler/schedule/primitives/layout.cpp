@@ -528,7 +528,7 @@ struct TransformLayout {
     if (args.pad_value && args.assume_injective_transform) {
       return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");
     }
-    // The block that fills the padding stands outside of all loops, and uses the same buffer as the other writers.
+    // The block that fills the padding is outside of all loops, and uses the same buffer as the other writers.
     if (!is_zero(plan.layout.padding)) {
       for (const Place* writer : args.block.func->blocks_mentioning(*definition.site, buffer)) {
         if (region_of(writer->block()->writes, buffer)) { LOOPSMITH_CHECK(require_one_buffer(cx, *args.block.func, *writer, *definition.site, buffer)); }

@@ -86,7 +86,7 @@ struct GetChildBlocks {
   }
 };
 
-// True where the body of a block, apart from blocks inside of it, stores to a buffer that is not in the `T.writes` of the block.
+// True if the body of a block, apart from blocks inside of it, stores to a buffer that is not in the `T.writes` of the block.
 auto hides_write(const Place& block, const Buffer& buffer) -> bool {
   if (region_of(block.block()->writes, buffer)) { return false; }
   bool found = false;
@@ -199,7 +199,7 @@ struct GetOutputBlocks {
     return blocks(in_text_order(func, std::move(found)));
   }
 
-  // True where a block writes a buffer that is allocated neither by the scope in question nor by a block between.
+  // True if a block writes a buffer that is allocated neither by the scope in question nor by a block between.
   static auto writes_output(const FuncState& func, const Place& block, const Place& scope) -> bool {
     return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
       for (const Place* at = func.scope(block); at; at = func.scope(*at)) {

@@ -92,7 +92,7 @@ auto repeats_values(const FuncState& func, const Place& place, const LoopArg& lo
   return false;
 }
 
-// True where two iterations of a loop that the block's iter vars use run the same instances (`f // 2`, `f % 3`).
+// True if two iterations of a loop that the block's iter vars use run the same instances (`f // 2`, `f % 3`).
 auto shares_instances(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
@@ -135,7 +135,7 @@ auto shares_instances(const FuncState& func, const Place& place, const LoopArg& 
   return extent && *extent > few && repeats_values(func, place, loop, std::min(*extent, most_iterations));
 }
 
-// True where another block below the loop writes a buffer that the block writes, as when one fills a buffer and another writes a part of it.
+// True if another block below the loop writes a buffer that the block writes, as when one fills a buffer and another writes a part of it.
 auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   auto is_leaf = [&](const Place& p) {
     for (int i = p.index + 1; i < p.end; ++i) { if (func.places()[i].is_block()) { return false; } }

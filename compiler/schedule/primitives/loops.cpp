@@ -134,7 +134,7 @@ struct Split {
       return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product).arg("extent", *extent), *args.loop)
           .remedy("leave one factor out: it is then inferred, as in `factors=[None, 4]`");
     }
-    // True where the last value is below the extent.
+    // True if the last value is below the extent.
     plan.needs_predicate = !args.disable_predication;
     if (extent && is_constant) {
       // The values of the split loop, including those that the predicate excludes, lie below the product.
@@ -444,7 +444,7 @@ struct Reorder {
     return ok();
   }
 
-  // True where iterations may run in another order than before. Loops of one iteration have no effect, except on iterations that run at the same
+  // True if iterations may run in another order than before. Loops of one iteration have no effect, except on iterations that run at the same
   // time: outside of a sum, each of these has a separate sum, even if the sum has a single term.
   static auto changes_order(const Plan& plan) -> bool {
     bool all_in_order = std::none_of(plan.order.begin(), plan.order.end(), [](const For* loop) { return runs_at_once(*loop) || loop->thread; });
@@ -456,7 +456,7 @@ struct Reorder {
     return before != after;
   }
 
-  // True where the loop that moves to a position of the nest leaves loops of several iterations that were around it.
+  // True if the loop that moves to a position of the nest leaves loops of several iterations that were around it.
   static auto moves_out(const Plan& plan, size_t i) -> bool {
     auto before = [&](const For* loop) {
       return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
@@ -475,7 +475,7 @@ struct Reorder {
     return moved.empty() ? ok() : require_no_new_race(cx, apply(cx, args, plan), moved);
   }
 
-  // True where the loop has several blocks below it, none inside of another.
+  // True if the loop has several blocks below it, none inside of another.
   static auto several_leaves(const FuncState& func, const Place& bottom) -> bool {
     int leaves = 0;
     for (int i = bottom.index + 1; i < bottom.end && leaves < 2; ++i) {
@@ -517,7 +517,7 @@ struct Reorder {
     return ok();
   }
 
-  // True where iterations of two loops together, but not of each loop alone, run instances of a block again.
+  // True if iterations of two loops together, but not of each loop alone, run instances of a block again.
   static auto repeat_together(const FuncState& func, const Place& block, const VarNode& a, const VarNode& b) -> bool {
     auto is_used = [&](const VarNode& v) {
       return std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, [&](const VarNode& u) { return &u == &v; }); });

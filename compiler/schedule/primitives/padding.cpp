@@ -27,7 +27,7 @@ namespace {
 
 auto is_name(const Call& call, std::string_view name) -> bool { return call.op == Name(name); }
 
-// True where an expression is zero if all loads indexed by a variable are zero.
+// True if an expression is zero if all loads indexed by a variable are zero.
 auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   if (const auto* n = e.as<BufferLoad>()) {
     return std::any_of(n->indices.begin(), n->indices.end(), [&](const Expr& i) { return i.get() == var; });
@@ -62,14 +62,14 @@ auto summand_of(const Block& block) -> Expr {
   return is_old(b) ? a : Expr();
 }
 
-// True where a statement consists of stores, and of names for values that the stores use.
+// True if a statement consists of stores, and of names for values that the stores use.
 auto consists_of_stores(const Stmt& stmt) -> bool {
   if (const auto* let = stmt.as<LetStmt>()) { return consists_of_stores(let->body); }
   const auto* all = stmt.as<SeqStmt>();
   return all ? std::all_of(all->seq.begin(), all->seq.end(), consists_of_stores) : stmt.as<BufferStore>() != nullptr;
 }
 
-// True where a block divides integers by a value that it loads.
+// True if a block divides integers by a value that it loads.
 auto divides_by_padding(const Block& block) -> bool {
   bool found = false;
   auto look_at = [&](const Expr& divisor) {

@@ -248,7 +248,7 @@ struct ReverseComputeAt {
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return place_block(cx, args, plan); }
 };
 
-// A place where a block could be computed: -2 inlined, -1 where it stands, else the number of a loop around its first consumer.
+// A place where a block could be computed: -2 inlined, -1 at its present place, else the number of a loop around its first consumer.
 struct Location { int64_t index; NodeId id; };
 auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Location> {
   const FuncState& func = *block.func;

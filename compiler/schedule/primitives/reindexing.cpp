@@ -129,7 +129,7 @@ auto looked_up_in(const FuncState& func, const Place& place, const std::vector<E
   return found;
 }
 
-// True where a statement stores to the buffer on every path.
+// True if a statement stores to the buffer on every path.
 auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer && !n->predicate; }
   if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return stores_always(s, buffer); }); }
@@ -139,7 +139,7 @@ auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   return false;
 }
 
-// An analyzer that knows the iter vars of the block and of the blocks around it.
+// An analyzer with the domains of the iter vars of the block and of the blocks around it.
 auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyzer {
   arith::Analyzer analyzer;
   for (const Place* at = &place; at; at = func.scope(*at)) {

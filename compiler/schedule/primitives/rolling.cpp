@@ -371,7 +371,7 @@ struct RollingBuffer {
     return {};
   }
 
-  // True where no two iterations of a loop write the same element.
+  // True if no two iterations of a loop write the same element.
   static auto tells_apart(const FuncState& func, const Place& block, const BufferRegion& write, const Place& loop) -> bool {
     std::vector<Expr> indices;
     for (const Range& range : substitute_region(write, bindings_of(*block.realize)).region) {

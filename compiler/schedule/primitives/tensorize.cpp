@@ -28,7 +28,7 @@ namespace {
 /// Needs  the block equals the intrinsic's description: the same loops, blocks and values, in the same order, on buffers of
 ///        the same types in the same storage scopes. Loops of one iteration and iter vars of one value are ignored. A loop is blockized
 ///        first, with the rules of blockize.
-/// Keeps  the results of the block, where the implementation gives the same results as the description.
+/// Keeps  the results of the block, if the implementation gives the same results as the description.
 struct Tensorize {
   struct Args { Value target; std::string intrinsic; bool preserve_unit_iters = true; };
   struct Plan { PlaceArg target; Ref<BlockRealize> realize; const TensorIntrin* intrinsic; IntrinsicMatch match; };

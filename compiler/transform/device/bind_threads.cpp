@@ -1,8 +1,9 @@
-// Kernels from thread-bound loops: see bind_threads.h.
+// Makes kernels from thread-bound loops: see bind_threads.h.
 #include "transform/device/bind_threads.h"
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -32,7 +33,7 @@ struct Dimension {
   Expr extent;
   Var index;
   [[nodiscard]] auto is_thread() const -> bool { return axis.family == ThreadFamily::Thread; }
-  /// Loops over it have more than one iteration.
+  /// True when loops over it have more than one iteration.
   [[nodiscard]] auto is_wide() const -> bool { return !is_one(extent); }
 };
 
@@ -109,14 +110,14 @@ auto contains_threads(const Stmt& stmt) -> bool {
   return found;
 }
 
-/// Memory of a block or thread that is allocated outside of the only kernel that accesses it, inside of that kernel.
+/// Moves memory of a block or thread that is allocated outside of the only kernel that accesses it into that kernel.
 class SinkMemory : public Mutator {
  public:
   using Mutator::mutate;
   using Mutator::on;
   explicit SinkMemory(const Allocate& allocate) : allocate_(allocate) {}
 
-  /// The code without the allocation around it; none where the memory is not that of a single kernel.
+  /// The code without the allocation around it; null if the memory does not belong to a single kernel.
   auto run() -> Stmt {
     Stmt out = mutate(allocate_.body);
     return kernels_ == 1 && !is_outside_ ? out : Stmt();
@@ -170,7 +171,7 @@ class SinkMemory : public Mutator {
     IterVar iter{block, from_zero(int_imm(1)), IterKind::ThreadIndex, Name("blockIdx.x"), nest.origin()};
     return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(inner), iter, AttrMap(), nest.origin());
   }
-  /// Each block has a memory of its own.
+  /// Each block has its own memory.
   auto inside_blocks(const Stmt& nest) -> Stmt {
     auto loop = as_thread_loop(nest);
     if (loop && is_block_axis(loop->tag.view())) {
@@ -185,11 +186,11 @@ class SinkMemory : public Mutator {
   const Allocate& allocate_;
   std::vector<Buffer> views_;
   int kernels_ = 0;
-  bool is_repeated_ = false;       // inside of a loop that launches kernels
+  bool is_repeated_ = false;       // true inside of a loop that launches kernels
   bool is_outside_ = false;        // statements of the host access the memory
 };
 
-/// Makes loops serial that use the index of another loop over the same dimension around them: they need an index of their own.
+/// Makes loops serial that are inside another loop over the same dimension and use the index of that loop: they need a separate index.
 class OwnIndex : public Mutator {
  public:
   using Mutator::on;
@@ -215,7 +216,7 @@ class OwnIndex : public Mutator {
     around_[loop->tag].resize(outside);
     return out;
   }
-  std::unordered_map<Name, std::vector<const VarNode*>> around_;   // the indices of the loops around over each dimension
+  std::unordered_map<Name, std::vector<const VarNode*>> around_;   // for each dimension, the indices of the loops around
 };
 
 /// Gives all loops over a dimension its launch extent. Virtual threads and parallel loops become plain loops.
@@ -242,7 +243,7 @@ class Level : public Mutator {
     if (!is_zero(min)) { body = substitute(body, {{loop.var.get(), add(Expr(loop.var), min)}}); }
     auto dimension = grid_.find(loop.tag);
     if (!dimension) {
-      // Many virtual threads would make a long text, and their values would not fit into registers.
+      // With many virtual threads the text would become long, and their values would not fit into registers.
       ScopedValue inside(virtual_threads_, saturating_mul(virtual_threads_, as_int(loop.extent).value_or(most_virtual_threads + 1)));
       const ForKind kind = virtual_threads_ <= most_virtual_threads ? ForKind::Unrolled : ForKind::Serial;
       return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), kind, mutate(body), std::nullopt, AttrMap(), stmt.origin());
@@ -255,7 +256,7 @@ class Level : public Mutator {
     IterVar iter{loop.var, from_zero(launched), IterKind::ThreadIndex, loop.tag, stmt.origin()};
     return make<For>(loop.var, int_imm(0, loop.var->dtype), cast(loop.var->dtype, launched), ForKind::ThreadBinding, body, iter, AttrMap(), stmt.origin());
   }
-  /// The condition around the parts of a body that have no loop of their own over the dimension.
+  /// The condition around the parts of a body that are in no loop over the dimension.
   auto guard(const Expr& condition, Name tag, const Stmt& body) -> Stmt {
     if (!binds(body, tag)) { return make<IfThenElse>(condition, body, Stmt(), body.origin()); }
     if (auto loop = as_thread_loop(body); loop && loop->tag == tag) { return body; }
@@ -284,10 +285,10 @@ class Level : public Mutator {
   }
   static constexpr int64_t most_virtual_threads = 16;
   const Grid& grid_;
-  int64_t virtual_threads_ = 1;    // of the loops over virtual threads around
+  int64_t virtual_threads_ = 1;    // the number of virtual threads of the loops around
 };
 
-/// Checks that one index per dimension keeps the meaning, and finds memory that belongs to a block.
+/// Checks that the program keeps its meaning with one index per dimension, and finds memory that belongs to a block.
 class Survey : public Visitor {
  public:
   using Visitor::on;
@@ -300,15 +301,19 @@ class Survey : public Visitor {
     std::vector<uint64_t> bound;         // the runs of loops around its allocation
     Name name;
     Origin origin;
-    bool is_shared = false;              // several threads access it
+    bool is_shared = false;              // several threads access it, or its scope is shared memory
+    bool is_crossed = false;             // some thread accesses what another has stored
+    int64_t bytes = 0;                   // 0: not constant
     /// By dimension: it is stored or loaded in the run of the loop around its allocation, or in a loop of its own over the dimension.
     struct Use { bool own_store = false, own_load = false, other_store = false, other_load = false; };
     std::vector<Use> uses;
+    /// By dimension of blocks: the runs of loops in which it is stored, and in which it is used; 0: outside of all.
+    std::vector<std::set<uint64_t>> stored_in, used_in;
   };
   std::unordered_map<const VarNode*, Memory> memory;
 
-  /// The dimensions of threads of which each has a memory of its own, for a buffer that becomes shared; a problem where some stores are of one
-  /// thread, and others of all.
+  /// For a buffer that becomes shared: the dimensions in which each thread has separate memory. Reports a problem if one thread makes some stores
+  /// and all threads make others.
   auto own_dimensions(const Memory& m) -> std::vector<size_t> {
     std::vector<size_t> out;
     for (size_t d = 0; d < m.uses.size(); ++d) {
@@ -354,7 +359,10 @@ class Survey : public Visitor {
   }
   void on(const Allocate& n) override {
     const bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
-    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, std::vector<Memory::Use>(bound_.size())};
+    int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
+    for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(0)); }
+    memory[n.data.get()] = {bound_, n.data->name, n.origin, is_shared, false, bytes, std::vector<Memory::Use>(bound_.size()), std::vector<std::set<uint64_t>>(bound_.size()),
+                            std::vector<std::set<uint64_t>>(bound_.size())};
     Visitor::on(n);
   }
   void on(const BufferStore& n) override {
@@ -370,13 +378,13 @@ class Survey : public Visitor {
   }
 
  private:
-  /// The variable depends on the dimensions that the value depends on.
+  /// Records that the variable depends on the same dimensions as the value.
   void derive(const Var& v, const Expr& value) {
     for (auto& variables : depends_) {
       if (uses_var(value, [&](const VarNode& used) { return variables.contains(&used); })) { variables.insert(v.get()); }
     }
   }
-  /// A body under a condition or in a loop: loops over a dimension in it run for the whole block, so no thread may decide about them.
+  /// A body under a condition or in a loop. Loops over a dimension inside it run for the whole block, so the condition must not differ between threads.
   template <class F>
   void under(const Expr& condition, const Stmt& body, F&& walk) {
     for (size_t d = 0; d < bound_.size(); ++d) {
@@ -390,14 +398,28 @@ class Survey : public Visitor {
     auto found = memory.find(data);
     if (found == memory.end()) { return across_blocks(data, is_store, origin); }
     Memory& m = found->second;
+    across_blocks(m, is_store, origin);
     for (size_t d = 0; d < bound_.size(); ++d) {
       const Dimension& dimension = grid_.dimensions[d];
       if (!dimension.is_thread() || !dimension.is_wide()) { continue; }
       const bool is_own = bound_[d] == m.bound[d];
-      if (!is_own) { m.is_shared = true; }
+      if (!is_own) { m.is_shared = m.is_crossed = true; }
       if (m.bound[d] == 0) { continue; }
       Memory::Use& use = m.uses[d];
       (is_own ? (is_store ? use.own_store : use.own_load) : (is_store ? use.other_store : use.other_load)) = true;
+    }
+  }
+  /// Each block has a memory of its own: one that is stored in a loop over blocks has these values in the same loop only.
+  void across_blocks(Memory& m, bool is_store, Origin origin) {
+    for (size_t d = 0; d < bound_.size(); ++d) {
+      if (grid_.dimensions[d].is_thread() || !grid_.dimensions[d].is_wide()) { continue; }
+      auto& stored = m.stored_in[d];
+      auto& used = m.used_in[d];
+      if (is_store && bound_[d] != 0) { stored.insert(bound_[d]); }
+      used.insert(bound_[d]);
+      if (!stored.empty() && used.size() > 1) {
+        fail(fmt::format("the buffer `{}`", m.name.str()), "blocks of one kernel store it for other blocks, which have a memory of their own: bind the loops in kernels of their own", origin);
+      }
     }
   }
   /// Blocks cannot wait for each other: all accesses of global memory that is stored must belong to the same loops over blocks.
@@ -426,6 +448,9 @@ class Survey : public Visitor {
   std::unordered_map<const VarNode*, Global> global_;
 };
 
+/// The shared memory that every kernel may have.
+constexpr int64_t most_shared_bytes = 48 << 10;
+
 /// Makes memory shared that several threads access. Where each thread of a dimension has a memory of its own, the shared one has a part for each.
 class Share : public Mutator {
  public:
@@ -435,6 +460,13 @@ class Share : public Mutator {
     for (const auto& [data, m] : survey.memory) {
       if (!m.is_shared) { continue; }
       std::vector<size_t> own = survey.own_dimensions(m);
+      int64_t bytes = m.bytes;
+      for (size_t d : own) { bytes = saturating_mul(bytes, as_int(grid.dimensions[d].extent).value_or(1)); }
+      // Shared memory that threads do not share, and that has no room for a part of each.
+      if (!m.is_crossed && bytes > most_shared_bytes) {
+        local_.insert(data);
+        own.clear();
+      }
       shared_.emplace(data, std::move(own));
     }
   }
@@ -505,13 +537,15 @@ class Share : public Mutator {
     return Array<Expr>{add(out[0], std::move(offset))};
   }
   auto renamed(const Var& v) -> Var {
-    if (v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
+    const bool is_local = local_.contains(v.get());
+    if (!is_local && v->pointer && is_shared_memory(v->pointer->scope.view())) { return v; }
     Var& made = variables_[v.get()];
-    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name("shared")}); }
+    if (!made) { made = make<VarNode>(v->name, v->dtype, v->origin, PointerType{v->pointer ? v->pointer->element : DataType(), Name(is_local ? "local" : "shared")}); }
     return made;
   }
   const Grid& grid_;
   std::unordered_map<const VarNode*, std::vector<size_t>> shared_;       // with the dimensions whose threads have parts of their own
+  std::unordered_set<const VarNode*> local_;                             // those that become memory of each thread
   std::unordered_map<const VarNode*, Expr> sizes_;                       // the elements of a part
   std::unordered_map<size_t, Var> around_;                               // the index of the loop around over each dimension
   std::unordered_map<const VarNode*, Var> variables_;
@@ -594,12 +628,12 @@ class Build {
       default: return substitute(stmt, map_);
     }
   }
-  /// The condition of a statement that one thread does for all; none where each thread does it.
+  /// The condition of a statement that one thread executes for all; null if each thread executes it.
   auto first_thread(const Stmt& stmt) -> Expr {
     if (is_barrier(stmt)) { return {}; }
     bool stores_global = false;
     bool stores_shared = false;
-    bool is_closed = true;         // nothing in it concerns all threads
+    bool is_closed = true;         // no part of it concerns all threads
     post_order(
         stmt,
         [&](const Stmt& s) {
@@ -611,7 +645,7 @@ class Build {
           if (s.as<Allocate>()) { is_closed = false; }
         },
         [&](const Expr& e) {
-          // All threads of a warp do these calls together.
+          // All threads of a warp execute these calls together.
           is_closed = is_closed && !is_collective(e);
           const auto* call = e.as<Call>();
           if (call && has_effect(*call)) { stores_global = true; }
@@ -635,8 +669,8 @@ class Build {
 
   const Grid& grid_;
   const BarrierPlan& plan_;
-  std::vector<uint8_t> bound_;                   // by dimension: inside a loop over it
-  bool is_alone_ = false;                                    // inside of a statement that the first thread does
+  std::vector<uint8_t> bound_;                   // by dimension: true inside a loop over it
+  bool is_alone_ = false;                                    // inside of a statement that only the first thread executes
   VarMap map_;
   std::unordered_set<const VarNode*> own_;      // memory of a single thread
 };

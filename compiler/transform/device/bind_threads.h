@@ -1,4 +1,4 @@
-// bind_threads: makes kernels of loop nests that are bound to a grid: one index per dimension, and barriers.
+// bind_threads: makes kernels from loop nests that are bound to a grid: one index per dimension, and barriers.
 //
 //     for bx in T.thread_binding(2, "blockIdx.x"):                     with T.launch_thread("blockIdx.x", 2) as bx:
 //         S = T.allocate([8], scope="shared")                              with T.launch_thread("threadIdx.x", 8) as tx:
@@ -9,12 +9,12 @@
 //
 // All loops over a dimension become one index: its extent is the largest of theirs, and statements of shorter loops get a condition. A
 // statement outside of the loops over a dimension of threads is done by the first thread, unless it fills the thread's own memory.
-// Memory that is allocated outside of thread loops and not global belongs to the block: it becomes shared. Virtual threads become
-// unrolled loops around the statements between barriers.
+// Memory that is allocated outside of thread loops and not global belongs to the block: it becomes shared. Virtual threads that
+// inject_virtual_thread left as loops become plain loops.
 //
 // Needs   flat accesses; reductions across threads are lowered.
 // Gives   nests of `launch_thread`, blocks outermost, around code without other thread-bound loops, for a device with real threads.
-// Keeps   values. plan_barriers.h says where barriers are needed.
+// Keeps   values. plan_barriers.h defines the places of barriers.
 // Place   after flatten_buffer; no later stage may move statements into branches that depend on a thread.
 #pragma once
 

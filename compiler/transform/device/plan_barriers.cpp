@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "arith/analyzer.h"
 #include "arith/iter_map.h"
 #include "ir/equal.h"
 #include "ir/ops.h"
@@ -21,12 +23,12 @@ namespace {
 
 /// The run of a loop that binds a dimension.
 using Run = uint64_t;
-constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread does it
-constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads do it
+constexpr Run unbound_first = 0;   // outside of all loops over the dimension; only its first thread executes the statement
+constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads execute the statement
 constexpr Run past = 2;            // a run of an earlier iteration of a loop around
 
-/// True for a sum that has another value for each choice of the variables: each coefficient is larger than all that the smaller ones add up to.
-/// This holds for padded rows and for tiles of larger arrays, which are no bijections.
+/// True for a sum that has a different value for each choice of the variables: each coefficient is larger than the largest sum of the terms with smaller ones.
+/// This also holds for padded rows and for tiles of larger arrays, which are no bijections.
 auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) -> bool {
   if (sum.has_wrapped) { return false; }
   struct Digit { uint64_t scale, extent; };
@@ -54,8 +56,9 @@ struct Access {
   const VarNode* data = nullptr;
   bool is_write = false;
   Expr index;                      // in the canonical thread indices; none: any element
+  int64_t element_bytes = 0;       // the unit of the index; 0: the index has another one, that of vectors
   std::vector<Run> runs;           // one for every dimension of the block
-  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since
+  std::vector<const VarNode*> moved;   // loop variables of the index that have had other values since then
 };
 
 class Planner {
@@ -71,7 +74,7 @@ class Planner {
       enter(stmt, *loop, [&] { walk(loop->body); });
       return;
     }
-    // Blocks have a memory of their own each; they do not repeat one another.
+    // Each block has separate memory; blocks do not repeat one another.
     if (auto blocks = as_thread_loop(stmt); blocks && is_block_axis(blocks->tag.view())) { return walk(blocks->body); }
     switch (stmt.kind()) {
       case NodeKind::SeqStmt:
@@ -86,12 +89,15 @@ class Planner {
       case NodeKind::IfThenElse: return branch(stmt, *stmt.as<IfThenElse>());
       case NodeKind::LetStmt: {
         const auto& n = *stmt.as<LetStmt>();
-        // The barrier would stand before the whole scope of the variable.
+        // A barrier for reads in the value stands in front of the whole statement, because the value has no statement before it.
         take(stmt, [&] { reads(n.value); });
         if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
         return walk(n.body);
       }
-      case NodeKind::AttrStmt: return walk(stmt.as<AttrStmt>()->body);
+      case NodeKind::AttrStmt: {
+        ScopedValue inside(is_async_, is_async_ || stmt.as<AttrStmt>()->key == "async_scope");
+        return walk(stmt.as<AttrStmt>()->body);
+      }
       case NodeKind::AssertStmt: return walk(stmt.as<AssertStmt>()->body);
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
@@ -102,7 +108,9 @@ class Planner {
       case NodeKind::DeclBuffer: return walk(stmt.as<DeclBuffer>()->body);
       case NodeKind::Evaluate:
         if (is_barrier(stmt)) { pending_.clear(); return; }
-        return unit(stmt);
+        unit(stmt);
+        if (is_wait_for_copies(stmt)) { copies_land(); }
+        return;
       default: return unit(stmt);
     }
   }
@@ -139,7 +147,7 @@ class Planner {
     post_order(stmt, [&](const Stmt& s) { found = found || is_barrier(s) || plan.before.contains(s.get()); }, [](const Expr&) {});
     return found;
   }
-  /// A body that runs several times: what its end leaves open meets its beginning.
+  /// A body that runs several times: accesses after its last barrier may conflict with those before its first barrier.
   template <class F>
   void repeat(F&& body, const Var& counter) {
     std::vector<Access> before = pending_;
@@ -153,7 +161,7 @@ class Planner {
     body();
     if (counter) { open_.erase(counter.get()); }
   }
-  /// An access of an earlier iteration: loops inside of the repeated body have begun anew since, and their variables have other values.
+  /// An access of an earlier iteration: loops inside of the repeated body have started again since then, and their variables have other values.
   void in_the_past(Access& access, const Var& counter) {
     for (size_t d = 0; d < runs_.size(); ++d) {
       if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
@@ -168,7 +176,7 @@ class Planner {
 
   void branch(const Stmt& stmt, const IfThenElse& n) {
     if (is_uniform(n.condition)) {
-      // A barrier before the branch serves its statements too. Inside the branch, some devices run code of the first thread in all of them.
+      // A barrier before the branch also serves the statements inside. Inside the branch, some devices run code of the first thread in all threads.
       wait_before(stmt);
       take(stmt, [&] { reads(n.condition); });
       std::vector<Access> before = pending_;
@@ -194,7 +202,7 @@ class Planner {
     }
     walk(Stmt(known->second));
   }
-  /// The condition around each statement of a body in place of the whole body; none where a statement may change the condition.
+  /// Puts the condition around each statement of a body instead of around the whole body; null if a statement may change the condition.
   auto distribute(const Expr& condition, const Stmt& body) -> Stmt {
     bool loads = false;
     post_order(condition, [&](const Expr& e) { loads = loads || e.as<BufferLoad>() || (e.as<Call>() && !e.as<Call>()->args.empty() && e.as<Call>()->op != "likely"); });
@@ -238,7 +246,7 @@ class Planner {
     }
     take(stmt, [&] { gather(stmt); });
   }
-  /// Puts a barrier before a statement where anything in it conflicts with the accesses before.
+  /// Puts a barrier before a statement if any part of it conflicts with the accesses before.
   void wait_before(const Stmt& stmt) {
     std::vector<Access> before = std::exchange(pending_, {});
     gather(stmt);
@@ -264,7 +272,7 @@ class Planner {
     pending_ = std::move(before);
     for (Access& access : here) { remember(std::move(access)); }
   }
-  /// True where the first thread of unbound dimensions does all of a statement: it concerns no loop over threads and no thread's own memory.
+  /// True if the first thread of unbound dimensions executes the whole statement: it contains no loop over threads, and accesses no thread's own memory.
   auto is_done_by_one(const Stmt& stmt) const -> bool {
     bool out = true;
     post_order(
@@ -295,13 +303,17 @@ class Planner {
       reads(n->min);
       reads(n->extent);
       gather(n->body);
-      // Accesses of earlier iterations meet those of later ones.
+      // Accesses of earlier iterations may conflict with those of later ones.
       std::vector<Access> earlier = pending_;
       for (Access& access : earlier) {
         in_the_past(access, n->var);
         remember(std::move(access));
       }
       return;
+    }
+    if (const auto* n = stmt.as<AttrStmt>(); n && n->key == "async_scope") {
+      ScopedValue inside(is_async_, true);
+      return gather(n->body);
     }
     // `if tx == 0:` makes its accesses as statements outside of the loops over the dimension do.
     if (const auto* n = stmt.as<IfThenElse>(); n && !n->else_case) {
@@ -314,7 +326,7 @@ class Planner {
     }
     visit_children(stmt, [&](const Expr& e) { reads(e); }, [&](const Stmt& s) { gather(s); });
   }
-  /// The dimension of which the condition chooses the first thread.
+  /// The dimension whose first thread the condition selects.
   auto first_thread_of(const Expr& condition) const -> std::optional<size_t> {
     const auto* n = condition.as<EQ>();
     const auto* v = n && is_zero(n->b) ? n->a.as<VarNode>() : nullptr;
@@ -339,28 +351,45 @@ class Planner {
   }
   void add(const Buffer& buffer, const Array<Expr>& indices, bool is_write) {
     Expr index = indices.size() == 1 ? indices[0] : Expr();
+    int64_t element_bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
     if (index && (index.dtype().lanes != 1 || index.dtype().scalable)) {
       const auto* ramp = index.as<Ramp>();
       index = ramp && is_one(ramp->stride) ? ramp->base : Expr();
-      // Vectors of different length begin at the same place and end elsewhere.
+      // Vectors of different length may begin at the same element and end at different ones.
       if (index) { index = mul(index, int_imm(ramp->dtype.lanes, index.dtype())); }
+      element_bytes = 0;
     }
-    add(buffer->data.get(), index ? substitute(index, canonical_) : Expr(), is_write);
+    add(buffer->data.get(), index ? substitute(index, canonical_) : Expr(), is_write, element_bytes);
   }
-  void add(const VarNode* data, Expr index, bool is_write) {
+  void add(const VarNode* data, Expr index, bool is_write, int64_t element_bytes = 0) {
     if (own_.contains(data)) { return; }
-    Access access{data, is_write, std::move(index), runs_, {}};
+    Access access{data, is_write, std::move(index), element_bytes, runs_, {}};
     // Any thread may load outside of the loops over a dimension; stores to memory of several threads are made by the first one.
     for (size_t d = 0; d < runs_.size(); ++d) {
       if (!is_write && !is_alone_ && !is_first_[d] && access.runs[d] == unbound_first) { access.runs[d] = unbound_all; }
     }
+    if (is_write && is_async_) { in_flight_.push_back(access); }
     remember(std::move(access));
+  }
+  static auto is_wait_for_copies(const Stmt& stmt) -> bool {
+    const auto* call = stmt.as<Evaluate>()->value.as<Call>();
+    return call && call->op == "ptx_wait_group";
+  }
+  /// Asynchronous copies write when their thread waits for them, whatever barriers stood between: other threads may read behind a further barrier.
+  void copies_land() {
+    for (Access access : in_flight_) {
+      access.index = {};
+      for (size_t d = 0; d < runs_.size(); ++d) {
+        if (access.runs[d] > unbound_all && access.runs[d] != runs_[d]) { access.runs[d] = past; }
+      }
+      remember(std::move(access));
+    }
   }
 
   void remember(Access access) {
     for (const Access& other : pending_) {
       const bool same_index = other.index ? access.index && structural_equal(other.index, access.index) : !access.index;
-      if (other.data == access.data && other.is_write == access.is_write && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
+      if (other.data == access.data && other.is_write == access.is_write && other.element_bytes == access.element_bytes && other.runs == access.runs && other.moved == access.moved && same_index) { return; }
     }
     pending_.push_back(std::move(access));
   }
@@ -382,9 +411,63 @@ class Planner {
       meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
     }
     if (!meets) { return false; }
-    return !(a.index && b.index && structural_equal(a.index, b.index) && is_own(a, b));
+    if (!a.index || !b.index || a.element_bytes != b.element_bytes) { return true; }
+    if (structural_equal(a.index, b.index) && is_own(a, b)) { return false; }
+    return !never_meet(a, b);
   }
-  /// True where two accesses by one index meet in an element only if the same thread makes both: the index tells threads and iterations apart.
+  /// True for two accesses to different elements, whatever the threads and iterations are: their indices lie in ranges apart, or in different copies of a
+  /// buffer in a pipeline, as `k % 3 * 64 + ...` and `(k + 1) % 3 * 64 + ...` do in one iteration.
+  auto never_meet(const Access& a, const Access& b) -> bool {
+    if (a.element_bytes == 0) { return false; }
+    arith::Analyzer analyzer;
+    std::unordered_set<const VarNode*> bound;
+    for (const Expr& index : {a.index, b.index}) {
+      post_order(index, [&](const Expr& e) {
+        const auto* v = e.as<VarNode>();
+        if (!v || !bound.insert(v).second) { return; }
+        for (size_t d = 0; d < indices_.size(); ++d) {
+          if (indices_[d].get() == v) { analyzer.bind(indices_[d], from_zero(cast(v->dtype, block_.dimensions[d].extent))); }
+        }
+        if (auto domain = domains_.find(v); domain != domains_.end()) { analyzer.bind(Var(Ref<VarNode>(v)), domain->second); }
+      });
+    }
+    const arith::ConstIntBound of_a = analyzer.const_int_bound(a.index), of_b = analyzer.const_int_bound(b.index);
+    if (of_a.max < of_b.min || of_b.max < of_a.min) { return true; }
+    auto is_same = [&](const VarNode& v) {
+      auto has = [&](const std::vector<const VarNode*>& moved) { return std::find(moved.begin(), moved.end(), &v) != moved.end(); };
+      return open_.contains(&v) && !has(a.moved) && !has(b.moved);
+    };
+    auto place_a = place_of(a.index, is_same), place_b = place_of(b.index, is_same);
+    if (!place_a || !place_b || place_a->count != place_b->count || place_a->size != place_b->size) { return false; }
+    Affine between = affine_of(place_a->number);
+    between.add(affine_of(place_b->number), -1);
+    if (!between.is_constant() || between.has_wrapped || between.constant % place_a->count == 0) { return false; }
+    auto is_inside = [&](const Expr& rest) {
+      const arith::ConstIntBound bounds = analyzer.const_int_bound(rest);
+      return bounds.min >= 0 && bounds.max < place_a->size;
+    };
+    return is_inside(place_a->rest) && is_inside(place_b->rest);
+  }
+  /// An index as `number % count * size + rest`, the number in variables of loops around both accesses.
+  struct Place { Expr number; int64_t count, size; Expr rest; };
+  static auto place_of(const Expr& index, const std::function<bool(const VarNode&)>& is_same) -> std::optional<Place> {
+    Affine sum = affine_of(index);
+    std::optional<Place> out;
+    for (size_t i = 0; i < sum.terms.size(); ++i) {
+      const auto* mod = sum.terms[i].atom.as<FloorMod>();
+      auto count = mod ? as_int(mod->b) : std::nullopt;
+      if (!count || *count < 2 || sum.terms[i].coefficient < 1) { continue; }
+      bool is_known = true;
+      post_order(mod->a, [&](const Expr& e) { is_known = is_known && !e.as<BufferLoad>() && !e.as<Call>() && !(e.as<VarNode>() && !is_same(*e.as<VarNode>())); });
+      if (!is_known) { continue; }
+      if (out) { return {}; }
+      Affine rest = sum;
+      rest.terms.erase(rest.terms.begin() + static_cast<std::ptrdiff_t>(i));
+      out = Place{mod->a, *count, sum.terms[i].coefficient, rest.expr(index.dtype())};
+    }
+    return sum.has_wrapped ? std::nullopt : out;
+  }
+  /// True if only one thread can reach the same element by both accesses with the same index: the index differs between threads and iterations.
   auto is_own(const Access& a, const Access& b) -> bool {
     const Expr& index = a.index;
     arith::IterDomains domains;
@@ -421,13 +504,15 @@ class Planner {
   }
 
   const ThreadBlock& block_;
-  std::vector<Var> indices_;                                 // a canonical index for every dimension
-  std::vector<Run> runs_;                                    // of the statement at hand
-  std::vector<uint8_t> is_first_;                            // by dimension: a condition leaves only its first thread
-  bool is_alone_ = false;                                    // one thread of the unbound dimensions does the statement at hand
+  std::vector<Var> indices_;                                 // one canonical index for every dimension
+  std::vector<Run> runs_;                                    // of the current statement
+  std::vector<uint8_t> is_first_;                            // by dimension: a condition selects only its first thread
+  bool is_alone_ = false;                                    // one thread of the unbound dimensions executes the current statement
   Run next_run_ = past + 1;
   std::unordered_map<const StmtNode*, Run> run_of_;          // by loop
   std::vector<Access> pending_;                              // accesses since the last barrier
+  bool is_async_ = false;                                    // stores of the statement at hand happen when the thread waits for them
+  std::vector<Access> in_flight_;                            // such stores so far
   VarMap canonical_;
   std::unordered_map<const VarNode*, Range> domains_;        // of loop variables
   std::unordered_set<const VarNode*> open_;                  // the variables of the loops around

@@ -1,18 +1,21 @@
-// plan_barriers: the places in a kernel where the threads of a block have to wait for each other.
+// plan_barriers: finds the places in a kernel where the threads of a block must wait for each other.
 //
-// The iterations of a thread-bound loop are independent: a schedule proved that, or a person promised it. So two accesses in one run of
-// a loop over `threadIdx.x` never conflict between threads of that dimension. Conflicts arise where one dimension is bound by several loops
+// The iterations of a thread-bound loop are independent: a schedule proved this, or a person guaranteed it. So two accesses in one run of
+// a loop over `threadIdx.x` never conflict between threads of that dimension. Conflicts arise if several loops bind one dimension
 //
 //     for tx in threadIdx.x:                        each iteration of `tx` runs the whole inner loop, so
-//         for ax in threadIdx.x:                    threads that share the inner loop have to wait before they read
+//         for ax in threadIdx.x:                    threads that share the inner loop must wait before they read
 //             S[ax] = A[ax]
 //         B[tx] = S[0] + S[15]
 //
 // and where a serial loop repeats such loops. Accesses of a buffer conflict unless both are loads, every dimension is bound by the same run of
-// the same loop, or both have the same index, which differs from thread to thread.
+// the same loop, both have the same index, which differs from thread to thread, or their indices never meet: they lie in ranges apart, or in
+// different copies of a buffer in a pipeline.
 //
-// A barrier must be reached by all threads. Where a conflict lies inside a branch that only some threads take, the branch is distributed over
-// its statements. Where that is impossible, the plan has a problem.
+// Stores in an `async_scope` happen when the thread waits for them (`ptx_wait_group`): a barrier between the two lets no other thread read.
+//
+// All threads must reach a barrier. If a conflict lies inside a branch that only some threads take, the branch is distributed over
+// its statements. If this is impossible, the plan contains a problem.
 #pragma once
 
 #include <optional>
@@ -28,7 +31,7 @@ namespace loopsmith::transform {
 struct BarrierPlan {
   /// Statements of the kernel that need a barrier before them.
   std::unordered_set<const StmtNode*> before;
-  /// Branches in their distributed form; `before` speaks of the statements in it.
+  /// Branches in their distributed form; `before` refers to the statements in this form.
   std::unordered_map<const StmtNode*, Stmt> distributed;
   struct Problem { std::string what, why; Origin origin; };
   std::optional<Problem> problem;

@@ -1,4 +1,4 @@
-// Reductions in parts: see reduce_across_threads.h.
+// Splits reductions into parts: see reduce_across_threads.h.
 #include "transform/device/reduce_across_threads.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int64_t warp = 32;
 auto put(const Buffer& buffer, Expr value, Expr index) -> Stmt { return make<BufferStore>(buffer, std::move(value), Array<Expr>{std::move(index)}); }
 auto element(const Buffer& buffer, Expr index) -> Expr { return make<BufferLoad>(buffer, Array<Expr>{std::move(index)}); }
 
-/// x op y for the operators that are taken apart.
+/// x op y for the operators of reductions that are split.
 auto combine(NodeKind op, Expr x, Expr y) -> Expr {
   switch (op) {
     case NodeKind::Add: return add(std::move(x), std::move(y));
@@ -45,10 +45,10 @@ struct Update {
   const BufferStore* store = nullptr;
   NodeKind op = NodeKind::Add;
   Expr value;
-  Expr condition;                  // the conditions around it that are the same for all threads of the loop; none: it is always done
+  Expr condition;                  // the conditions around it that are the same for all threads of the loop; null: always true
 };
 
-/// The updates of elements in the body of a loop over threads that are the same for all its threads.
+/// Finds the updates of elements in the body of a loop over threads that are the same for all its threads.
 class FindUpdates : public Visitor {
  public:
   using Visitor::on;
@@ -57,7 +57,7 @@ class FindUpdates : public Visitor {
     if (loop.alias) { depends_.insert(loop.alias.get()); }
   }
   std::vector<Update> updates;
-  bool is_taken_apart = true;      // all of them can be
+  bool is_taken_apart = true;      // all updates can be split
 
   void on(const For& n) override {
     if (auto inner = as_thread_loop(Stmt(Ref<StmtNode>(&n))); inner && inner->tag == loop_.tag) { return; }
@@ -113,7 +113,7 @@ class FindUpdates : public Visitor {
     if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
     conditions_.push_back(condition);
   }
-  /// The conditions that threads share stay around the combined update. False where another condition says which elements are there.
+  /// Keeps conditions that are the same for all threads around the combined update. False if another condition determines the elements.
   auto take_conditions(const BufferStore& n, Update& update) const -> bool {
     for (const Expr& condition : conditions_) {
       if (!uses(condition, depends_) && !uses(condition, inside_)) {
@@ -134,7 +134,7 @@ class FindUpdates : public Visitor {
     });
     return found;
   }
-  /// The value is made from an element of the memory, by way of variables too.
+  /// True when the value is computed from an element of the memory, also through variables.
   auto depends_on(const Expr& e, const VarNode* data) const -> bool {
     bool found = loads(e, data);
     post_order(e, [&](const Expr& sub) {
@@ -162,10 +162,10 @@ class FindUpdates : public Visitor {
   const ThreadLoop& loop_;
   Variables depends_, inside_, own_;
   VarMap lets_;
-  std::vector<Expr> conditions_;   // around the statement at hand
+  std::vector<Expr> conditions_;   // around the current statement
 };
 
-/// Calls of `combine` on the values of the lanes at half the distance, and so on: lane 0 of each `width` lanes has the result.
+/// Adds calls that combine the values of lanes at half the distance, then at a quarter, and so on: lane 0 of each `width` lanes gets the result.
 void combine_lanes(NodeKind op, const Buffer& part, int64_t width, std::vector<Stmt>& out) {
   for (int64_t distance = width / 2; distance >= 1; distance /= 2) {
     Expr mask = int_imm(0xffffffff, DataType::uint(32));
@@ -181,7 +181,7 @@ class Uniformity : public Visitor {
  public:
   using Visitor::on;
   using Visitor::visit;
-  bool is_whole = true;            // the loops over a dimension have one constant extent
+  bool is_whole = true;            // all loops over a dimension have one constant extent
 
   void on(const For& n) override {
     bind(Stmt(Ref<StmtNode>(&n)));
@@ -196,7 +196,7 @@ class Uniformity : public Visitor {
     if (!is_uniform(n.value)) { different_.insert(n.var.get()); }
     Visitor::on(n);
   }
-  /// The value is the same for all threads of a block.
+  /// True when the value is the same for all threads of a block.
   [[nodiscard]] auto is_uniform(const Expr& e) const -> bool {
     bool out = true;
     post_order(e, [&](const Expr& sub) {
@@ -219,7 +219,7 @@ class Uniformity : public Visitor {
   std::unordered_map<Name, int64_t> extents_;
 };
 
-/// Where a part of a reduction is combined with the others.
+/// The memory through which the parts of a reduction are combined.
 enum class Through : uint8_t { Warps, SharedMemory };
 
 class Reduce : public Mutator {
@@ -253,7 +253,9 @@ class Reduce : public Mutator {
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
+      if (is_bound) { around_.push_back(as_thread_loop(stmt)->tag); }
       out = walk();
+      if (is_bound) { around_.pop_back(); }
     }
     auto loop = as_thread_loop(out);
     if (!loop || !is_thread_index(loop->tag)) { return out; }
@@ -265,13 +267,15 @@ class Reduce : public Mutator {
     return make<For>(block, int_imm(0), int_imm(1), ForKind::ThreadBinding, std::move(reduced), iter, AttrMap(), stmt.origin());
   }
   auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
-    // Code with barriers of its own is the code of threads already.
+    // Code with barriers was written for threads already.
     if (is_one(loop.extent) || waits(loop.body)) { return stmt; }
     FindUpdates found(loop);
     found.visit(loop.body);
     if (found.updates.empty()) { return stmt; }
+    // Each iteration of a loop over the same dimension around runs the whole reduction.
+    if (std::find(around_.begin(), around_.end(), loop.tag) != around_.end()) { return serial(stmt, loop); }
     if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
-    // The loop over the other dimension comes outside, where its index may choose the element.
+    // The loop over the other dimension moves outside, where its index may select the element.
     if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
       Stmt swapped = with_body(stmt, loop, inner->body);
       return with_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
@@ -288,8 +292,8 @@ class Reduce : public Mutator {
     for (const Buffer& b : buffers) { out = with_buffer(b, std::move(out)); }
     return out;
   }
-  /// The loop with parts that the lanes of warps exchange. Unchanged where the threads of an element are not whole warps or equal parts of a
-  /// warp, or where not all of them reach the loop together.
+  /// The loop with parts that the lanes of warps exchange. Unchanged if the threads of an element are not whole warps or equal parts of a
+  /// warp, or if not all of them reach the loop together.
   auto in_warps(const Stmt& stmt, const ThreadLoop& loop, const FindUpdates& found) const -> Stmt {
     auto count = as_int(loop.extent);
     if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
@@ -309,7 +313,7 @@ class Reduce : public Mutator {
         end.push_back(make<IfThenElse>(equal(Expr(loop.var), zero(loop.var->dtype)), result(update, part)));
         continue;
       }
-      // Lane 0 of each warp hands its sum on, and every warp combines these.
+      // Lane 0 of each warp stores its sum, and every warp combines these sums.
       shared.push_back(make_buffer(Name("parts"), t, Array<Expr>{int_imm(warps)}, "shared"));
       totals.push_back(make_buffer(Name("total"), t, Array<Expr>{int_imm(1)}, "local"));
       const Buffer& parts = shared.back();
@@ -356,7 +360,7 @@ class Reduce : public Mutator {
     replace.to = std::move(to);
     return replace.mutate(body);
   }
-  /// The body with one update made to a part of this thread; `after` gets the loops that combine the parts.
+  /// The body with one update changed to a part of this thread; `after` receives the loops that combine the parts.
   static auto apart(const Stmt& body, const Update& update, const ThreadLoop& loop, int64_t count, std::vector<Buffer>& buffers, std::vector<Stmt>& after) -> Stmt {
     const BufferStore& store = *update.store;
     const DataType t = store.buffer->dtype;
@@ -386,7 +390,7 @@ class Reduce : public Mutator {
     }
     return false;
   }
-  /// The element is loaded besides its update.
+  /// True when the element is also loaded outside of its update.
   static auto is_read_elsewhere(const Stmt& body, const std::vector<Update>& updates) -> bool {
     bool found = false;
     for (const Update& update : updates) {
@@ -412,8 +416,9 @@ class Reduce : public Mutator {
     return make<For>(loop.var, n ? n->min : int_imm(0, loop.var->dtype), cast(loop.var->dtype, loop.extent), ForKind::Serial, std::move(body), std::nullopt, AttrMap(), stmt.origin());
   }
   const Through through_;
-  Uniformity uniformity_;          // of the kernel at hand
+  Uniformity uniformity_;          // of the current kernel
   bool in_kernel_ = false;
+  std::vector<Name> around_;       // the dimensions of the thread-bound loops around
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 

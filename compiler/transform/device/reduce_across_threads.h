@@ -1,4 +1,4 @@
-// reduce_across_threads: reductions whose loop is bound to threads, in parts that do not depend on one another.
+// reduce_across_threads: splits reductions whose loop is bound to threads into independent parts.
 //
 //     for tx in T.thread_binding(8, "threadIdx.x"):                    for tx in T.thread_binding(8, "threadIdx.x"):
 //         C[0] = C[0] + A[tx]                                              part[0] = 0
@@ -10,11 +10,11 @@
 //                                                                      ...                             # 2, 1
 //                                                                      C[0] = C[0] + parts[0]
 //
-// Sums, products, minima and maxima are taken apart. A loop with another update of an element that does not depend on the thread (an argmax
+// Sums, products, minima and maxima are split. A loop with another update of an element that does not depend on the thread (an argmax
 // in two buffers) becomes serial.
 //
-// On a device whose warps exchange registers, `reduce_in_warps` runs first. It takes reductions over threadIdx.x whose threads are whole warps or
-// equal parts of a warp, and leaves the others:
+// On a device whose warps exchange registers, `reduce_in_warps` runs first. It splits reductions over threadIdx.x whose threads are whole warps or
+// equal parts of a warp, and leaves other reductions unchanged:
 //
 //     for tx in T.thread_binding(64, "threadIdx.x"):                   for tx in T.thread_binding(64, "threadIdx.x"):
 //         C[0] = C[0] + A[tx]                                              part[0] = 0
@@ -30,7 +30,7 @@
 //
 // Needs   flat accesses.
 // Gives   loops over threads whose iterations do not depend on one another; plan_barriers adds barriers to them.
-// Keeps   integer results; sums of reals are added in another order, as the schedule asked for.
+// Keeps   integer results; sums of reals are added in another order, as the schedule requested.
 // Place   before bind_threads.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Kernels as functions: see split_host_device.h.
+// Makes functions of kernels: see split_host_device.h.
 #include "transform/device/split_host_device.h"
 
 #include <algorithm>
@@ -34,6 +34,8 @@ class FreeVariables : public Visitor {
   std::vector<const VarNode*> found;
   std::vector<Buffer> undeclared;      // buffers that are used without a declaration inside
 
+  [[nodiscard]] auto defines(const Var& v) const -> bool { return defined_.contains(v.get()); }
+
   void on(const VarNode& n) override { use(&n); }
   void on(const For& n) override { define(n.var); Visitor::on(n); }
   void on(const LetStmt& n) override { define(n.var); Visitor::on(n); }
@@ -65,6 +67,67 @@ class FreeVariables : public Visitor {
   std::unordered_set<const BufferNode*> declared_, used_;
 };
 
+/// Memory of threads whose size is a variable, which no kernel can hold: the host allocates it for all threads, and each has a part.
+class HoistMemory : public Mutator {
+ public:
+  using Mutator::on;
+  explicit HoistMemory(const Stmt& kernel) {
+    for (Stmt inner = kernel; is_kernel(inner);) {
+      ThreadLoop loop = *as_thread_loop(inner);
+      thread_ = add(mul(thread_, cast(DataType::int_(64), loop.extent)), cast(DataType::int_(64), Expr(loop.var)));
+      threads_ = mul(threads_, cast(DataType::int_(64), loop.extent));
+      inner = loop.body;
+    }
+    post_order(kernel, [&](const Stmt& s) {
+      if (const auto* n = s.as<For>()) { inside_.insert(n->var.get()); }
+      if (const auto* n = s.as<LetStmt>()) { inside_.insert(n->var.get()); }
+      if (auto loop = as_thread_loop(s)) { inside_.insert(loop->var.get()); }
+      // A pointer to the memory would have to be moved too.
+      if (const auto* n = s.as<Evaluate>()) { post_order(n->value, [&](const Expr& e) { if (const auto* v = e.as<VarNode>(); v && v->dtype.is_handle()) { pointers_.insert(v); } }); }
+    }, [](const Expr&) {});
+  }
+  /// The allocations for the host, in the order of the kernel.
+  std::vector<Allocate> hoisted;
+
+  auto on(const Allocate& n) -> Stmt override {
+    Expr size = int_imm(1, DataType::int_(64));
+    for (const Expr& e : n.extents) { size = mul(std::move(size), cast(DataType::int_(64), e)); }
+    const bool is_of_block = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
+    const bool is_known = !uses_var(size, [&](const VarNode& v) { return inside_.contains(&v); });
+    if (as_int(size) || is_of_block || !is_known || pointers_.contains(n.data.get())) { return Mutator::on(n); }
+    Buffer whole = make_buffer(n.data->name, n.dtype, Array<Expr>{mul(threads_, size)});
+    hoisted.emplace_back(whole->data, n.dtype, whole->shape, n.condition, Stmt(), n.annotations, n.origin);
+    parts_.emplace(n.data.get(), Part{whole, mul(thread_, size)});
+    return mutate(n.body);
+  }
+  auto on(const DeclBuffer& n) -> Stmt override {
+    auto part = parts_.find(n.buffer->data.get());
+    return part == parts_.end() ? Mutator::on(n) : Stmt(make<DeclBuffer>(part->second.whole, mutate(n.body), n.origin));
+  }
+  auto on(const BufferLoad& n) -> Expr override {
+    auto part = parts_.find(n.buffer->data.get());
+    if (part == parts_.end()) { return Mutator::on(n); }
+    return make<BufferLoad>(part->second.whole, Array<Expr>{moved(mutate(n.indices[0]), part->second)}, n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    auto part = parts_.find(n.buffer->data.get());
+    if (part == parts_.end()) { return Mutator::on(n); }
+    return make<BufferStore>(part->second.whole, mutate(n.value), Array<Expr>{moved(mutate(n.indices[0]), part->second)}, n.origin, n.predicate ? mutate(n.predicate) : Expr());
+  }
+
+ private:
+  struct Part { Buffer whole; Expr begin; };
+  static auto moved(const Expr& index, const Part& part) -> Expr {
+    if (const auto* ramp = index.as<Ramp>()) { return make<Ramp>(moved(ramp->base, part), cast(DataType::int_(64), ramp->stride), ramp->lanes, ramp->origin); }
+    const int lanes = index.dtype().lanes;
+    if (lanes == 1) { return add(part.begin, cast(DataType::int_(64), index)); }
+    return add(make<Broadcast>(part.begin, int_imm(lanes)), cast(DataType::int_(64, lanes), index));
+  }
+  Expr thread_ = int_imm(0, DataType::int_(64)), threads_ = int_imm(1, DataType::int_(64));
+  std::unordered_set<const VarNode*> inside_, pointers_;
+  std::unordered_map<const VarNode*, Part> parts_;
+};
+
 class Split {
  public:
   Split(const PrimFunc& func, std::string name, const IRModuleNode& module) : func_(func), name_(std::move(name)), module_(module) {
@@ -79,11 +142,18 @@ class Split {
   std::vector<std::pair<Name, PrimFunc>> kernels;
 
   auto host(const Stmt& stmt) -> Stmt {
-    if (is_kernel(stmt)) { return launch(stmt); }
+    if (is_kernel(stmt)) {
+      HoistMemory hoist(stmt);
+      Stmt kernel = hoist.mutate(stmt);
+      for (const Allocate& a : hoist.hoisted) { order_.emplace(a.data.get(), order_.size()); }
+      Stmt out = launch(kernel);
+      for (const Allocate& a : hoist.hoisted) { out = make<Allocate>(a.data, a.dtype, a.extents, a.condition, std::move(out), a.annotations, a.origin); }
+      return out;
+    }
     switch (stmt.kind()) {
       case NodeKind::SeqStmt: {
         std::vector<Stmt> out;
-        std::vector<Stmt> plain;   // neighbours without kernels share one
+        std::vector<Stmt> plain;   // adjacent statements without kernels become one kernel
         auto close = [&] { if (!plain.empty()) { out.push_back(alone(seq(std::exchange(plain, {})))); } };
         for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
           if (is_of_host(s)) { close(); out.push_back(host(s)); } else { plain.push_back(s); }
@@ -91,7 +161,7 @@ class Split {
         close();
         return seq(std::move(out), stmt.origin());
       }
-      // A kernel declares its views itself: host code has no use for them.
+      // A kernel declares its views itself: host code does not need them.
       case NodeKind::DeclBuffer: return is_of_host(stmt) ? host(stmt.as<DeclBuffer>()->body) : alone(stmt);
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
@@ -133,7 +203,7 @@ class Split {
     for (const Expr& e : n.extents) { bytes = saturating_mul(bytes, as_int(e).value_or(most_bytes_alone + 1)); }
     return bytes;
   }
-  /// Statements around kernels, and allocations that are too large for the stack of a single thread.
+  /// True for statements around kernels, and for allocations that are too large for the stack of a single thread.
   static auto is_of_host(const Stmt& stmt) -> bool {
     if (const auto* n = stmt.as<Allocate>()) { return bytes_of(*n) > most_bytes_alone || is_of_host(n->body); }
     if (const auto* n = stmt.as<DeclBuffer>()) { return is_of_host(n->body); }
@@ -145,7 +215,7 @@ class Split {
     post_order(e, [&](const Expr& sub) { found = found || sub.as<BufferLoad>(); });
     return found;
   }
-  /// Host code that accesses memory, as a kernel of one thread; nothing where it has no effect.
+  /// Host code that accesses memory, as a kernel of one thread; null if it has no effect.
   auto alone(const Stmt& stmt) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;
@@ -161,7 +231,8 @@ class Split {
     FreeVariables used;
     used.visit(kernel);
     Stmt body = kernel;
-    for (const Buffer& view : used.undeclared) { body = make<DeclBuffer>(view, std::move(body)); }
+    // Views of memory that the kernel itself allocates are known inside of it only.
+    for (const Buffer& view : used.undeclared) { if (!used.defines(view->data)) { body = make<DeclBuffer>(view, std::move(body)); } }
     FreeVariables free;   // those of the views' shapes too
     free.visit(body);
     std::vector<const VarNode*> pointers, numbers;
@@ -199,7 +270,7 @@ class Split {
     args.insert(args.begin(), Expr(make<StringImm>(name.str())));
     return make<Evaluate>(make<Call>(DataType::int_(32), Name("tvm_call_packed"), Array<Expr>(std::move(args))), kernel.origin());
   }
-  /// The kernel's parameters are variables of their own, not those of the host.
+  /// Gives the kernel its own parameter variables, different from those of the host.
   static auto with_fresh_variables(const Stmt& body, Array<Var>& params) -> Stmt {
     struct Rename : Mutator {
       std::unordered_map<const VarNode*, Var> variables;

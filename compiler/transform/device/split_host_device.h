@@ -1,4 +1,4 @@
-// split_host_device: kernels become functions of their own, which the function that held them calls.
+// split_host_device: makes a separate function of each kernel; the function that contained the kernel calls it.
 //
 //     @T.prim_func                                              @T.prim_func
 //     def main(A, B):                                           def main(A, B):
@@ -11,7 +11,8 @@
 // A kernel takes the pointers that it accesses, in the order of the function's parameters and then of its allocations, and after them the
 // variables that it reads. The call passes these, then the extent of every dimension that the kernel's attribute
 // "tir.kernel_launch_params" lists (T.launch_thread's tags, in launch order). Statements outside of kernels that access memory become
-// kernels of a single thread, so that the host touches no device memory.
+// kernels of a single thread, so that the host touches no device memory. Memory of threads whose size is a variable is allocated by the host for all
+// threads of the launch.
 //
 // Needs   the nests of bind_threads; accesses in lowered form.
 // Gives   host functions of allocations, loops, conditions and launches; kernels with the attribute "calling_conv" = 2.

@@ -5,7 +5,7 @@
 
 namespace loopsmith::tune {
 namespace {
-// Strength of the assumption that the draft is right, in rows of data.
+// The weight of the assumption that the draft is right, in rows of data.
 constexpr double ridge = 6;
 }  // namespace
 

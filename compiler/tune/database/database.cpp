@@ -95,7 +95,7 @@ class Statement {
 constexpr const char* record_columns =
     "record.id, candidate, trace, outcome, median_seconds, spread_seconds, blocks, note, seed, trial, verified, unix_time";
 
-// Records that can be used: a damaged file may hold any number, or a text in its place, and an import may come from anywhere.
+// The condition for usable records: a damaged file may contain any number, or a text instead of a number, and imports may have any origin.
 #define USABLE_RECORD \
   "typeof(record.outcome) = 'integer' AND record.outcome BETWEEN 0 AND 5 AND typeof(record.median_seconds) IN ('real', 'integer') " \
   "AND record.median_seconds BETWEEN 0 AND 1e7 AND (record.outcome <> 0 OR record.median_seconds > 0) "
@@ -171,7 +171,7 @@ auto Database::open(const std::string& path) -> Result<Database> {
   if (sqlite3_open_v2(path.c_str(), &impl->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) {
     return impl->failure();
   }
-  // Another process may hold the file for a moment; a commit takes microseconds.
+  // Another process may lock the file for a moment; a commit takes microseconds.
   sqlite3_busy_timeout(impl->db, 5000);
   int64_t version = 0;
   {
@@ -188,7 +188,7 @@ auto Database::open(const std::string& path) -> Result<Database> {
   LOOPSMITH_CHECK(impl->run("PRAGMA synchronous = NORMAL"));
   LOOPSMITH_CHECK(impl->run("PRAGMA foreign_keys = ON"));
   if (version < schema_version) {
-    // IMMEDIATE: when two processes open a new file at once, one makes the tables and the other finds them.
+    // IMMEDIATE: when two processes open a new file at the same time, one creates the tables and the other finds them.
     LOOPSMITH_CHECK(impl->run("BEGIN IMMEDIATE"));
     Status made = impl->run(schema);
     if (made.ok()) { made = impl->run(("PRAGMA user_version = " + std::to_string(schema_version)).c_str()); }
@@ -333,7 +333,7 @@ auto stamp_of(const std::string& path) -> std::optional<std::array<int64_t, 4>> 
   return std::array<int64_t, 4>{static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
 }
 
-/// `immutable`: SQLite takes no lock and makes no log or index beside the file.
+/// `immutable`: SQLite takes no lock and creates no log or index next to the file.
 auto immutable_uri(const std::string& path) -> std::string {
   std::string uri = "file:";
   for (char c : path) {

@@ -2,7 +2,7 @@
 //
 // One SQLite file (write-ahead log, many readers and writers). A *workload* is a program's text in canonical form
 // with its structural hash; a *record* is one measured candidate of a workload on a target: the trace in TVM's
-// JSON, its measurement and its outcome. Of a record only `verified` and a wrong result are written later. A power failure loses the last commits at most,
+// JSON, its measurement and its outcome. Only `verified` and a wrong result are added to a record later. A power failure loses at most the last commits,
 // never the file. Only database.cpp includes SQLite.
 #pragma once
 
@@ -25,7 +25,7 @@ struct TaskKey {
   friend auto operator==(const TaskKey&, const TaskKey&) -> bool = default;
 };
 
-/// The end of a trial. For all but `Measured` the name is the reason why it has no time.
+/// The end of a trial. Each value other than `Measured` is the reason why the trial has no time.
 enum class Outcome : uint8_t {
   Measured,   // `median_seconds` and the other numbers are valid
   Censored,   // stopped early: not faster than `median_seconds`
@@ -36,42 +36,42 @@ enum class Outcome : uint8_t {
 };
 [[nodiscard]] auto outcome_name(Outcome outcome) -> const char*;
 
-/// True for the seconds that one call can take: a finite number above 0, and less than four months. Records with other times are neither added nor read.
+/// True for a possible number of seconds of one call: finite, above 0, and less than four months. Records with other times are neither added nor read.
 [[nodiscard]] auto is_time(double seconds) -> bool;
 
 struct Record {
-  int64_t id = 0;                 // given by the database
+  int64_t id = 0;                 // assigned by the database
   uint64_t candidate = 0;         // hash of the lowered candidate
   std::string trace;              // TVM's JSON
   Outcome outcome = Outcome::Measured;
   double median_seconds = 0;      // of one call
   double spread_seconds = 0;      // median absolute deviation of the blocks
   int blocks = 0;
-  std::string note;               // the cause, where the trial has no time
-  uint64_t seed = 0;              // of the session that proposed it
+  std::string note;               // the cause, if the trial has no time
+  uint64_t seed = 0;              // the seed of the session that proposed it
   int trial = 0;                  // its number in that session
   std::string verified;           // the way of verification ("2 inputs, all outputs against the interpreter, no error, seed 8"); empty: not verified
   int64_t unix_time = 0;
 };
 
-/// One open database, for one thread. Other threads open the file again.
+/// One open database, for one thread. Other threads open the file separately.
 class Database {
  public:
   Database(Database&&) noexcept;
   auto operator=(Database&&) noexcept -> Database&;
   ~Database();
 
-  /// Opens the file, or makes it with its folder. The path ":memory:" keeps nothing. Fails where the file is not a database, is of a newer version than this
-  /// program knows, or cannot be written.
+  /// Opens the file, or creates it with its folder. The path ":memory:" keeps nothing. Fails if the file is not a database, belongs to a newer version of
+  /// this program, or cannot be written.
   [[nodiscard]] static auto open(const std::string& path) -> Result<Database>;
 
   /// The default file of `tune`, below XDG_DATA_HOME.
   [[nodiscard]] static auto default_path() -> std::string;
 
-  /// Keeps the program's text; a second call with the same key changes nothing.
+  /// Stores the program's text; a second call with the same key changes nothing.
   [[nodiscard]] auto add_workload(const TaskKey& task, const std::string& name, const std::string& text) -> Status;
 
-  /// The record survives a crash of this process once this returns; `sync` makes it survive a power failure too.
+  /// After this returns, the record survives a crash of this process; after `sync`, it also survives a power failure.
   [[nodiscard]] auto add(const TaskKey& task, Record record) -> Result<int64_t>;
   [[nodiscard]] auto mark_verified(int64_t record, const std::string& how) -> Status;
   [[nodiscard]] auto mark_wrong(int64_t record, const std::string& why) -> Status;
@@ -80,7 +80,7 @@ class Database {
   /// In the order in which they were added.
   [[nodiscard]] auto records(const TaskKey& task) -> Result<std::vector<Record>>;
   [[nodiscard]] auto find(const TaskKey& task, uint64_t candidate) -> Result<std::optional<Record>>;
-  /// The fastest measured record; empty: none was measured.
+  /// The fastest measured record; none: there is no measured record.
   [[nodiscard]] auto best(const TaskKey& task) -> Result<std::optional<Record>>;
 
   struct Workload {
@@ -92,16 +92,16 @@ class Database {
   };
   [[nodiscard]] auto workloads() -> Result<std::vector<Workload>>;
 
-  /// The records to remove. A workload's fastest measured record always stays.
+  /// The records to remove. A workload's fastest measured record is always kept.
   struct Unwanted {
-    std::optional<int64_t> beyond = {};     // of each workload all records but this number; the fastest measured ones stay
+    std::optional<int64_t> beyond = {};     // all records of each workload beyond this number; keeps the fastest measured ones
     std::optional<int64_t> before = {};     // records added before this time
   };
   struct Forgotten { int64_t records = 0, workloads = 0; };
   /// Removes these records and all workloads without records, and shrinks the file.
   [[nodiscard]] auto forget(const Unwanted& unwanted) -> Result<Forgotten>;
 
-  /// Runs `work` as one transaction: if it fails, nothing of it is added.
+  /// Runs `work` as one transaction: if it fails, none of its changes is kept.
   [[nodiscard]] auto at_once(const std::function<Status()>& work) -> Status;
 
  private:
@@ -110,15 +110,15 @@ class Database {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The records of a program in a file on the disk. Reading writes and locks nothing and makes no file. Records that another process has only in its
-/// write-ahead log are not seen yet.
+/// The records of a program in a file on disk. Reading takes no lock, writes nothing and creates no file. Records that another process has only in its
+/// write-ahead log are not visible yet.
 struct Recorded {
   Record best;              // the fastest verified record; without one the fastest
   std::string target;       // of the best
   int64_t records = 0;      // of the program on this machine, for all targets
 };
-/// Of the workload with this hash on a machine, for any target. None: the file has no such record, is missing, is not a tuning database or of a newer
-/// version, or changed while it was read.
+/// The records of the workload with this hash on a machine, for any target. None: the file has no such record, is missing, is no tuning database or belongs to a
+/// newer version, or changed while it was read.
 [[nodiscard]] auto recorded_on_disk(const std::string& path, uint64_t workload, const std::string& machine) -> std::optional<Recorded>;
 /// The last measured records of the workload on a machine, for all targets, at most `most`; read in the same way.
 [[nodiscard]] auto measured_on_disk(const std::string& path, uint64_t workload, const std::string& machine, int64_t most) -> std::vector<Record>;

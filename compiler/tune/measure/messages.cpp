@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Hashes go as text, as other programs may not keep all 64 bits of JSON numbers.
+// Hashes are sent as text, since other programs may not keep all 64 bits of JSON numbers.
 auto hex(uint64_t value) -> std::string {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));

@@ -4,11 +4,11 @@
 //     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
 //        with "module", the text of the scheduled program, no trace is replayed
 //     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
-//     -> {"op":"drop", "id":N}                                                      (no answer)
+//     -> {"op":"drop", "id":N}                                                      (no reply)
 //     -> {"op":"check", "id":N, "seconds":S}                                        <- CheckReply
-//        where the interpreter would take longer than S (0: no limit), an unoptimised build takes its place
+//        if the interpreter would take longer than S (0: no limit), an unoptimised build replaces it
 //
-// A worker holds the candidates that it built until they are measured or dropped, and answers in the order of the requests. The session keeps the
+// A worker keeps the candidates that it built until they are measured or dropped, and replies in the order of the requests. The session stores the
 // worker's standard error for the record of a crash.
 #pragma once
 
@@ -20,18 +20,18 @@
 
 namespace loopsmith::tune {
 
-/// The program to be tuned, as a worker needs it.
+/// The program to be tuned, in the form that a worker needs.
 struct WorkerTask {
   std::string module;     // script text of the unscheduled program
-  std::string function;   // in it
+  std::string function;   // the function in that module
   std::string target;
   uint64_t seed = 0;      // of the inputs
 };
 
-/// The outcome of a candidate's build. All but `Built` are the end of its trial.
+/// The outcome of a candidate's build. Every outcome except `Built` ends the trial.
 enum class BuildOutcome : uint8_t {
   Built,
-  Rejected,   // too large, or not lowered; or `stop` came first
+  Rejected,   // too large, or not lowered; or `stop` ended the build
   Crashed,    // the worker died
   TimedOut,   // the worker was killed at the time limit
 };
@@ -42,7 +42,7 @@ enum class BuildOutcome : uint8_t {
 struct BuildReply {
   uint64_t id = 0;
   BuildOutcome outcome = BuildOutcome::Built;
-  std::string note;                      // the cause, where it was not built
+  std::string note;                      // the cause, if it was not built
   uint64_t lowered_hash = 0;             // structural hash after lowering; candidates with the same hash are equally fast
   uint64_t object_hash = 0;              // hash of the machine code
   double seconds = 0;                    // of replay, lowering and code generation
@@ -50,7 +50,7 @@ struct BuildReply {
 
 struct MeasureReply {
   uint64_t id = 0;
-  Outcome outcome = Outcome::Measured;   // Measured or Censored (stopped early) or Wrong
+  Outcome outcome = Outcome::Measured;   // Measured, Censored (stopped early) or Wrong
   std::string note;
   double median_seconds = 0;
   double spread_seconds = 0;
@@ -72,7 +72,7 @@ struct CheckReply {
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
 /// "2 inputs: all outputs against the interpreter, no error".
 [[nodiscard]] auto compared_text(const CheckReply& reply) -> std::string;
-/// The extent with `how`: "2 inputs, all outputs against the interpreter, no error, seed 8".
+/// The extent and `how`: "2 inputs, all outputs against the interpreter, no error, seed 8".
 [[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;

@@ -10,12 +10,12 @@ namespace loopsmith::tune {
 
 struct WorkerPool::Worker {
   std::optional<Process> process;
-  std::set<uint64_t> holds;   // built there
+  std::set<uint64_t> holds;   // candidates that this worker has built
 };
 
 namespace {
 
-// The time between two calls of `stop` in a wait.
+// The time between two calls of `stop` while waiting.
 constexpr std::chrono::milliseconds patience(20);
 
 auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
@@ -142,7 +142,7 @@ auto WorkerPool::holder(const Candidate& candidate) -> Worker* {
   for (auto& worker : workers_) {
     if (worker->process && worker->holds.contains(candidate.id)) { return worker.get(); }
   }
-  // The worker that held it was lost: build it again.
+  // The worker that had the candidate was lost: builds it again.
   if (build({candidate}).front().outcome != BuildOutcome::Built) { return nullptr; }
   for (auto& worker : workers_) {
     if (worker->holds.contains(candidate.id)) { return worker.get(); }

@@ -1,7 +1,7 @@
-// The session's side of measurement: a few long-lived worker processes, each with limits of time and memory. A worker that crashes or hangs loses its
-// candidate and is started anew; its other candidates are built again when they are needed.
+// The session's part of measurement: a few long-lived worker processes, each with limits of time and memory. A worker that crashes or hangs loses its
+// current candidate and is restarted; its other candidates are built again when they are needed.
 //
-// Builds run on all workers at once. Measurements run one at a time, while no build runs, so that we do not disturb a kernel that uses every core.
+// Builds run on all workers at once. Measurements run one at a time, while no build runs, so that a kernel that uses every core is not disturbed.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct PoolOptions {
   int workers = 2;
   uint64_t memory_limit = 4ULL << 30;      // bytes of data each; 0: none
   double build_limit = 10;                 // seconds at first; then 3 times the slowest tenth, at least 1
-  double measure_limit = 10;               // seconds for one candidate, warm-up included; less where a best is known
-  std::function<bool()> stop;              // called often; true: ends running builds and measurements with their workers
+  double measure_limit = 10;               // seconds for one candidate, including warm-up; less if a best time is known
+  std::function<bool()> stop;              // called often; true: ends running builds and measurements together with their workers
   int niceness = 0;
   bool sweeps = false;                     // see ProcessOptions
 };
@@ -28,7 +28,7 @@ struct PoolOptions {
 struct Candidate {
   uint64_t id = 0;
   std::string trace;         // TVM's JSON
-  std::string module = {};   // the scheduled program as script, in place of a trace; empty: the trace is replayed
+  std::string module = {};   // the scheduled program as script, instead of a trace; empty: the trace is replayed
 };
 
 class WorkerPool {
@@ -38,20 +38,20 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   auto operator=(const WorkerPool&) -> WorkerPool& = delete;
 
-  /// Starts the workers and hands them the task. Fails where the program cannot be started or refuses the task.
+  /// Starts the workers and sends them the task. Fails if the program cannot be started or refuses the task.
   [[nodiscard]] auto start() -> Status;
 
-  /// Builds candidates on all workers; one reply for each, in the same order. A candidate that `stop` leaves without a build is Rejected with the note
+  /// Builds candidates on all workers; one reply for each, in the same order. A candidate that was not built because of `stop` is Rejected with the note
   /// "stopped"; so is one whose build has not begun at `begins_before`.
   [[nodiscard]] auto build(const std::vector<Candidate>& candidates, Deadline begins_before = Deadline::max()) -> std::vector<BuildReply>;
 
-  /// Measures a built candidate. `best_seconds` (0: none) lets a slow one stop early: after a call that takes twice as long, and in the middle of a call that
+  /// Measures a built candidate. `best_seconds` (0: none) stops a slow candidate early: after a call that takes twice as long, or in the middle of a call that
   /// takes fifty times as long. `limit` in seconds; 0: that of the options. A candidate that is killed at its limit is TimedOut, and `median_seconds`
   /// is the limit, a lower bound of its time.
   [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
-  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped". Where the interpreter would
-  /// take longer than `interpreter_seconds` (0: no limit), an unoptimised build takes its place.
+  /// Verifies a built candidate; takes up to `limit` seconds. When `stop` ends it, the reply is not equal, with the note "stopped". If the interpreter would
+  /// take longer than `interpreter_seconds` (0: no limit), an unoptimised build replaces it.
   [[nodiscard]] auto check(const Candidate& candidate, double limit, double interpreter_seconds = 0) -> CheckReply;
 
   void drop(uint64_t id);

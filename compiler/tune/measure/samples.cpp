@@ -31,7 +31,7 @@ class CutLoops : public Mutator {
   const std::map<const VarNode*, int64_t>& at_;
 };
 
-// The loops of the spatial iter vars and their extents; none: the function is not one chain of loops around one block.
+// The loops of the spatial iter vars and their extents; none if the function is not one chain of loops around one block.
 auto spatial_loops(const IRModule& module, Name function) -> std::vector<std::pair<const VarNode*, int64_t>> {
   PrimFunc func = module->find(function);
   const Block* root = func ? root_block(func) : nullptr;
@@ -75,7 +75,7 @@ auto check_samples(const IRModule& module, Name function, const interp::Inputs& 
     std::map<const VarNode*, int64_t> at;
     for (auto [v, extent] : spatial) {
       state = hash_combine(state, 1);
-      // The corners come first, as errors in tails show there.
+      // The corners come first, since errors in tails show there.
       at[v] = s == 0 ? 0 : s == 1 ? extent - 1 : static_cast<int64_t>(state % static_cast<uint64_t>(extent));
     }
     IRModule cut = with_function(module, function, with_body(func, CutLoops(at).mutate(func->body)));

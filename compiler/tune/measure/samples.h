@@ -1,4 +1,4 @@
-// Checking a few elements of a large result with the interpreter.
+// Checks a few elements of a large result with the interpreter.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The worker's side of measurement: see worker.h and messages.h.
+// The worker's part of measurement: see worker.h and messages.h.
 //
 // A candidate is a trace: it is replayed on the task's program, lowered, and compiled in memory. Verification
-// compares its results with the reference interpreter in full where that takes seconds, and above that with the
+// compares its results completely with the reference interpreter if that takes only seconds; otherwise, with the
 // unscheduled program compiled without optimisation on all outputs, plus the interpreter on sampled elements.
 #include "tune/measure/worker.h"
 
@@ -38,7 +38,7 @@
 namespace loopsmith::tune {
 namespace {
 
-// Up to this number of block instances the interpreter checks everything. Where elements cannot be sampled, it checks everything up to the second number,
+// Up to this number of block instances the interpreter checks everything. If elements cannot be sampled, it checks everything up to the second number,
 // which takes seconds.
 constexpr double full_check_instances = 1e7;
 constexpr double patient_check_instances = 1e8;
@@ -128,7 +128,7 @@ auto Worker::build(uint64_t id, const std::string& text, const std::string& modu
   };
   auto scheduled = module.empty() ? replayed(text) : read_module(module, function_);
   if (!scheduled.ok()) { return refuse(scheduled.diagnostics()); }
-  // Only the tuned function and the functions that it calls: others would only take time.
+  // Keeps only the tuned function and the functions that it calls: others would only cost time.
   Built built;
   built.scheduled = with_callees(*scheduled, function_);
   auto lowered = transform::lower(built.scheduled);
@@ -157,7 +157,7 @@ auto Worker::measure(uint64_t id, double best_seconds, int repeat) -> MeasureRep
   if (!function.ok()) { return refuse(Outcome::Rejected, first_message(function.diagnostics())); }
   runtime::BenchOptions options;
   options.blocks = std::max(1, repeat);
-  // With one block the first call counts: the program may be very slow.
+  // If only one block is measured, the first call counts: the program may be very slow.
   options.warm_up = repeat > 1 ? 1 : 0;
   options.time_limit = 2;
   options.give_up_above = best_seconds > 0 ? 2 * best_seconds : 0;
@@ -199,7 +199,7 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
   return ok();
 }
 
-// `deciding_bits`: the width of the type that decides, where the difference is no larger than rounding explains; else 0. `reply` gets the
+// `deciding_bits`: the width of the type that decides if the difference is no larger than rounding explains; otherwise 0. `reply` gets the
 // largest relative difference of reals so far, with its bound.
 auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, int* deciding_bits = nullptr, CheckReply* reply = nullptr) -> std::string {
   for (size_t i = 0; i < expected.arguments.size(); ++i) {
@@ -261,7 +261,7 @@ auto Worker::reference(const IRModule& module, interp::Contents contents, const 
   return out;
 }
 
-// Runs the interpreter on both inputs, unless it did before. False: it takes longer.
+// Runs the interpreter on both inputs, unless that was done before. False: it would take longer.
 auto Worker::has_references(double seconds) -> bool {
   auto start = std::chrono::steady_clock::now();
   PrimFunc func = module_->find(function_);
@@ -334,7 +334,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, int& decidi
     ++reply.inputs;
     reply.note = differs(func, expected, got, exactly, &deciding_bits, &reply);
     if (!reply.note.empty()) { return reply; }
-    // The results may agree only by the former contents of the memory. A program that reads elements before it writes them has no single result.
+    // The results may agree only because of the former contents of the memory. A program that reads elements before it writes them has no unique result.
     if (contents == interp::Contents::SmallIntegers) {
       codegen::CodegenOptions filled;
       filled.fills_allocations = true;
@@ -350,7 +350,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, int& decidi
       }
     }
     if (!in_full && contents == interp::Contents::SmallIntegers) {
-      // The reference build itself is checked on a few elements, where a part of the program can run alone.
+      // Checks the reference build itself on a few elements, if a part of the program can run alone.
       int checked = check_samples(module, function_, *inputs, expected, sampled_elements, exactly, reply.note);
       if (!reply.note.empty()) { return reply; }
       if (checked > 0) { sampled = ", " + std::to_string(checked) + " elements against the interpreter"; }
@@ -364,7 +364,7 @@ auto Worker::check_built(const IRModule& module, const Built& built, int& decidi
 }  // namespace
 
 auto run_measuring_worker(std::vector<std::string>) -> int {
-  // Answers go to a copy of standard output, so that output of kernels does not mix with them.
+  // Replies go to a copy of standard output, so that output of kernels does not mix with them.
   int out = ::dup(STDOUT_FILENO);
   int nowhere = ::open("/dev/null", O_WRONLY);
   if (nowhere >= 0) { ::dup2(nowhere, STDOUT_FILENO); }
@@ -378,7 +378,7 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     return true;
   };
   intrinsics::install();  // traces name them
-  // Tools that watch compiled code write files of their own (runtime/jit_tools.h).
+  // Tools that watch compiled code write their own files (runtime/jit_tools.h).
   if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
   Worker worker;
   std::string pending;

@@ -1,5 +1,5 @@
 // The measuring worker: `loopsmith worker --measure`. It reads requests (messages.h) on standard input, builds candidates in
-// memory, runs them, and answers. It is a process of its own, as a candidate may crash it.
+// memory, runs them, and replies. It is a separate process, since a candidate may crash it.
 #pragma once
 
 #include <string>

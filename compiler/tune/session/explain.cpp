@@ -1,4 +1,4 @@
-// Records compared with a program: see explain.h.
+// Compares records with a program: see explain.h.
 #include "tune/session/explain.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace loopsmith::tune {
 namespace {
 
-/// Why a trace does not apply to a program; empty: it applies.
+/// The reason why a trace does not apply to a program; empty: it applies.
 auto why_not(const IRModule& program, const std::string& json) -> std::string {
   auto trace = schedule::trace_from_json(json);
   if (!trace.ok()) { return "its trace cannot be read"; }
@@ -50,7 +50,7 @@ auto explain_records(Database& database, const IRModule& program, const std::str
     }
     out.tasks.push_back(std::move(task));
   }
-  // The same choice as `recorded_on_disk`: of this machine, verified records first, the fastest.
+  // The same choice as `recorded_on_disk`: on this machine, verified records first, then the fastest.
   TaskExplained* used = nullptr;
   for (TaskExplained& task : out.tasks) {
     if (!task.is_same_program || !task.is_this_machine || task.best_seconds <= 0) { continue; }
@@ -88,7 +88,7 @@ auto text_of(const RecordsExplained& explained, const std::string& database) -> 
     }
     text += fmt::format("- {}: {}; {}{}\n", task.is_used ? "used" : "not used: " + why, what, best, applies);
   }
-  // The reasons.
+  // Appends the reasons.
   return text + "Records say no version of the engine: a trace counts as long as its steps work on the program.\n";
 }
 

@@ -1,4 +1,4 @@
-// Records cut into searches: see history.h.
+// Splits records into searches: see history.h.
 #include "tune/session/history.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ auto date_text(int64_t unix_time) -> std::string {
   return text;
 }
 
-/// The course of the best as bars on a logarithmic scale, each for a number of trials.
+/// The best time over the course of a search, as bars on a logarithmic scale; each bar stands for a number of trials.
 auto curve(const std::vector<double>& best) -> std::string {
   constexpr const char* bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;

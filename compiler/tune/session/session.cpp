@@ -53,21 +53,21 @@ struct Comparison::Parts {
 
 namespace {
 
-// The number of candidates in the final comparison, and of their blocks there.
+// The number of candidates in the final comparison, and the number of their blocks in it.
 constexpr size_t finalists = 4;
 constexpr int final_blocks = 25;
 constexpr int screen_blocks = 5;
-// The turns that the finalists and the program as written take in the final comparison.
+// The number of turns that the finalists and the program as written take in the final comparison.
 constexpr int final_turns = 3;
-// Seconds that the interpreter gets in any case: small programs are compared with it.
+// The least seconds for the interpreter: small programs are always compared with it.
 constexpr double least_interpreter = 1;
-// A schedule that is not faster than this part of the time as written is noise, and not offered.
+// A schedule that takes more than this part of the time as written may be faster only by noise, and is not offered.
 constexpr double least_gain = 0.98;
-// Candidates with wrong results that are tried in one comparison.
+// The most candidates with wrong results that are tried in one comparison.
 constexpr int most_wrong = 8;
-// Of the budget, the least and the largest share that is kept for the final measurements and the comparison of results.
+// The least and the largest share of the budget that is reserved for the final measurements and the comparison of results.
 constexpr double least_reserve = 0.1, most_reserve = 0.5;
-// Seconds of the reference interpreter for an instance of a block, and of the rest of a comparison (code for the other build, two inputs).
+// The seconds of the reference interpreter for one block instance, and of the rest of a comparison (code for the other build, two inputs).
 constexpr double interpreter_seconds = 1.5e-7, comparison_seconds = 0.5;
 
 class Session {
@@ -123,7 +123,7 @@ class Session {
     if (!stopped_ && options_.stop && options_.stop()) { stopped_ = true; }
     return stopped_;
   }
-  /// The clock of the budget stands still meanwhile.
+  /// During the pause the budget's clock is stopped.
   void wait_while_paused() {
     if (stopped_ || !options_.paused || !options_.paused()) { return; }
     const SteadyClock::time_point since = SteadyClock::now();
@@ -178,7 +178,7 @@ class Session {
   std::unordered_map<uint64_t, double> seconds_by_code_;   // by BuildReply::object_hash: equal code is measured once
 };
 
-// The program as written is measured for comparison only: for these seconds, and at most a quarter of the session.
+// The program as written is measured only for comparison: for these seconds, and at most a quarter of the session.
 constexpr double plain_limit = 3;
 constexpr uint64_t plain_id = 1;
 // Searches with larger batches want no small ones first.
@@ -279,7 +279,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   }
   plain_hash_ = built.object_hash;
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
-  // One call first, as the program may be very slow; it counts only then. A cold call of a fast program takes several times as long as a warm one.
+  // One call first, since the program may be very slow; it only counts in that case. A cold call of a fast program takes several times as long as a warm one.
   MeasureReply reply = pool.measure(plain, 0, 1, limit);
   if (reply.outcome == Outcome::Measured && reply.median_seconds < limit / (4 * screen_blocks)) {
     MeasureReply warm = pool.measure(plain, 0, screen_blocks, limit);
@@ -369,7 +369,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
       continue;
     }
     if (reply.object_hash == plain_hash_ && plain_hash_ != 0) {
-      // The steps change nothing that is executed.
+      // The steps do not change the machine code.
       pool.drop(tried.candidate.id);
       search_->learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
       ++progress_.failures["same code as the program as written"];
@@ -401,7 +401,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   return true;
 }
 
-// Measures the fastest few again, in turns and with more blocks, as a short screening cannot tell them apart.
+// Measures the fastest few again, in turns and with more blocks, since a short measurement cannot distinguish them.
 auto Session::confirm(WorkerPool& pool) -> void {
   size_t count = std::min(finalists, measured_.size());
   if (count == 0) { return; }
@@ -415,7 +415,7 @@ auto Session::confirm(WorkerPool& pool) -> void {
   int blocks = final_blocks / final_turns;
   if (options_.seconds > 0) { blocks = static_cast<int>(std::clamp(reserve() / final_turns / std::max(turn_seconds, 1e-6), 1.0, static_cast<double>(blocks))); }
   for (int turn = 0; turn < final_turns && !stopping(); ++turn) {
-    // In the same minutes as the others: only then can the times be compared.
+    // Measured in the same minutes as the others: only then can the times be compared.
     if (progress_.plain_seconds > 0 && (turn == 0 || progress_.plain_seconds < 10 * measured_[0].seconds)) {
       MeasureReply reply = pool.measure(plain, 0, blocks);
       if (reply.outcome == Outcome::Measured) { plain_times.push_back(reply.median_seconds); }
@@ -443,7 +443,7 @@ auto Session::confirm(WorkerPool& pool) -> void {
                    [](const Tried& a, const Tried& b) { return std::pair(a.seconds, a.candidate.id) < std::pair(b.seconds, b.candidate.id); });
 }
 
-// Takes up the records of earlier searches that this search was stopped before proposing. They count as trials from the database.
+// Adds the records of earlier searches that this search did not propose before it was stopped. They count as trials from the database.
 void Session::recall(const std::vector<Record>& records) {
   std::unordered_set<std::string_view> met;
   for (const Tried& tried : measured_) { met.insert(tried.candidate.trace); }
@@ -508,7 +508,7 @@ auto Session::start() -> Status {
   check_seconds_ = comparison_seconds;
   schedule::State state(module_);
   if (const schedule::FuncState* written = state.func(function_)) {
-    // The interpreter runs the program on two inputs; above some size a second build does.
+    // The interpreter runs the program on two inputs; above some size, a second build replaces it.
     double instances = 0;
     for (const BlockFact& block : analyze(*written)) { instances += block.instances; }
     check_seconds_ += 2 * interpreter_seconds * std::min(instances, 1e8);
@@ -624,7 +624,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     show_elapsed();
     return abandon && abandon();
   });
-  // The times of a search that was stopped were not taken side by side, so a small gain may be real.
+  // The times of a stopped search were not measured side by side, so a small gain may be real.
   double enough = (result.stopped ? 1 : least_gain) * result.plain_seconds;
   if (!parts_->finalists.empty() && result.plain_seconds > 0 && parts_->finalists.front().seconds >= enough) {
     result.is_unscheduled_best = true;
@@ -634,10 +634,10 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
   int wrong = 0;
   for (Finalist& finalist : parts_->finalists) {
     if (options.verify) {
-      // The rest of the budget, less the time for another build that takes the interpreter's place where that is too slow.
+      // The rest of the budget, minus the time for another build that replaces the interpreter if that is too slow.
       double interpreter = options.seconds > 0 ? std::max(least_interpreter, 0.7 * (options.seconds - std::chrono::duration<double>(SteadyClock::now() - parts_->start).count())) : 0;
       CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds, interpreter);
-      // The comparison did not end, so the candidate is neither right nor wrong.
+      // The comparison did not finish, so the candidate is neither right nor wrong.
       if (!reply.equal && abandon && abandon()) {
         result.abandoned = true;
         break;
@@ -671,7 +671,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
 }
 
 auto best_text(const SessionResult& result) -> std::string {
-  // The fastest candidates are measured again at the end, in turns; the search's own times are of single trials.
+  // The fastest candidates are measured again at the end, in turns; the search's own times come from single trials.
   std::string out = duration_text(result.best_seconds);
   double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
   std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
@@ -686,7 +686,7 @@ auto why_nothing(const SessionResult& result) -> std::string {
     why = fmt::format("no schedule is faster than the program as written: {}; the best of {}: {}", duration_text(result.plain_seconds),
                       count_text(result.progress.trials, "trial"), duration_text(result.closest_seconds));
   } else if (result.progress.trials > 0 && result.plain_seconds > 0 && result.progress.best_seconds == 0 && result.notes.size() < 2) {
-    // All of them were given up while they were measured, as they took more than twice as long.
+    // All of them were stopped while they were measured, since they took more than twice as long.
     why = fmt::format("no schedule of {} is as fast as the program as written, {}", count_text(result.progress.trials, "trial"), duration_text(result.plain_seconds));
   } else if (result.progress.trials == 0) {
     why = "no schedule changes what the program executes, so there is nothing to measure";

@@ -1,12 +1,12 @@
 // A tuning session for one function, one target and one budget: from the design space through search and measurement to the best schedule, which is
 // verified before it is offered.
 //
-// Every measurement goes to the database at once. A session that stops for any reason (budget, cancel, crash) loses nothing: started again with the same
-// seed it makes the same proposals, finds their records, and continues from there. Stopped before it has proposed all of them again, it still
-// takes the best of the program's records on this target and machine.
+// Every measurement is stored in the database at once. A session that stops for any reason (budget, cancel, crash) loses nothing: when started again with the
+// same seed, it makes the same proposals, finds their records, and continues from there. If it is stopped before it has proposed all of them again, it still
+// uses the best of the program's records on this target and machine.
 //
-// Stopping takes a moment, but the comparison of the best with the program may take minutes. `Progress::is_stopped` reports the stop before the
-// comparison, which may be left to another thread.
+// Stopping takes only a moment, but comparing the results of the best candidate with the program may take minutes. `Progress::is_stopped` reports the stop before
+// the comparison, which can be left to another thread.
 #pragma once
 
 #include <functional>
@@ -35,18 +35,18 @@ struct SketchTally {
 };
 
 struct Progress {
-  int trials = 0;                // finished ones, measured or found in the database
-  int trials_total = 0;          // 0: bounded by time only
+  int trials = 0;                // finished trials, measured or found in the database
+  int trials_total = 0;          // 0: limited by time only
   double elapsed_seconds = 0;
-  double limit_seconds = 0;      // the whole budget, comparisons included; 0: bounded by trials only
-  double search_limit_seconds = 0;   // the part of it for the search; the rest is for measuring the best again and comparing its results
+  double limit_seconds = 0;      // the whole budget, including comparisons; 0: limited by trials only
+  double search_limit_seconds = 0;   // the part of the budget for the search; the rest is for measuring the best candidates again and comparing results
   double best_seconds = 0;       // 0: none yet
   double plain_seconds = 0;      // of the program as written; 0: not measured yet
   double flops = 0;              // of one call
   int from_database = 0;
-  std::map<std::string, int> failures;   // counts by the way they ended
+  std::map<std::string, int> failures;   // the number of trials for each kind of failure
   std::string phase;             // "measuring", "paused", "confirming", "verifying"
-  std::vector<double> trial_seconds;     // of every trial, in order; 0: it has no time
+  std::vector<double> trial_seconds;     // for every trial, in order; 0: it has no time
   std::string best_python;       // the statements of the best candidate, as script
   bool is_stopped = false;       // `stop` ended the search: nothing more is measured
   std::vector<SketchTally> sketches;
@@ -54,7 +54,7 @@ struct Progress {
 
 struct SessionOptions {
   int trials = 0;                // 0: limited by time only
-  double seconds = 60;           // for everything: the search, the final measurements and the comparison of results; 0: limited by trials only
+  double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
   std::string search = "guided"; // of search/search.h
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
@@ -65,39 +65,39 @@ struct SessionOptions {
   int workers = 2;
   size_t batch = 0;              // proposals between two lessons of the search; 0: the search decides
   bool verify = true;
-  double verify_seconds = 120;   // the limit of the comparison. It may take longer than the budget, and `Progress` shows that
+  double verify_seconds = 120;   // the limit of the comparison. It may exceed the budget, and `Progress` shows this
   std::function<void(const Progress&)> on_progress;
-  std::function<bool()> stop;    // called often; true: stop and keep the best
-  std::function<bool()> paused;  // called often; true: the running measurement ends, and nothing starts until it is false or `stop` is true. The budget's clock stands still
-  std::function<bool()> abandon; // called often during the comparison; true: it ends, and nothing is found
-  bool compare_later = false;    // after `stop` the comparison is left to the caller: `SessionResult::comparison`
+  std::function<bool()> stop;    // called often; true: stops and keeps the best candidate
+  std::function<bool()> paused;  // called often; true: ends the running measurement and pauses until it is false or `stop` is true. The budget's clock pauses
+  std::function<bool()> abandon; // called often during the comparison; true: ends it without a result
+  bool compare_later = false;    // after `stop`, leaves the comparison to the caller: `SessionResult::comparison`
 };
 
 class Comparison;
 
 struct SessionResult {
-  bool found = false;            // a candidate was measured, and verified where that is asked for
+  bool found = false;            // a candidate was measured, and verified if that is requested
   std::string trace;             // TVM's JSON
   std::string trace_python;      // lines of a schedule function's body
   double best_seconds = 0;
-  double spread_seconds = 0;     // the largest deviation among the turns of the final comparison; without one the median absolute deviation
-  int timings = 0;               // the number of timings that `best_seconds` is the median of; a short kernel runs many times in each
+  double spread_seconds = 0;     // the largest deviation among the turns of the final comparison; without a final comparison, the median absolute deviation
+  int timings = 0;               // the number of timings of which `best_seconds` is the median; each timing of a short kernel contains many runs
   double plain_seconds = 0;
   double flops = 0;
-  std::string verified;          // the way of verification; empty: not verified
+  std::string verified;          // the method of verification; empty: not verified
   bool is_unscheduled_best = false;   // no schedule is faster than the program as written, and none is offered
-  double closest_seconds = 0;    // then the time of the fastest schedule
+  double closest_seconds = 0;    // in that case, the time of the fastest schedule
   bool stopped = false;          // `stop` ended the search, not the budget
   Progress progress;
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
   std::vector<FailureCause> causes;   // of candidates that failed, the most frequent first
   bool abandoned = false;        // `abandon` ended the comparison
-  std::unique_ptr<Comparison> comparison;   // the comparison that is left to the caller; null: none is
+  std::unique_ptr<Comparison> comparison;   // the comparison that is left to the caller; null: there is none
 };
 
-/// The fastest candidates of a stopped search, not yet compared with the program, and the workers that hold them. Holds text and processes but no IR nodes,
-/// so that any one thread may finish it. The destructor ends the workers.
+/// The fastest candidates of a stopped search, not yet compared with the program, and the workers that built them. Contains text and processes but no IR nodes,
+/// so that any single thread may finish it. The destructor ends the workers.
 class Comparison {
  public:
   struct Parts;
@@ -107,7 +107,7 @@ class Comparison {
   ~Comparison();
 
   [[nodiscard]] auto best_seconds() const -> double;
-  /// Finds the fastest candidate with the right results and marks the verified and wrong ones in the database. Call it once. With `abandon`, `on_progress` of
+  /// Finds the fastest candidate with the right results, and marks verified and wrong ones in the database. Must be called once. With `abandon`, `on_progress` of
   /// the session's options is no longer called.
   [[nodiscard]] auto finish(std::function<bool()> abandon = {}) -> Result<SessionResult>;
 
@@ -149,8 +149,8 @@ class SteppedSession {
 /// The arithmetic operations of one call: those of the leaf blocks on values, without index arithmetic.
 [[nodiscard]] auto count_flops(const IRModule& module, Name function) -> double;
 
-/// The least seconds of a call on a machine: the time for its arithmetic, or for moving its buffers through memory once, whichever is more. 0: not known,
-/// as a shape is symbolic or the arithmetic is not in float32.
+/// A lower bound for the seconds of a call on a machine: the time for its arithmetic, or for moving its buffers through memory once, if that is more. 0: unknown,
+/// since a shape is symbolic or the arithmetic is not in float32.
 [[nodiscard]] auto least_seconds(const IRModule& module, Name function, const target::Peaks& peaks) -> double;
 
 }  // namespace loopsmith::tune

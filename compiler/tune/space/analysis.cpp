@@ -1,4 +1,4 @@
-// Facts on the blocks of a function: see analysis.h.
+// Computes facts about the blocks of a function: see analysis.h.
 #include "tune/space/analysis.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Body : public Visitor {
 
   void on(const BufferLoad& n) override {
     accesses.push_back({n.buffer, n.indices, false});
-    // Index arithmetic is no work of the program.
+    // Index arithmetic does not count as work of the program.
   }
   void on(const BufferStore& n) override {
     accesses.push_back({n.buffer, n.indices, true});
@@ -55,13 +55,13 @@ auto is_multiply_add(const Stmt& body) -> bool {
   return product(sum->a) || product(sum->b);
 }
 
-/// Numbers of the loops around a block, by the variable of a loop and by the iter var that is bound to it.
+/// The numbers of the loops around a block, by loop variable and by the iter var that is bound to the loop.
 struct LoopNumbers {
   std::map<const VarNode*, size_t> of_loop;
   std::map<const VarNode*, size_t> of_iter;
 };
 
-/// The loops around a block. False: a loop has no constant extent, does not start at 0, or is not serial.
+/// Adds the loops around a block. False: a loop has no constant extent, does not start at 0, or is not serial.
 auto add_loops(const FuncState& func, const Place& place, BlockFact& fact, LoopNumbers& numbers) -> bool {
   bool is_simple = true;
   for (const Place* loop : func.loops(place)) {
@@ -78,7 +78,7 @@ auto add_loops(const FuncState& func, const Place& place, BlockFact& fact, LoopN
   return is_simple;
 }
 
-/// The iter vars that are bound to loops; a constant binding (to a unit loop) is fine too. False: a binding is of another kind, or a loop is not bound to
+/// Finds the iter vars that are bound to loops; a constant binding (to a unit loop) is allowed too. False: a binding is of another kind, or a loop isn't bound to
 /// exactly one iter var.
 auto bind_iter_vars(const Place& place, BlockFact& fact, LoopNumbers& numbers) -> bool {
   bool is_simple = true;
@@ -155,7 +155,7 @@ auto fact_of(const FuncState& func, const Place& place) -> BlockFact {
   return fact;
 }
 
-/// Finds producers and consumers by the buffers that they write and read. Blocks that write parameters are outputs.
+/// Finds producers and consumers through the buffers that they write and read. Blocks that write parameters are outputs.
 void connect(const FuncState& func, std::vector<BlockFact>& facts) {
   std::map<const BufferNode*, std::vector<size_t>> writers;
   for (size_t i = 0; i < facts.size(); ++i) {

@@ -1,4 +1,4 @@
-// Facts about an unscheduled function for the rules of the design space: its blocks, their loops, the buffers that they access with their strides, producers
+// Facts about an unscheduled function for the rules of the design space: its blocks, their loops, the accessed buffers with their strides, producers
 // and consumers.
 #pragma once
 
@@ -28,7 +28,7 @@ struct AccessFact {
 struct BlockFact {
   NodeId id = 0;
   std::string name;
-  std::vector<LoopFact> loops;                 // outermost first, all around it
+  std::vector<LoopFact> loops;                 // all loops around the block, outermost first
   std::vector<AccessFact> accesses;
   double flops = 0;                            // of one instance
   double instances = 1;
@@ -37,11 +37,11 @@ struct BlockFact {
   bool is_output = false;                      // writes a parameter
   bool is_multiply_add = false;                // c = c + a * b
   bool uses_branch = false;                    // if_then_else or select in its value
-  bool is_expensive = false;                   // calls exp and the like
+  bool is_expensive = false;                   // calls exp or similar functions
   std::vector<size_t> producers, consumers;    // by index
 };
 
-/// The blocks of a function in the order of the text; those inside other blocks are left out.
+/// The blocks of a function in the order of the text, without blocks inside other blocks.
 [[nodiscard]] auto analyze(const schedule::FuncState& func) -> std::vector<BlockFact>;
 
 /// True for a reduction that reads some element in several iterations of a spatial loop, as matrix products and convolutions do.

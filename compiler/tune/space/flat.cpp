@@ -1,4 +1,4 @@
-// Each block on its own: outer loops in parallel, the innermost vectorized, elementwise blocks inlined by choice. This is the whole space of elementwise
+// Each block separately: outer loops in parallel, the innermost vectorized, elementwise blocks inlined by choice. This is the whole space of elementwise
 // programs, and the fallback for programs that no other rule covers.
 #include <algorithm>
 #include <cmath>

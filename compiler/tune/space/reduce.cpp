@@ -1,7 +1,7 @@
-// A reduction that reads each element once (a norm, sums of rows or columns): its speed is that of memory, so all cores must read, and with vectors.
+// A reduction that reads each element once (a norm, sums of rows or columns): memory limits its speed, so all cores must read, with vector loads.
 //
-// The vector loop is the one along which the largest operand is contiguous. A spatial loop is vectorized as it is. A reduction loop is cut, and its inner part
-// factored into running results side by side (rfactor). Where the spatial loops are too few for the cores, a second factor makes parts that run in parallel.
+// The vector loop is the one along which the largest operand is contiguous. A spatial loop is vectorized directly. A reduction loop is split, and its inner part
+// is factored into several running results (rfactor). If there are too few spatial iterations for the cores, a second factor makes parts that run in parallel.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ using schedule::Schedule;
 using schedule::Value;
 
 constexpr int64_t most_parts_per_core = 16;
-// Results side by side, in vector registers: a chain of additions needs several to hide their latency.
+// The number of running results in vector registers: a chain of additions needs several to hide their latency.
 constexpr int64_t most_registers = 8;
 
 auto step(Result<Value> result) -> Status {
@@ -57,7 +57,7 @@ class ReduceSketch : public Sketch {
     LOOPSMITH_TRY(block, get_block(sch, block_.name));
     std::vector<Role> roles;
     for (const LoopFact& loop : block_.loops) { roles.push_back(loop.is_reduction ? Role::Reduction : Role::Spatial); }
-    // In the results, a factor follows the dimensions that are there.
+    // In the results, a factor becomes the last dimension.
     int64_t axis = 0;
     for (const AccessFact& access : block_.accesses) {
       if (access.is_write) { axis = static_cast<int64_t>(access.strides.size()); }
@@ -116,7 +116,7 @@ class ReduceSketch : public Sketch {
  private:
   static constexpr size_t parts_knob = 0, width_knob = 1, spread_knob = 2;
 
-  // The spatial loops become one, in parallel; the reduction loops run inside, around the vector loop.
+  // Fuses the spatial loops into one parallel loop; the reduction loops run inside, around the vector loop.
   auto run_in_order(Schedule& sch, const Point& point, BlockRV block, const std::vector<Role>& roles) const -> Status {
     LOOPSMITH_TRY(loops, get_loops(sch, block));
     std::vector<LoopRV> spatial, order;
@@ -142,7 +142,7 @@ class ReduceSketch : public Sketch {
   int lanes_;
 };
 
-/// The loop along which the largest operand is contiguous; none: the number of loops.
+/// The loop along which the largest operand is contiguous; the number of loops if there is none.
 auto contiguous_loop(const BlockFact& block) -> size_t {
   size_t found = block.loops.size();
   double most = 0;

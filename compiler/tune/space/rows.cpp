@@ -1,7 +1,7 @@
-// Chains over common outer loops (softmax, normalisations, pooling and what follows): the last block's outer loops
-// become one parallel loop of rows; the blocks before it move under it, so that a row stays in the cache, or are inlined.
-// A reduction along a row can be factored into several running results side by side (rfactor). Only then can it use vectors: in a single chain each addition
-// waits for the one before.
+// Chains over common outer loops (softmax, normalisations, pooling and the blocks after it): the last block's outer loops
+// become one parallel loop over rows; the blocks before it move under that loop, so that a row stays in the cache, or are inlined.
+// A reduction along a row can be factored into several running results (rfactor). Only then can it use vectors: in a single chain each addition
+// waits for the previous one.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -87,7 +87,7 @@ class RowSketch : public Sketch {
     LOOPSMITH_TRY(loops, get_loops(sch, last));
     LOOPSMITH_TRY(row, fuse(sch, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(row_loops_)}));
     for (size_t i = placed.size(); i-- > 0;) { LOOPSMITH_CHECK(step(sch.call("compute_at", {placed[i].block, row}))); }
-    // Before a reduction is decomposed: afterwards, no loop around it could be parallel.
+    // This must happen before a reduction is decomposed: afterwards, no loop around it could be parallel.
     if (chosen(point, spread_knob_)[0] == 1) { LOOPSMITH_CHECK(step(sch.call("parallel", {row}))); }
     for (const Placed& p : placed) {
       if (p.factored) { LOOPSMITH_CHECK(vectorize_factored(sch, p.block)); }
@@ -113,7 +113,7 @@ class RowSketch : public Sketch {
       int64_t place = chosen(point, part.place_knob)[0];
       double work = fact.instances * (fact.flops + 1);
       if (place == inlined) {
-        // Once for every element that each consumer reads.
+        // Counts once for every element that each consumer reads.
         double uses = 0;
         for (size_t c : fact.consumers) { uses += blocks_[c].instances; }
         cycles += (fact.flops + 1) * uses / core_.lanes;
@@ -151,7 +151,7 @@ class RowSketch : public Sketch {
     for (const Part& part : parts_) { if (part.block == block) { return chosen(point, part.place_knob)[0]; } }
     return under_row;
   }
-  /// True where a block under the rows is read by one at the root, itself or through inlined ones: that one runs before the rows.
+  /// True if a block at the root reads a block under the rows, directly or through inlined blocks: the latter then runs before the rows.
   [[nodiscard]] auto has_early_reader(const Point& point) const -> bool {
     std::function<bool(size_t)> is_read_at_root = [&](size_t block) {
       return std::any_of(blocks_[block].consumers.begin(), blocks_[block].consumers.end(), [&](size_t c) {
@@ -162,7 +162,7 @@ class RowSketch : public Sketch {
     return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) { return place_of(point, part.block) == under_row && is_read_at_root(part.block); });
   }
 
-  // The running results side by side become the last loop, vectorized; their initial values get a loop of their own. Under a row, the loops are in the order
+  // The running results become the last loop, vectorized; their initial values get a separate loop. Under a row, the loops are in the order
   // of the iter vars, and the reduction loops come last.
   auto vectorize_factored(Schedule& sch, BlockRV block) const -> Status {
     LOOPSMITH_TRY(loops, get_loops(sch, block));
@@ -208,7 +208,7 @@ class RowSketch : public Sketch {
 
 namespace {
 
-/// The blocks that a chain ending in `last` is made of, without `last`: those it depends on whose every consumer is in the chain, too.
+/// The blocks of a chain that ends in `last`, without `last`: blocks on which it depends and whose consumers are all in the chain.
 auto chain_before(const std::vector<BlockFact>& blocks, size_t last, const std::set<std::string>& taken) -> std::vector<size_t> {
   std::set<size_t> chain = {last};
   for (size_t i = last; i-- > 0;) {

@@ -1,8 +1,8 @@
-// A design space: a few sketches, each a recipe of primitives with knobs left open.
+// A design space: a few sketches, each a recipe of primitives with open knobs.
 //
-// A *knob* is a decision with its choices written out (tile sizes of a loop, whether to pack an operand); a *point* is one
+// A *knob* is a decision with a list of choices (tile sizes of a loop, packing an operand or not); a *point* is one
 // choice per knob. A sketch turns a point into schedule primitives that a person could have typed. From the point alone it predicts the time
-// (cost/draft.h) and computes the features to learn from. Points take a few bytes: the search works on them, and builds schedules only for the few that are
+// (cost/draft.h) and computes features for the residual model. Points take a few bytes: the search works on points and builds schedules only for the few that are
 // measured.
 //
 // One file per rule; space/all.cpp lists them.
@@ -40,18 +40,18 @@ class Sketch {
   virtual ~Sketch() = default;
   [[nodiscard]] auto name() const -> const std::string& { return name_; }
   [[nodiscard]] auto knobs() const -> const std::vector<Knob>& { return knobs_; }
-  /// The blocks that the recipe schedules or inlines. Another sketch may schedule the others.
+  /// The blocks that the recipe schedules or inlines. Another sketch may schedule other blocks.
   [[nodiscard]] auto blocks() const -> const std::set<std::string>& { return covered_; }
   /// The number of points; saturates at 1e18.
   [[nodiscard]] auto size() const -> double;
 
-  /// Applies the recipe. An error means that the point is not legal and is left out.
+  /// Applies the recipe. An error means that the point is not legal and is skipped.
   [[nodiscard]] virtual auto apply(schedule::Schedule& sch, const Point& point) const -> Status = 0;
   /// The steps of a point as a trace, where they are known without applying them; none: only `apply` finds them.
   [[nodiscard]] virtual auto known_trace(const Point& /*point*/) const -> std::optional<schedule::Trace> { return {}; }
   /// The expected seconds; infinity for points that are not worth measuring (far too many registers, too few tasks).
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
-  /// The input of the residual model; of one length for all points of the sketch.
+  /// The input of the residual model; it has the same length for all points of the sketch.
   [[nodiscard]] virtual auto features(const Point& point) const -> std::vector<double> = 0;
   /// The number of points that a search keeps and breeds; smaller where a draft takes long.
   [[nodiscard]] virtual auto population() const -> size_t { return 384; }
@@ -71,22 +71,22 @@ struct SpaceContext {
   Name function;
   target::Hardware hardware;
   CoreModel core;
-  std::set<std::string> taken = {};   // blocks that another sketch schedules; a rule leaves them alone
+  std::set<std::string> taken = {};   // blocks that another sketch schedules; a rule does not touch them
 };
 
 using Sketches = std::vector<std::unique_ptr<Sketch>>;
 
-// The rules. Each adds sketches where it applies: all for the same blocks, the heaviest ones that are not taken.
+// The rules. Each adds sketches if it applies: all for the same blocks, the heaviest ones that are not taken.
 void add_tile_sketches(const SpaceContext& context, Sketches& out);     // space/tile.cpp: a reduction with data reuse, and the elementwise blocks around it
 void add_row_sketches(const SpaceContext& context, Sketches& out);      // space/rows.cpp: a chain over common outer loops
 void add_reduce_sketches(const SpaceContext& context, Sketches& out);   // space/reduce.cpp: a reduction that reads each element once
-void add_flat_sketches(const SpaceContext& context, Sketches& out);     // space/flat.cpp: every block for itself
+void add_flat_sketches(const SpaceContext& context, Sketches& out);     // space/flat.cpp: every block separately
 // The sketches of whole programs: those of the rules above for one heavy block after the other. space/stages.cpp
 void add_staged_sketches(const SpaceContext& context, Sketches& out);
-// A product on matrix and dot-product units; the rest of the program stays as it is. space/unit.cpp
+// A product on matrix and dot-product units; the rest of the program does not change. space/unit.cpp
 void add_unit_sketches(const SpaceContext& context, Sketches& out);
 
-/// All sketches for a function. Never empty for a schedulable function: where no rule applies, the program as written is a sketch.
+/// All sketches for a function. Never empty for a schedulable function: if no rule applies, the program as written is a sketch.
 [[nodiscard]] auto design_space(const SpaceContext& context) -> Sketches;
 
 }  // namespace loopsmith::tune

@@ -1,6 +1,6 @@
-// Sketches of whole programs: the rules are applied to the heaviest block, then to the heaviest of the blocks that are left, until none is (two chained
-// products, attention, the passes of a normalisation). The sketches found are stages of one sketch that has the knobs of all, so that the search sees the time
-// of the whole program. Small blocks that no rule covers are spread over the cores and vectorized where that is legal.
+// Sketches of whole programs: applies the rules to the heaviest block, then to the heaviest of the remaining blocks, until none is left (two chained
+// products, attention, the passes of a normalisation). The resulting sketches become stages of one sketch with the knobs of all, so that the search measures the
+// time of the whole program. Small blocks that no rule covers are distributed over the cores and vectorized if that is legal.
 #include <algorithm>
 
 #include "tune/space/analysis.h"
@@ -37,7 +37,7 @@ class StagedSketch : public Sketch {
     size_t knob = 0;
     for (const Stage& stage : stages_) { LOOPSMITH_CHECK(stage->apply(sch, part(point, *stage, knob))); }
     for (const BlockFact& block : rest_) {
-      // A block that refuses this stays unchanged.
+      // A block that refuses this step stays unchanged.
       Schedule before = sch;
       if (!apply_to_rest(sch, block).ok()) { sch = before; }
     }
@@ -63,7 +63,7 @@ class StagedSketch : public Sketch {
   }
 
  private:
-  /// The choices for the knobs of a stage, which begin at `knob`; then `knob` is that of the next stage.
+  /// The choices for the knobs of a stage, which begin at `knob`; sets `knob` to the first knob of the next stage.
   static auto part(const Point& point, const Sketch& stage, size_t& knob) -> Point {
     auto begin = point.begin() + static_cast<std::ptrdiff_t>(knob);
     knob += stage.knobs().size();
@@ -92,7 +92,7 @@ void add_product_sketches(const SpaceContext& context, Sketches& out) {
   add_tile_sketches(context, out);
 }
 
-/// The sketches for one heavy block after the other; of each, those that a rule offers for the same blocks.
+/// Finds the sketches for one heavy block after the other; for each, those that a rule offers for the same blocks.
 auto find_stages(SpaceContext context, const std::vector<BlockFact>& blocks) -> std::vector<std::vector<Stage>> {
   double work = 0;
   for (const BlockFact& block : blocks) { work += block.instances * block.flops; }

@@ -1,4 +1,4 @@
-// Compositions of primitives: see steps.h.
+// Compositions of several primitives: see steps.h.
 #include "tune/space/steps.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using schedule::Schedule;
 using schedule::Value;
 
 auto divisors(int64_t n) -> std::vector<int64_t> {
-  // Of a number beyond 2^42, divisors are found that are at most 2^21, and their counterparts.
+  // For a number above 2^42, finds only divisors up to 2^21, and their counterparts.
   constexpr int64_t most_tried = int64_t{1} << 21;
   std::vector<int64_t> out;
   for (int64_t d = 1; d <= most_tried && d * d <= n; ++d) {
@@ -54,9 +54,9 @@ auto fuse(Schedule& sch, const std::vector<LoopRV>& loops) -> Result<LoopRV> {
 }
 
 namespace {
-// Lanes of one vectorized loop, at most: four registers' worth.
+// The most lanes of one vectorized loop: four registers.
 constexpr int64_t registers_per_loop = 4;
-// Statements that unrolling may make of one block.
+// The most statements into which unrolling may expand one block.
 constexpr int64_t unroll_limit = 64;
 
 auto chunk_for(int64_t extent, int lanes) -> int64_t {
@@ -106,14 +106,14 @@ auto vectorize_inner(Schedule& sch, BlockRV block, size_t inner, int lanes, bool
 auto flatten_block(Schedule& sch, BlockRV block, int lanes, int64_t parallel_from) -> Status {
   LOOPSMITH_TRY(loops, get_loops(sch, block));
   if (loops.empty()) { return ok(); }
-  // Innermost loop as vectors; all around it as one parallel loop.
+  // Vectorizes the innermost loop; makes all outer loops one parallel loop.
   int64_t outer = 1;
   std::vector<LoopRV> around(loops.begin(), loops.end() - 1);
   for (LoopRV loop : around) { outer = saturating_mul(outer, extent_of(sch, loop)); }
   int64_t last = extent_of(sch, loops.back());
   if (last == 0 || outer == 0) { return ok(); }
   if (around.empty() || outer == 1) {
-    // A single long loop is split in two first, so that the outer part can be parallel.
+    // Splits a single long loop in two first, so that the outer part can be parallel.
     int64_t chunk = chunk_for(last, lanes);
     if (last > chunk) {
       LOOPSMITH_TRY(parts, split(sch, loops.back(), {(last + chunk - 1) / chunk, chunk}));

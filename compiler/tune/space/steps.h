@@ -1,4 +1,4 @@
-// Small compositions of primitives that several rules use, as a person would type them.
+// Small compositions of primitives that several rules use, in the form in which a person would type them.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ namespace loopsmith::tune {
     -> Result<std::vector<schedule::LoopRV>>;
 [[nodiscard]] auto fuse(schedule::Schedule& sch, const std::vector<schedule::LoopRV>& loops) -> Result<schedule::LoopRV>;
 
-/// Turns the last `inner` loops of a block into straight-line vector code: vectorizes the last one (in chunks where it is long) and unrolls the others as
+/// Turns the last `inner` loops of a block into straight-line vector code: vectorizes the last one (in chunks if it is long) and unrolls the others as
 /// long as the code stays small.
 [[nodiscard]] auto vectorize_inner(schedule::Schedule& sch, schedule::BlockRV block, size_t inner, int lanes, bool unroll) -> Status;
 
 /// Distributes a block of spatial loops over the cores and vectorizes its last loop; leaves a block unchanged that it cannot improve.
 [[nodiscard]] auto flatten_block(schedule::Schedule& sch, schedule::BlockRV block, int lanes, int64_t parallel_from) -> Status;
 
-/// True where `rfactor` of that loop of a block is legal in the program as written.
+/// True if `rfactor` of that loop of a block is legal in the program as written.
 [[nodiscard]] auto can_factor(const SpaceContext& context, const std::string& block, size_t loop) -> bool;
 
 }  // namespace loopsmith::tune

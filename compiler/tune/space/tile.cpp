@@ -1,6 +1,6 @@
 // Multi-level tiling of a reduction with data reuse (matmul, convolution), with the blocks around it.
 //
-//     parallel s0 | r0 | s1 | r1 | s2            s: spatial loops, r: reduction loops, each cut into tiles
+//     parallel s0 | r0 | s1 | r1 | s2            s: spatial loops, r: reduction loops, each split into tiles
 //
 // The innermost spatial tile s2 is the register tile: its last loop is vectorized, the others are unrolled, so that its
 // accumulators stay in registers while r1 runs. An operand can be packed: copied at an s1 loop into a compact tile that
@@ -41,7 +41,7 @@ auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes)
     for (int64_t m : middles) { out.push_back({tiles / m, m, r}); }
   }
   if (out.size() > max_choices) {
-    // Thin out evenly, as neighbours take similar times.
+    // Keeps evenly spaced choices, since neighbours take similar times.
     std::vector<std::vector<int64_t>> thin;
     for (size_t i = 0; i < max_choices; ++i) { thin.push_back(out[i * out.size() / max_choices]); }
     out = std::move(thin);
@@ -54,7 +54,7 @@ auto row_sizes(int64_t extent) -> std::vector<int64_t> {
   for (int64_t d : divisors(extent)) {
     if (d <= max_register_rows) { out.push_back(d); }
   }
-  // No divisor lies between 3 and 16: tiles with a predicated tail.
+  // If no divisor lies between 3 and 16, uses tiles with a predicated tail.
   if (extent > max_register_rows && (out.empty() || out.back() < 4)) {
     for (int64_t r : {4, 6, 8}) { out.push_back(r); }
   }
@@ -125,7 +125,7 @@ class TileSketch : public Sketch {
  private:
   struct Producer { std::string name; bool can_inline; size_t knob; double bytes; };
   struct Packable { size_t access; size_t knob; };
-  /// The blocks that `apply` copies through: the one that runs on the finished tile, if any, and the packed operands.
+  /// The copying blocks of `apply`: the one that runs on the finished tile, if there is one, and the packed operands.
   struct Copies { std::optional<BlockRV> last; std::vector<BlockRV> packs; };
   /// The loops of the tiled block: the fused outer tiles, and the groups inside.
   struct Tiles { std::optional<LoopRV> tasks; std::vector<LoopRV> middle, reduction_outer, reduction_inner, registers; };
@@ -195,7 +195,7 @@ class TileSketch : public Sketch {
     }
     return false;
   }
-  // Spatial loops in the order of the middle and register tiles: the vector loop innermost, in the middle where asked outermost.
+  // The order of spatial loops in the middle and register tiles: the vector loop is innermost; in the middle tiles it is outermost if requested.
   [[nodiscard]] auto spatial_order(bool vector_first) const -> std::vector<size_t> {
     std::vector<size_t> order;
     if (vector_first) { order.push_back(vector_loop_); }
@@ -267,7 +267,7 @@ auto TileSketch::tile_loops(Schedule& sch, const Point& point, BlockRV block) co
   std::vector<LoopRV> outer;
   for (size_t l = 0; l < loops.size(); ++l) {
     if (anchor_.loops[l].is_reduction && chosen(point, l)[0] == 1) {
-      // Not split: a unit loop outside would count as a reduction loop there.
+      // The loop is not split: a unit loop outside would count as a reduction loop there.
       tiles.reduction_inner.push_back(loops[l]);
       parts.emplace_back();
       continue;
@@ -349,7 +349,7 @@ auto TileSketch::draft(const Point& point) const -> double {
   Nest nest;
   nest.flops_per_iteration = std::max(1.0, anchor_.flops);
   nest.is_multiply_add = anchor_.is_multiply_add;
-  std::vector<std::pair<size_t, int64_t>> from;   // of each new loop: the loop it was cut from and its stride in it
+  std::vector<std::pair<size_t, int64_t>> from;   // for each new loop: the loop from which it was split, and its stride in that loop
   bool vector_first = chosen(point, order_knob_)[0] == 1;
   auto add = [&](size_t l, size_t part, NestLoop loop) {
     const std::vector<int64_t>& factors = chosen(point, l);
@@ -398,7 +398,7 @@ auto TileSketch::draft(const Point& point) const -> double {
     for (const Packable& packable : packable_) {
       if (packable.access != a || chosen(point, packable.knob)[0] == 0) { continue; }
       access.is_packed = true;
-      // Copied once per run of the loops around the place of the copy.
+      // The copy runs once per run of the loops around it.
       double runs = 1;
       double tile = access.bytes;
       for (size_t l = 0; l < count; ++l) {
@@ -424,7 +424,7 @@ auto TileSketch::draft(const Point& point) const -> double {
     if (place == 1) { nest.extra_bytes += producer.bytes * 0.7; }
   }
   double seconds = cost::draft_seconds(nest, core_) * (1 + 0.1 * (run / needed - 1));
-  // Predicated tails run masked.
+  // Predicated tails use masks.
   return run > needed ? seconds * 1.3 : seconds;
 }
 

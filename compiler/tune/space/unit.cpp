@@ -2,9 +2,9 @@
 //
 //     parallel others, i0, j0 | i1, j1 | other reductions, k0 | mi, nj | the unit
 //
-// A block fits a unit where it adds products of elements of the unit's types, and its loops include rows, columns and a depth that are
+// A block fits a unit if it adds products of elements of the unit's types, and its loops include rows, columns and a depth that are
 // multiples of the unit's. mi x nj results stay in registers while the reduction runs. The unit needs B packed: elements of a column that
-// are multiplied together lie side by side. Another B is copied into that layout first, as a whole or by each task. Elementwise consumers
+// are multiplied together must be adjacent. Otherwise B is first copied into that layout, as a whole or by each task. Elementwise consumers
 // of the product run on its tile.
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ struct Unit {
   const char* name;
   bool target::Hardware::* is_present;
   DataType a, b, c;
-  int64_t group;                               // elements of a column that lie side by side
+  int64_t group;                               // the number of adjacent elements of a column
   const char* product;
   // Tiles only; null for dot products.
   const char* load_a;
@@ -72,7 +72,7 @@ struct Product {
   std::vector<size_t> spatial, reductions;     // the other loops
   int64_t a_read = 0, b_read = 0;              // numbers of the regions that the block reads
   bool is_packed = false;                      // B has the unit's layout
-  size_t b_j = 0, b_k = 0;                     // the dimensions of another B that j and k index
+  size_t b_j = 0, b_k = 0;                     // for another layout of B: the dimensions indexed by j and k
   size_t b_rank = 0;
 };
 
@@ -122,14 +122,14 @@ auto find_columns(const schedule::FuncState& func, const schedule::Place& place,
   return has_j && has_k;
 }
 
-/// The rows of a tile: a loop that A and C have in their last dimension but one. Those of dot products: the last spatial loop that B lacks.
+/// The rows of a tile: a loop that indexes the second last dimension of A and C. The rows of dot products: the last spatial loop that B does not use.
 auto find_rows(const BlockFact& fact, const BufferNode* a, const BufferNode* b, const BufferNode* c, Product& product) -> bool {
   auto moves = [&](const BufferNode* buffer, size_t loop) {
     return std::any_of(fact.accesses.begin(), fact.accesses.end(), [&](const AccessFact& access) {
       return access.buffer == buffer && std::any_of(access.strides.begin(), access.strides.end(), [&](const auto& d) { return d[loop] != 0; });
     });
   };
-  // The loop alone indexes this dimension: a tile of a window (`w + rw`) is not one that `tensorize` accepts.
+  // The loop must be the only index of this dimension: `tensorize` does not accept a tile of a window (`w + rw`).
   auto is_row = [&](const BufferNode* buffer, size_t loop) {
     return std::any_of(fact.accesses.begin(), fact.accesses.end(), [&](const AccessFact& access) {
       if (access.buffer != buffer || access.strides.size() < 2) { return false; }
@@ -278,7 +278,7 @@ auto loops_inside(Schedule& sch, BlockRV block, LoopRV outer) -> Result<std::vec
   return loops;
 }
 
-/// Cuts a loop into parts of `size`; one that has this size stays whole. The result is the loop over the parts, if there is one, and the part.
+/// Splits a loop into parts of `size`; a loop of this size is not split. The result is the loop over the parts, if there is one, and the part.
 struct Cut { std::optional<LoopRV> outer; LoopRV inner; };
 auto cut(Schedule& sch, LoopRV loop, int64_t size) -> Result<Cut> {
   const int64_t extent = extent_of(sch, loop);
@@ -287,7 +287,7 @@ auto cut(Schedule& sch, LoopRV loop, int64_t size) -> Result<Cut> {
   return Cut{parts[0], parts[1]};
 }
 
-/// Makes the last two loops of a copy tiles of 16 rows by `columns`, which unrolled loops choose, and replaces a tile by an instruction.
+/// Makes the last two loops of a copy tiles of 16 rows by `columns`, which unrolled loops select, and replaces a tile by an instruction.
 auto tensorize_copy(Schedule& sch, LoopRV rows, LoopRV columns, int64_t width, std::optional<LoopRV> inside, const char* intrinsic) -> Status {
   LOOPSMITH_TRY(row, cut(sch, rows, tile_rows));
   LOOPSMITH_TRY(column, cut(sch, columns, width));

@@ -1,4 +1,4 @@
-// Certificates of found schedules: see certificate.h.
+// Writes and reads certificates of found schedules: see certificate.h.
 #include "workspace/edits/certificate.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The comments of a schedule that a search found: its time, how it was verified, and the certificate, which are hashes of the program that the schedule
-// was found for and of its result. With the certificate a reader of the text alone can tell when either has changed.
+// The comments of a schedule that a search found: its time, its verification, and the certificate. The certificate consists of the hashes of the program that
+// the schedule was found for and of the scheduled program. With it a reader of the text alone can detect a change of either program.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Certificate {
   uint64_t program = 0;
   uint64_t scheduled = 0;
 };
-/// Of a trace (TVM's JSON) on a function of the module. None: the trace does not replay.
+/// The certificate of a trace (TVM's JSON) on a function of the module. None: the trace does not replay.
 [[nodiscard]] auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate>;
 
 /// A measured time of a schedule, and its conditions.
@@ -31,9 +31,9 @@ struct Timed {
   int64_t unix_time = 0;
 };
 /// A comment: "Program 0123456789abcdef, scheduled fedcba9876543210; llvm -mcpu=znver4; +-0.3%, 24 timings; Loopsmith 1.0; 2026-11-23".
-/// Without a certificate (the steps are only a part of a schedule): the same without hashes.
+/// Without a certificate (the steps are only a part of a schedule), the same without hashes.
 [[nodiscard]] auto certificate_text(const std::optional<Certificate>& certificate, const Timed& timed) -> std::string;
-/// The first certificate in the comments of a text. None: it has none.
+/// The first certificate in the comments of a text. None: the text has no certificate.
 [[nodiscard]] auto certificate_in(std::string_view text) -> std::optional<Certificate>;
 
 }  // namespace loopsmith::workspace

@@ -1,4 +1,4 @@
-// Finding and filling the holes of schedules: see holes.h.
+// Finds and fills the holes of schedules: see holes.h.
 #include "workspace/edits/holes.h"
 
 #include <fmt/format.h>

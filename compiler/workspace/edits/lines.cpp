@@ -1,4 +1,4 @@
-// Statements as lines, and texts tried with edits: see lines.h.
+// Computes the lines of statements, and analyses texts after edits: see lines.h.
 #include "workspace/edits/lines.h"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ namespace {
 
 constexpr const char* was_cancelled = "it was cancelled";
 
-/// The text with edits made, its schedules run; null: cancelled.
+/// The text after the edits, with its schedules run; null: cancelled.
 auto snapshot_after(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> SnapshotPtr {
   Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();

@@ -1,4 +1,4 @@
-// Words of one dialect in place of those of another: see migration.h.
+// Replaces the words of one dialect by those of another: see migration.h.
 #include "workspace/edits/migration.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace syntax;
 
-// The words for one thing, a column for each dialect, as members of `T` unless they begin with "Ts.". Empty: the dialect has none.
+// The names of one construct, a column for each dialect; members of `T` unless they begin with "Ts.". Empty: the dialect has no such construct.
 struct Row { std::string_view block, sblock, s_tir, ts, tensor; };
 constexpr Row words[] = {
     {"block", "sblock", "sblock", "Ts.sblock", "Ts.sblock"},
@@ -32,7 +32,7 @@ constexpr Row words[] = {
     {"match_buffer", "match_buffer", "match_buffer", "match_buffer", "match_tensor"},
     {"macro", "macro", "inline", "inline", "inline"},
 };
-// Words that a dialect took away and that have no other there.
+// Words that a dialect removed without a replacement.
 constexpr std::string_view removed[] = {"allocate", "allocate_const", "realize", "LetStmt", "SizeVar", "buffer_decl", "preflattened_buffer"};
 
 auto in(const Row& row, Dialect d) -> std::string_view {
@@ -43,7 +43,7 @@ auto in(const Row& row, Dialect d) -> std::string_view {
 }
 auto with_space(std::string_view word) -> std::string { return word.starts_with("Ts.") ? std::string(word) : "T." + std::string(word); }
 
-// `T.sblock` or `Ts.sblock`: the member; empty: the expression is another one.
+// The member in `T.sblock` or `Ts.sblock`; empty: the expression is another one.
 auto member_of_t(const syntax::Node& n) -> std::string_view {
   const auto* attribute = n.as<AttributeExpr>();
   const auto* space = attribute ? attribute->object->as<NameExpr>() : nullptr;
@@ -66,7 +66,7 @@ auto is_program(const FunctionDef& def) -> bool {
     return last_name(*d) == "prim_func" || ((space_of(*d) == "T" || space_of(*d) == "Ts") && last_name(*d) == "function");
   });
 }
-// True for a program with blocks, or with memory of the root block.
+// True for a program with blocks, or with allocations in the root block.
 auto has_blocks(const FunctionDef& def, Dialect dialect) -> bool {
   bool found = false;
   for (StmtPtr s : def.body) {
@@ -78,7 +78,7 @@ auto has_blocks(const FunctionDef& def, Dialect dialect) -> bool {
   }
   return found;
 }
-// A word of the language for threads and tiles that no other word is like.
+// A word of the language for threads and tiles that resembles no other word.
 auto is_thread_word(std::string_view member) -> bool {
   static constexpr std::string_view signs[] = {"device_entry", "cta_id", "cluster_id", "warpgroup_id", "warp_id", "thread_id", "lane_id", "ptx", "cuda", "jit", "TileLayout"};
   return std::find(std::begin(signs), std::end(signs), member) != std::end(signs);
@@ -89,7 +89,7 @@ auto from_tvm_script(const ImportFromStmt& from) -> bool {
 
 class Migrator {
  public:
-  // Assignments that mean something else where the program is not the same afterwards, with the names of their programs.
+  // Assignments that change their meaning, with the names of their programs; reported if the program differs afterwards.
   std::vector<std::pair<Name, Diagnostic>> assigned_again;
 
   Migrator(const syntax::Document& document, Dialect from, Dialect to) : document_(document), from_(from), to_(to) {}
@@ -113,7 +113,7 @@ class Migrator {
     if (!overlaps) { out_.edits.push_back({*span, std::move(text)}); }
   }
   void warn(Code code, const Origin& at, const std::string& word, std::string why) {
-    // Once for each word of a function is enough.
+    // One warning for each word of a function is enough.
     if (!warned_.insert(word + "\n" + why).second) { return; }
     out_.warnings.push_back(error(code, at).arg("word", word).arg("why", why));
   }
@@ -177,7 +177,7 @@ class Migrator {
       warn(Code::NotMigrated, d->origin(), "T.macro(hygienic=False)", "`T.inline` always finds names where it is defined");
     }
   }
-  // `@T.prim_func(private=True)` with the other keywords as they are.
+  // Replaces `@T.prim_func(private=True)` and leaves the other keywords unchanged.
   void decorator(const syntax::Expr& d, bool blocks) {
     std::string_view name = last_name(d);
     if (name != "prim_func" && name != "function") { return; }
@@ -220,7 +220,7 @@ class Migrator {
     // Other members of `Ts` are those of `T`.
     if (space == "Ts" && !dialects::has_ts(to_)) { replace(e.origin(), "T." + std::string(member)); }
   }
-  // Allocations and declarations, whose words changed most. False: the word is another one.
+  // Replaces allocations and declarations, whose names changed most. False: the word is another one.
   auto memory(const AttributeExpr& e, std::string_view member, const std::string& written) -> bool {
     const bool is_old = !dialects::is_recent(from_);
     const std::string statement = to_ == dialects::tensor ? "T.alloc_tensor" : dialects::is_recent(to_) ? "T.alloc_buffer" : "T.decl_buffer";
@@ -296,7 +296,7 @@ class Migrator {
 
   // ---- assignments: immutable until 0.24, memory since 0.25
 
-  // The annotated assignments in a list of statements, and the assignments to names that have a value there: `known`, in lists around.
+  // Collects the annotated assignments in a list of statements, and the assignments to names that already have a value (`known`: names of enclosing lists).
   static void find_assignments(const syntax::Block& body, std::unordered_set<Name> known, std::vector<const AnnAssignStmt*>& annotated,
                                std::vector<std::pair<Name, Origin>>& again) {
     auto note = [&](const syntax::Expr& target) {
@@ -363,7 +363,7 @@ class Migrator {
     if (!dialects::is_recent(to_)) { return; }
     for (size_t i = 0; i + 1 < body.size(); ++i) { join(def, *body[i], *body[i + 1]); }
   }
-  // Makes one statement of the two, where nothing else uses the pointer.
+  // Merges the two statements, if nothing else uses the pointer.
   void join(const FunctionDef& def, const syntax::Stmt& first, const syntax::Stmt& second) {
     const auto* allocate = first.as<AssignStmt>();
     const auto* declare = second.as<AssignStmt>();
@@ -416,7 +416,7 @@ class Migrator {
     if (has_t) { imports_t_.push_back(&from); }
     if (has_ts) { imports_ts_.push_back(&from); }
   }
-  // Written last: it is known then whether the file has blocks.
+  // Written last, when all blocks of the file have been found.
   void imports() {
     const bool wants_ts = dialects::has_ts(to_) && any_blocks_;
     bool has_ts = !imports_ts_.empty();
@@ -463,13 +463,13 @@ class Migrator {
   bool any_blocks_ = false;
   std::vector<const ImportFromStmt*> imports_t_, imports_ts_;
   const ImportFromStmt* imports_tir_ = nullptr;          // `from tvm import tir`
-  std::set<std::string> uses_;                           // the modules that take its place
+  std::set<std::string> uses_;                           // the modules that replace it
   std::unordered_set<const syntax::Node*> allocating_;   // names of `T.decl_buffer` without `data=`, which allocates
   std::unordered_set<const syntax::Node*> handled_;
   std::unordered_set<std::string> warned_;
 };
 
-// The import of `T` in front of the first statement.
+// Inserts the import of `T` in front of the first statement.
 auto import_of_tirx(const syntax::Document& document) -> TextEdit {
   uint32_t at = 0;
   for (const PlacedItem& placed : document.items()) {
@@ -479,7 +479,7 @@ auto import_of_tirx(const syntax::Document& document) -> TextEdit {
   return {{at, at}, fmt::format("from tvm.script import tirx as T{0}{0}{0}", line_break_of(document.text()))};
 }
 
-// A program that could be read without errors.
+// A program without syntax errors.
 struct ReadProgram { IRModule module; Origin where; };
 
 // The programs of a text by name.
@@ -538,7 +538,7 @@ auto dialect_of_text(const syntax::Document& document) -> DialectOfText {
 
 auto migrate(const syntax::Document& document, const std::string& name, Dialect to) -> Migration {
   DialectOfText from = dialect_of_text(document);
-  // `T` of a Python file without TVMScript is something else.
+  // In a Python file without TVMScript, `T` has another meaning.
   if (name.ends_with(".py") && from.shown_by.empty()) { return {}; }
   Migrator migrator(document, from.dialect, to);
   Migration out = migrator.run();
@@ -562,7 +562,7 @@ auto migrate(const syntax::Document& document, const std::string& name, Dialect 
     if (is_same) { same.insert(Name(program.view().substr(program.view().rfind('.') + 1))); }
     if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("why", "the migrated program is not the same: compare the two before you use it")); }
   }
-  // The reader takes assignments of all dialects since 0.24 alike: it shows a difference only to those before.
+  // The reader treats assignments of all dialects since 0.24 alike. A difference shows only against the dialects before.
   const bool is_compared = dialects::is_recent(from.dialect) != dialects::is_recent(to);
   for (auto& [program, warning] : migrator.assigned_again) {
     if (!is_compared || !same.contains(program)) { out.warnings.push_back(std::move(warning)); }

@@ -1,7 +1,7 @@
-// A file in another dialect of TVMScript: the edits that replace its words, and warnings where a word has changed its meaning or has no other.
+// Converts a file to another dialect of TVMScript: the edits that replace its words, and warnings about words that changed their meaning or have no replacement.
 //
-// Text, comments and layout stay; only words, decorators and imports change. Words are those of `T`, `Ts` and schedules in the syntax tree, so
-// texts in quotes and comments are safe. Programs are read before and after: a program that means something else is reported.
+// Text, comments and layout stay; only words, decorators and imports change. The words are found as members of `T`, `Ts` and schedules in the syntax tree, so
+// strings and comments stay unchanged. Programs are read before and after the edits; a program with a changed meaning is reported.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace loopsmith::workspace {
 
-/// The dialect that a text is written in, and the word that shows it ("T.sblock", "tirx as T").
+/// The dialect of a text, and the word that shows it ("T.sblock", "tirx as T").
 struct DialectOfText {
   Dialect dialect = Dialect::Block;
   std::string shown_by;            // empty: nothing in the text shows it
@@ -23,9 +23,9 @@ struct DialectOfText {
 
 struct Migration {
   std::vector<TextEdit> edits;     // in the order of the text; they do not overlap
-  Diagnostics warnings;            // places in the old text
+  Diagnostics warnings;            // positions in the old text
 };
-/// `name`: of the file; in Python files only TVMScript is changed.
+/// `name`: the name of the file; in Python files only TVMScript changes.
 [[nodiscard]] auto migrate(const syntax::Document& document, const std::string& name, Dialect to) -> Migration;
 
 }  // namespace loopsmith::workspace

@@ -1,4 +1,4 @@
-// Schedule functions placed in a text: see placing.h.
+// Inserts schedule functions into a text: see placing.h.
 #include "workspace/edits/placing.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ auto set_apart(std::string_view functions, std::string_view line_break) -> std::
   return with_line_breaks("\n\n\n" + std::string(without_line_ends(functions)), line_break);
 }
 
-/// A text's lines with code, for comparing steps.
+/// The lines with code, for comparing steps.
 auto without_comments(std::string_view text) -> std::string {
   std::string out = "\n";
   while (!text.empty()) {
@@ -84,7 +84,7 @@ auto in_form_of(const Snapshot& snapshot, std::string_view function) -> Schedule
 
 auto has_steps_of(const Snapshot& snapshot, std::string_view function) -> bool {
   std::string steps = without_comments(in_form_of(snapshot, function).text);
-  // Decorators and the line with the name may be the user's own.
+  // The user may have changed the decorators and the line with the name.
   size_t header = steps.find("\ndef ");
   size_t begin = header == std::string::npos ? header : steps.find('\n', header + 1);
   return begin != std::string::npos && begin + 1 < steps.size() && without_comments(snapshot.text()).find(std::string_view(steps).substr(begin)) != std::string::npos;

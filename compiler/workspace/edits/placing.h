@@ -1,5 +1,5 @@
-// Placing schedule functions in a text: behind a program, at the end of a file, in the form that the file can have, with the imports that it then
-// needs. The editor, `tune --insert` and the REPL's `:save` all place schedules through this file.
+// Inserts schedule functions into a text: behind a program or at the end of the file, in the form that the file requires, with the imports that the form
+// needs. The editor inserts behind the program, `tune --insert` and `:save` at the end; holes are filled by holes.h.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,24 @@
 
 namespace loopsmith::workspace {
 
-/// A schedule function, assembled: `@ls.schedule(PROGRAM, target="...")`, `def NAME(sch: tir.Schedule) -> None:` and the lines of its body.
+/// The text of a schedule function: `@ls.schedule(PROGRAM, target="...")`, `def NAME(sch: tir.Schedule) -> None:` and the lines of its body.
 struct ScheduleFunctionText {
   std::string program;
   std::string name;
   std::string target = {};   // empty: left out
   std::string body = {};     // lines without indentation; empty: `pass`
 };
-/// Ends with a line break. `is_indented`: the lines of the body have their indentation already.
+/// The text ends with a line break. `is_indented`: the lines of the body are already indented.
 [[nodiscard]] auto schedule_function(const ScheduleFunctionText& function, bool is_indented = false) -> std::string;
 
 /// A name that a text does not use yet: `base`, else `base_2`, `base_3` and so on.
 [[nodiscard]] auto free_name(std::string_view text, const std::string& base) -> std::string;
 
-/// True for a Python file without an `ls` of its own: its schedule functions make their schedule themselves (syntax/python_schedule.h).
+/// True for a Python file that does not define `ls`: each of its schedule functions must make its schedule itself (syntax/python_schedule.h).
 [[nodiscard]] auto makes_schedules_itself(const syntax::Document& document, bool is_python) -> bool;
 [[nodiscard]] auto makes_schedules_itself(const Snapshot& snapshot) -> bool;
 
-/// A schedule function in the form that a file can have: with the decorator, or making its schedule itself.
+/// A schedule function in the form that a file requires: with the decorator, or making its schedule itself.
 struct ScheduleInFile {
   std::string text;
   std::optional<TextEdit> imports;   // imports that the form needs and the file lacks
@@ -38,7 +38,7 @@ struct ScheduleInFile {
 [[nodiscard]] auto in_form_of(const syntax::Document& document, bool is_python, std::string_view function) -> ScheduleInFile;
 [[nodiscard]] auto in_form_of(const Snapshot& snapshot, std::string_view function) -> ScheduleInFile;
 
-/// True when the steps of a schedule function stand in the text already, under any name and with any comments.
+/// True when the text already contains the steps of a schedule function, under any name and with any comments.
 [[nodiscard]] auto has_steps_of(const Snapshot& snapshot, std::string_view function) -> bool;
 
 struct Insertion {
@@ -46,16 +46,16 @@ struct Insertion {
   std::string text;
 };
 
-/// Functions behind a byte where a top-level declaration ends, with two blank lines around them and the text's line breaks.
+/// Inserts functions at a byte where a top-level declaration ends, with two blank lines around them and the text's line breaks.
 [[nodiscard]] auto insertion_behind(std::string_view text, uint32_t end, std::string_view functions) -> Insertion;
 [[nodiscard]] auto insertion_behind(const Snapshot& snapshot, uint32_t end, std::string_view functions) -> Insertion;
-/// The same behind the top-level declaration that holds a program, and behind the schedules for it that follow: the last one counts (`loopsmith build`
-/// applies it), as in every other way in which a schedule is added to a file. None: the text has no such program.
+/// Inserts functions behind the top-level declaration of a program, and behind the schedules for it that follow. `loopsmith build` applies the last schedule,
+/// so the inserted one takes effect, as with every other way of adding a schedule to a file. None: the text has no such program.
 [[nodiscard]] auto insertion_after(const Snapshot& snapshot, std::string_view program, std::string_view schedule_text) -> std::optional<Insertion>;
-/// Functions at the end of a text, in place of the blank lines there.
+/// Inserts functions at the end of a text, in place of the blank lines there.
 [[nodiscard]] auto placed_at_end(std::string_view text, std::string_view functions) -> TextEdit;
 
-/// The edits that put a schedule function, which has the file's form already, at the end of a text, with the imports that it needs.
+/// The edits that add a schedule function at the end of a text, with the imports that it needs. The function already has the file's form.
 [[nodiscard]] auto appended(const std::string& text, std::string_view function, bool is_python) -> std::vector<TextEdit>;
 
 }  // namespace loopsmith::workspace

@@ -1,5 +1,5 @@
-// A trace as a readable schedule function: see schedule_text.h. Variables get the names of the loops and blocks that they stand for; replaying the
-// trace, each time with one more step, finds these.
+// Prints a trace as a readable schedule function: see schedule_text.h. Variables are named after their loops and blocks. Replaying the trace, each time with
+// one more step, finds these loops and blocks.
 #include "workspace/edits/schedule_text.h"
 
 #include <map>
@@ -18,7 +18,7 @@ using schedule::Instruction;
 using schedule::Primitive;
 using schedule::Value;
 
-// Names for the variables of the trace ("l12").
+// The names of the variables in the trace ("l12").
 using Names = std::map<std::string, std::string>;
 
 auto identifier(std::string_view name) -> std::string {
@@ -86,13 +86,13 @@ auto line_text(const Instruction& instruction, const Names& names, const std::st
 // The statements, each on its line; empty: the trace has no step.
 auto statements(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
   LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
-  // Leaves out look-ups that no step uses.
+  // Removes look-ups whose results no step uses.
   trace = trace.simplified(/*remove_postproc=*/false);
   Names names;
   std::set<std::string> taken = text.taken;
   // A variable with the program's name would hide the program in the function.
   taken.insert(text.program);
-  std::vector<std::pair<Value, std::string>> loops;   // variables named so far
+  std::vector<std::pair<Value, std::string>> loops;   // variables that have a name so far
   std::string body;
   schedule::Trace prefix;
   for (const Instruction* instruction : trace.instructions()) {
@@ -106,7 +106,7 @@ auto statements(const IRModule& module, const std::string& trace_json, const Sch
       if (const auto* loop = done.outputs[i].as<schedule::LoopRV>()) {
         auto place = sch.get(*loop);
         base = place.ok() ? identifier((*place)->name().view()) : "loop";
-        // A loop that is looked up again keeps its name.
+        // A loop that is looked up again keeps its variable's name.
         for (const auto& [known, known_name] : loops) {
           auto other = sch.get(*known.as<schedule::LoopRV>());
           if (place.ok() && other.ok() && (*other)->id == (*place)->id) { name = known_name; }
@@ -126,7 +126,7 @@ auto statements(const IRModule& module, const std::string& trace_json, const Sch
       }
       names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
     }
-    // The same look-up twice in a row is written once.
+    // Writes the same look-up twice in a row only once.
     std::string line = line_text(*instruction, names, text.schedule) + "\n";
     if (!body.ends_with("\n" + line) && body != line) { body += line; }
   }

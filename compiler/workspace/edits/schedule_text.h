@@ -1,4 +1,4 @@
-// A trace as a schedule function that a person would write: named variables, defaults left out, one primitive a line.
+// Prints a trace as a schedule function in the style of a person: named variables, defaults left out, one primitive a line.
 #pragma once
 
 #include <set>
@@ -16,12 +16,12 @@ struct ScheduleText {
   std::string target;                  // in the decorator; empty: left out
   std::vector<std::string> comments;   // lines at the top of the body
   std::string schedule = "sch";        // the function's name for its schedule
-  std::set<std::string> taken;         // names that variables must not have
+  std::set<std::string> taken;         // names that variables must not use
 };
 
-/// Ends with a line break. Fails where the trace does not replay on the module.
+/// The text ends with a line break. Fails if the trace does not replay on the module.
 [[nodiscard]] auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string>;
-/// The statements and their comments alone, for a function that exists: lines without indentation, the last without a line break.
+/// Only the statements and their comments, for an existing function: lines without indentation, the last without a line break.
 [[nodiscard]] auto schedule_statements_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string>;
 
 }  // namespace loopsmith::workspace

@@ -1,5 +1,5 @@
 // Views of a program beside its text, as read-only documents that follow the cursor: the IR after a statement of a schedule, with its changed
-// lines marked; the lowered program, its LLVM IR and assembly; the program lowered for a GPU, its kernels in CUDA C and OpenCL C. A line of the text and the lines that came from it are marked on both sides. Also
+// lines marked; the lowered program, its LLVM IR and assembly; the program lowered for a GPU, its kernels in CUDA C, OpenCL C and PTX. A line of the text and the lines that came from it are marked on both sides. Also
 // any two states of a schedule side by side. The server makes all texts (`loopsmith/ir`, `workspace/textDocumentContent`).
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
@@ -17,7 +17,7 @@ interface Answer {
 }
 
 interface Stage {
-  name: '' | 'lowered' | 'llvm' | 'asm' | 'device' | 'cuda' | 'opencl';
+  name: '' | 'lowered' | 'llvm' | 'asm' | 'device' | 'cuda' | 'opencl' | 'ptx';
   command: string;
   suffix: string;
   comment: string;
@@ -35,6 +35,7 @@ const stages: Stage[] = [
   { name: 'device', command: 'loopsmith.showDevice', suffix: '.device.tir', comment: '#', language: 'tirscript', delayMs: 40 },
   { name: 'cuda', command: 'loopsmith.showCuda', suffix: '.cu', comment: '//', language: 'cuda-cpp', delayMs: 40 },
   { name: 'opencl', command: 'loopsmith.showOpenCl', suffix: '.cl', comment: '//', language: 'c', delayMs: 40 },
+  { name: 'ptx', command: 'loopsmith.showPtx', suffix: '.ptx', comment: '//', delayMs: 150 },
 ];
 
 interface Place { uri: string; position: { line: number; character: number } }

@@ -65,7 +65,7 @@ void add_buffer_names(const ScheduleSpot& spot, ItemList& items, const schedule:
   }
 }
 
-/// The next number of a list with a number for each iter var of a block (`padding`), or of a permutation (`new_order`).
+/// Adds items for the next number of a list with one number for each iter var: of `padding` a multiple, of `new_order` an index that is not listed yet.
 void add_iter_numbers(const ScheduleSpot& spot, ItemList& items, const schedule::Primitive& row, const schedule::Param& param) {
   const Block* block = block_of_argument(spot, row);
   if (block == nullptr) { return; }

@@ -47,7 +47,7 @@ auto view_route(const RouteContext& context, const Json& params) -> RouteResult 
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   auto stage = stage_named(string_in(params, "stage"));
-  if (!stage) { return bad_params("`stage` is `lowered`, `llvm`, `asm`, `device`, `cuda` or `opencl`"); }
+  if (!stage) { return bad_params("`stage` is `lowered`, `llvm`, `asm`, `device`, `cuda`, `opencl` or `ptx`"); }
   auto view = view_at(*context.snapshot, *at, *stage);
   return view ? view_json(context, *view) : Json();
 }

@@ -2,6 +2,7 @@
 #include "frontend/file.h"
 #include "interp/compare.h"
 #include "ir/printer.h"
+#include "runtime/devices/cuda_tools.h"
 #include "tests/unit/codegen/build.h"
 #include "transform/pipelines.h"
 
@@ -172,4 +173,61 @@ TEST_CASE("code that cannot be split at a barrier has a diagnostic") {
                 "        for k in range(tx):\n"
                 "            A[k] = A[k] + T.float32(1)\n"
                 "            " + barrier).find("cannot generate code for the loop `k` with a barrier inside in `main`") == 0);
+}
+
+TEST_CASE("PTX by LLVM: barriers, exchanges in a warp, asynchronous copies, functions, memory that a launch requests; ptxas assembles it, where it is installed") {
+  const std::string programs[] = {R"(
+@T.prim_func
+def main(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")):
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            own = T.allocate([1], "float32", "local")
+            v = T.Buffer((1,), data=own, scope="local")
+            v[0] = A[bx, tx]
+            for k in range(4):
+                v[0] = v[0] + T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), v[0], T.shift_right(8, k), 16, 32)
+            v[0] = T.tvm_warp_shuffle(T.tvm_warp_activemask(), v[0], 0, 16, 32)
+            B[bx, tx] = v[0] + T.tvm_warp_shuffle_up(T.tvm_warp_activemask(), A[bx, tx], 3, 32, 32)
+)",
+                                  R"(
+@T.prim_func
+def main(A: T.Buffer((128,), "float32"), D: T.Buffer((32,), "float64"), B: T.Buffer((128,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 32)
+    S = T.allocate([128], "float32", "shared")
+    S_1 = T.Buffer((128,), data=S, scope="shared")
+    T.evaluate(T.ptx_cp_async("float32", S, tx * 4, A.data, tx * 4, 16))
+    T.evaluate(T.ptx_cp_async("float32", S, tx * 4, A.data, tx * 4, 8, tx < 30))
+    T.ptx_commit_group()
+    T.ptx_wait_group(0)
+    T.evaluate(T.tvm_storage_sync("shared", dtype="int32"))
+    for i in range(4):
+        B[tx * 4 + i] = S_1[127 - tx * 4 - i] + T.exp(A[tx]) + T.sin(A[tx]) + T.pow(A[tx], A[tx + 1]) + T.tanh(A[tx]) + T.log2(A[tx]) + T.exp10(A[tx]) + T.sinh(A[tx])
+    D[tx] = T.tvm_warp_shuffle(T.uint32(4294967295), D[tx], 3, 32, 32)
+)",
+                                  R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "float16"), B: T.Buffer((32,), "float16")):
+    tx = T.launch_thread("threadIdx.x", 32)
+    S = T.allocate([16384], "float32", "shared")
+    S_1 = T.Buffer((16384,), data=S, scope="shared")
+    R = T.allocate([32], "float16", "shared")
+    R_1 = T.Buffer((32,), "float16", data=R, scope="shared")
+    S_1[tx * 512] = T.Cast("float32", A[tx])
+    R_1[tx] = A[tx] * A[tx]
+    T.evaluate(T.tvm_storage_sync("shared", dtype="int32"))
+    B[tx] = R_1[31 - tx] + T.Cast("float16", S_1[tx * 512])
+)"};
+  for (const std::string& text : programs) {
+    IRModule module = parsed(text);
+    auto flat = transform::lower(module, {}, {.target_kind = "nvptx", .until = {}, .on_stage = {}});
+    if (!flat.ok()) { FAIL(text_of(flat.diagnostics())); }
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      auto ptx = codegen::emit(*flat, *target::parse(std::string("nvptx -mcpu=") + arch), codegen::EmitKind::Assembly, {.hosted = false});
+      if (!ptx.ok()) { FAIL(text_of(ptx.diagnostics()) << print_script(*flat)); }
+      CHECK(ptx->find(".entry main_kernel") != std::string::npos);
+      if (runtime::find_cuda_tool("ptxas").empty()) { continue; }
+      auto cubin = runtime::assemble_ptx(*ptx, arch);
+      if (!cubin.ok()) { FAIL(text_of(cubin.diagnostics()) << *ptx); }
+    }
+  }
 }

@@ -78,7 +78,7 @@ TEST_CASE("a schedule that is inserted into a file of Python makes itself, and t
     CHECK(after.find(one.imports) != std::string::npos);
     CHECK(after.find("@ls.") == std::string::npos);
     if (one.head.find("T = tir") == std::string::npos) { CHECK(run(after, "B_tuned()") == said); }
-    // And it is the same schedule.
+    // The inserted function is read as one complete schedule of that name.
     auto document = workspace::analyse("file:///kernel.py", after);
     const auto& schedules = document->snapshot()->schedules();
     REQUIRE(schedules.size() == 1);

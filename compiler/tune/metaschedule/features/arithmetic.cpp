@@ -1,7 +1,10 @@
 // Operations by kind, arithmetic intensity: see arithmetic.h.
 #include "tune/metaschedule/features/arithmetic.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "arith/purity.h"
 #include "ir/visitor.h"
@@ -9,8 +12,14 @@
 namespace loopsmith::tune::metaschedule {
 namespace {
 
+// Operators that TVM registers as pure and that our provers leave alone.
+constexpr std::array<std::string_view, 9> further_pure_calls = {"address_of", "call_llvm_pure_intrin", "call_pure_extern", "call_spirv_pure_glsl450", "dp4a",
+                                                                 "get_active_lane_mask", "q_multiply_shift_per_axis", "vectorhigh", "vectorlow"};
+
 // A call of an operator without effect; its arguments may have effects.
-auto is_pure_call(const Call& n) -> bool { return arith::is_pure(make<Call>(n.dtype, n.op, Array<Expr>())); }
+auto is_pure_call(const Call& n) -> bool {
+  return std::find(further_pure_calls.begin(), further_pure_calls.end(), n.op.view()) != further_pure_calls.end() || arith::is_pure(make<Call>(n.dtype, n.op, Array<Expr>()));
+}
 
 class Count : public Visitor {
  public:
@@ -60,6 +69,15 @@ class Count : public Visitor {
 };
 
 }  // namespace
+
+auto is_pure_value(const Expr& value) -> bool {
+  bool pure = true;
+  post_order(value, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    pure = pure && e.kind() != NodeKind::BufferLoad && (!call || is_pure_call(*call));
+  });
+  return pure;
+}
 
 auto log_scale(double x) -> double { return std::log2(std::abs(x) + 1); }
 

@@ -21,6 +21,9 @@ struct Arithmetic {
 };
 [[nodiscard]] auto arithmetic_of(const Expr& value, int64_t iterations) -> Arithmetic;
 
+/// True for values without reads of memory and calls with effects, as TVM knows these.
+[[nodiscard]] auto is_pure_value(const Expr& value) -> bool;
+
 /// Samples of the curve of operations per byte touched, against operations: from the innermost loop to all loops. `bytes`: touched in one run of each
 /// loop, the outermost first.
 [[nodiscard]] auto intensity_curve(const Arithmetic& arithmetic, const LoopNest& nest, const std::vector<int64_t>& bytes, size_t samples) -> std::vector<double>;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "arith/purity.h"
 #include "ir/ops.h"
 #include "support/saturate.h"
 #include "tune/metaschedule/features/arithmetic.h"
@@ -64,7 +63,7 @@ class Collect : public Walk {
   void on(const LetStmt& n) override {
     Expr value = rewritten(n.value);
     // TVM replaces the variables of these values only.
-    bool is_replaced = as_int(value) || value.as<FloatImm>() || value.as<VarNode>() || (value.dtype().is_int() && arith::is_pure(value));
+    bool is_replaced = as_int(value) || value.as<FloatImm>() || value.as<VarNode>() || (value.dtype().is_int() && is_pure_value(value));
     if (is_replaced) { analyzer_.bind(n.var, value, true); }
     visit(n.body);
   }

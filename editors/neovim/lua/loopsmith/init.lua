@@ -46,7 +46,7 @@ local function highlight(options)
   })
 end
 
---- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl'.
+--- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl', 'ptx'.
 function M.show_ir(stage) require('loopsmith.ir').show(stage) end
 
 -- Shows states, given by their addresses, side by side in a new tab.
@@ -106,6 +106,7 @@ local function read_content(buffer, address)
       if address:find(':asm$') then vim.bo[buffer].syntax = 'asm'
       elseif address:find(':llvm$') then vim.bo[buffer].syntax = 'llvm'
       elseif address:find(':cuda$') then vim.bo[buffer].syntax = 'cuda'
+      elseif address:find(':ptx$') then vim.bo[buffer].syntax = 'asm'
       elseif address:find(':opencl$') then vim.bo[buffer].syntax = 'c'
       elseif not pcall(vim.treesitter.start, buffer, 'tirscript') then vim.bo[buffer].syntax = 'python' end
       return
@@ -354,7 +355,7 @@ function M.setup(user)
   vim.lsp.commands['loopsmith.split'] = function(action, context) with_answers(vim.lsp.get_client_by_id(context.client_id), context.bufnr, action) end
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
-    complete = function() return { 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl' } end,
+    complete = function() return { 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl', 'ptx' } end,
     desc = 'Show the IR at the cursor beside, and follow the cursor; also lowered, as LLVM IR, as assembly or as kernels',
   })
   vim.api.nvim_create_user_command('LoopsmithDiff', function(call) M.compare_steps(call.args ~= '' and call.args or nil) end, {

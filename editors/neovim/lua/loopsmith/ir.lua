@@ -12,6 +12,7 @@ local stages = {
   device = { name = 'loopsmith-ir:%s:device', comment = '#', delay = 40 },
   cuda = { name = 'loopsmith-ir:%s:cuda', comment = '//', syntax = 'cuda', delay = 40 },
   opencl = { name = 'loopsmith-ir:%s:opencl', comment = '//', syntax = 'c', delay = 40 },
+  ptx = { name = 'loopsmith-ir:%s:ptx', comment = '//', syntax = 'asm', delay = 150 },
 }
 -- source buffer -> stage -> { buffer, timer, painted }, and for the shown view: the answer, the `params` of its request, the `tick` of the text
 local views = {}
@@ -144,10 +145,10 @@ local function go_to_origin(buffer, stage)
   end, buffer)
 end
 
---- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl'.
+--- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm', 'device', 'cuda', 'opencl', 'ptx'.
 function M.show(stage)
   stage = stage or ''
-  if not stages[stage] then return server.warn('the stages are lowered, llvm, asm, device, cuda and opencl') end
+  if not stages[stage] then return server.warn('the stages are lowered, llvm, asm, device, cuda, opencl and ptx') end
   local buffer = vim.api.nvim_get_current_buf()
   if not server.need(buffer) then return end
   views[buffer] = views[buffer] or {}
