@@ -57,7 +57,7 @@ struct Steps {
   }
   void reorder(const std::vector<schedule::LoopRV>& order) {
     std::vector<Value> values(order.begin(), order.end());
-    (void)must(sch.call("reorder", std::move(values)));
+    (void)must(sch.call("reorder", {Value(std::move(values))}));
   }
   [[nodiscard]] auto why() const -> std::string { return why_order_changes(module, sch.module(), Name("main")); }
   IRModule module;
