@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "tune/search/points.h"
 
@@ -22,6 +23,7 @@ constexpr size_t trials_per_iteration = 64;
 constexpr double tile_share = 0.9, location_share = 0.05;
 
 struct Individual { double seconds = 0; size_t sketch = 0; Point point; };
+auto is_better(const Individual& a, const Individual& b) -> bool { return std::tie(a.seconds, a.sketch, a.point) < std::tie(b.seconds, b.sketch, b.point); }
 
 auto is_tile(const Knob& knob) -> bool { return !knob.choices.empty() && knob.choices.front().size() > 1; }
 auto is_location(const Knob& knob) -> bool { return knob.name.starts_with("location"); }
@@ -59,7 +61,7 @@ class Evolutionary : public PointSearch {
     for (size_t s = 0; s < arms_.size(); ++s) {
       for (const Measured& m : arms_[s].measured) { out.push_back({m.seconds, s, m.point}); }
     }
-    std::stable_sort(out.begin(), out.end(), [](const Individual& a, const Individual& b) { return a.seconds < b.seconds; });
+    std::sort(out.begin(), out.end(), is_better);
     const auto most = static_cast<size_t>(init_measured_ratio * population_size);
     if (out.size() > most) { out.resize(most); }
     for (Individual& one : out) { one.seconds = score(one.sketch, one.point); }
@@ -92,7 +94,7 @@ class Evolutionary : public PointSearch {
       for (const Individual& one : population) {
         if (!arms_[one.sketch].seen.contains(one.point) && met.insert({one.sketch, one.point}).second) { bests.push_back(one); }
       }
-      std::stable_sort(bests.begin(), bests.end(), [](const Individual& a, const Individual& b) { return a.seconds < b.seconds; });
+      std::sort(bests.begin(), bests.end(), is_better);
       if (bests.size() > count) { bests.resize(count); }
       if (iteration == genetic_num_iters || population.empty()) { return bests; }
       population = next_generation(population);

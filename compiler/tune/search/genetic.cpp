@@ -1,6 +1,7 @@
 // A genetic algorithm on measured times, with the parameters of AutoTVM's: the fastest points are parents, two parents of a sketch make a child knob by knob,
 // and each knob of a child mutates with a small probability. No model is used.
 #include <algorithm>
+#include <tuple>
 
 #include "tune/search/points.h"
 
@@ -34,7 +35,7 @@ class Genetic : public PointSearch {
     for (size_t s = 0; s < arms_.size(); ++s) {
       for (size_t i = 0; i < std::min(population, arms_[s].measured.size()); ++i) { out.push_back({arms_[s].measured[i].seconds, s, &arms_[s].measured[i].point}); }
     }
-    std::stable_sort(out.begin(), out.end(), [](const Parent& a, const Parent& b) { return a.seconds < b.seconds; });
+    std::sort(out.begin(), out.end(), [](const Parent& a, const Parent& b) { return std::tie(a.seconds, a.sketch, *a.point) < std::tie(b.seconds, b.sketch, *b.point); });
     if (out.size() > population) { out.resize(population); }
     return out;
   }

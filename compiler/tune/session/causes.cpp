@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -39,7 +40,7 @@ void FailureCauses::add(const std::string& outcome, const std::string& note, con
 
 auto FailureCauses::sorted() const -> std::vector<FailureCause> {
   std::vector<FailureCause> out = causes_;
-  std::stable_sort(out.begin(), out.end(), [](const FailureCause& a, const FailureCause& b) { return a.count > b.count; });
+  std::sort(out.begin(), out.end(), [](const FailureCause& a, const FailureCause& b) { return std::tie(b.count, a.outcome, a.note) < std::tie(a.count, b.outcome, b.note); });
   return out;
 }
 
