@@ -72,37 +72,31 @@ auto axes_in_order(const Sum& sum) -> std::vector<size_t> {
   return out.size() == wanted ? out : std::vector<size_t>();
 }
 
-/// The number of an addition in the order as written, as a sum of the loops of the scheduled block times constants; none where it is not one.
-auto addition_number(const Sum& sum, const std::vector<size_t>& axes) -> std::optional<Linear> {
-  Linear out;
-  int64_t weight = 1;
+/// True where the loops step through the axes in order: the first axis moves slowest, each rises, and all in one thread. A split with a rest goes beyond the end
+/// of an axis, but its predicate leaves these iterations out.
+auto steps_in_order(const Sum& sum, const std::vector<size_t>& axes) -> bool {
+  size_t limit = sum.loops.size();   // the outermost loop of the axes behind this one
   for (size_t i = axes.size(); i-- > 0;) {
-    auto value = linear(sum.realize->iter_values[axes[i]]);
-    if (!value) { return {}; }
-    for (auto [var, factor] : value->terms) { out.terms[var] += weight * factor; }
-    weight *= extent_of(sum.block->iter_vars[axes[i]]);
+    const auto value = linear(sum.realize->iter_values[axes[i]]);
+    if (!value) { return false; }
+    int64_t reach = 0;   // of the loops further in
+    size_t found = 0, outermost = limit;
+    for (size_t l = sum.loops.size(); l-- > 0;) {
+      const For& loop = *sum.loops[l];
+      const auto term = value->terms.find(loop.var.get());
+      if (term == value->terms.end()) { continue; }
+      ++found;
+      const auto extent = as_int(loop.extent);
+      if (term->second == 0 || (extent && *extent <= 1)) { continue; }
+      const bool is_in_turn = loop.for_kind == ForKind::Serial || loop.for_kind == ForKind::Unrolled;
+      if (!extent || !is_in_turn || l >= limit || term->second <= reach) { return false; }
+      reach += term->second * (*extent - 1);
+      outermost = l;
+    }
+    if (found != value->terms.size()) { return false; }
+    limit = outermost;
   }
-  return weight > 0 ? std::optional(out) : std::nullopt;
-}
-
-/// True where the number rises with every step of the loops that move it, in one thread.
-auto rises(const Sum& sum, const Linear& number) -> bool {
-  int64_t reach = 0;   // of the loops further in
-  size_t found = 0;
-  for (size_t l = sum.loops.size(); l-- > 0;) {
-    const For& loop = *sum.loops[l];
-    auto term = number.terms.find(loop.var.get());
-    if (term == number.terms.end()) { continue; }
-    ++found;
-    if (term->second == 0) { continue; }
-    const auto extent = as_int(loop.extent);
-    const bool is_in_turn = loop.for_kind == ForKind::Serial || loop.for_kind == ForKind::Unrolled;
-    if (!extent || (*extent > 1 && !is_in_turn)) { return false; }
-    if (*extent <= 1) { continue; }
-    if (term->second <= reach) { return false; }
-    reach += term->second * (*extent - 1);
-  }
-  return found == number.terms.size();
+  return true;
 }
 
 /// The reduction axes in the order in which the program as written adds; empty: it is not known. Where loops are split already, the order of the axes in the text counts.
@@ -112,8 +106,7 @@ auto order_of(const Sum& written) -> std::vector<size_t> {
   for (size_t i = 0; i < written.block->iter_vars.size(); ++i) {
     if (written.block->iter_vars[i].kind == IterKind::Reduction) { axes.push_back(i); }
   }
-  auto number = addition_number(written, axes);
-  return number && rises(written, *number) ? axes : std::vector<size_t>();
+  return steps_in_order(written, axes) ? axes : std::vector<size_t>();
 }
 
 auto sums_of(const IRModule& module, Name function) -> std::vector<Sum> {
@@ -150,8 +143,7 @@ auto why_order_changes(const IRModule& written, const IRModule& scheduled, Name 
       has_same_axes = now.kind == then.kind && (now.kind != IterKind::Reduction || (extent_of(now) == extent_of(then) && extent_of(now) > 0));
     }
     if (!has_same_axes) { return fmt::format("`{}` has other axes than in the program as written", name); }
-    auto number = addition_number(sum, axes);
-    if (!number || !rises(sum, *number)) { return fmt::format("the loops of `{}` add in another order", name); }
+    if (!steps_in_order(sum, axes)) { return fmt::format("the loops of `{}` add in another order", name); }
   }
   return {};
 }

@@ -70,23 +70,23 @@ struct Steps {
 
 TEST_CASE("splits, and tiles of spatial loops inside a reduction, keep the order of additions") {
   Steps steps(real_sum());
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
   auto i = steps.split(0, 4);
   auto k = steps.split(2, 4);
   steps.reorder({i[0], steps.loops[1], k[0], k[1], i[1]});
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
   (void)Steps::must(steps.sch.call("vectorize", {i[1]}));
   (void)Steps::must(steps.sch.call("parallel", {i[0]}));
   (void)Steps::must(steps.sch.call("unroll", {k[1]}));
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
   (void)Steps::must(steps.sch.call("decompose_reduction", {steps.block, steps.loops[1]}));
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
 }
 
 TEST_CASE("a split with a rest keeps the order") {
   Steps steps(real_sum());
   (void)steps.split(2, 5);
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
 }
 
 TEST_CASE("exchanged reduction loops add in another order") {
@@ -99,7 +99,7 @@ TEST_CASE("a tile of two reduction loops adds in another order, a tile of the in
   Steps steps(real_sum());
   auto j = steps.split(1, 2);
   auto k = steps.split(2, 3);
-  CHECK(steps.why().empty());
+  CHECK(steps.why() == "");
   steps.reorder({j[0], k[0], j[1], k[1]});
   CHECK(steps.why() == "the loops of `C` add in another order");
 }
@@ -121,6 +121,6 @@ TEST_CASE("integers and maxima may be taken in any order") {
   for (const IRModule& module : {program("int32", "0", "C[vi] + A[vi, vj, vk]"), program("float32", "T.min_value(\"float32\")", "T.max(C[vi], A[vi, vj, vk])")}) {
     Steps steps(module);
     steps.reorder({steps.loops[0], steps.loops[2], steps.loops[1]});
-    CHECK(steps.why().empty());
+    CHECK(steps.why() == "");
   }
 }
