@@ -270,7 +270,7 @@ auto Document::run_schedule(std::string_view name, const CancelToken& cancel, st
 }
 
 auto Document::has_schedule_findings() const -> bool {
-  return std::any_of(current_->schedules_.begin(), current_->schedules_.end(), [](const script::FileSchedule& schedule) {
+  return std::any_of(current_->schedules_.begin(), current_->schedules_.end(), [this](const script::FileSchedule& schedule) {
     return is_current(schedule) && (!schedule.run->all_diagnostics().empty() || is_tuned_for_another(*current_, schedule));
   });
 }

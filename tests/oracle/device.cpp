@@ -1,6 +1,7 @@
 // Kernels on a device compared with the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
 // run by the OpenCL driver of this machine, must give the interpreter's results for the unscheduled program; so must its CUDA
-// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels of programs of any size are also compiled for GPUs.
+// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels are also compiled for GPUs. `device_texts` is the
+// same without results, for programs of any size.
 #include <fmt/format.h>
 
 #include <memory>
@@ -62,43 +63,58 @@ auto compiles(const std::string& id, const std::string& text, Tally& tally) -> b
   return true;
 }
 
-/// Programs of any size are lowered, printed and compiled; those that the interpreter can run have their results compared too.
-void check(const ScheduledText& texts, Tally& tally) {
-  const std::string& id = texts.id;
-  if (texts.after.find("thread=\"") == std::string::npos && texts.after.find("launch_thread") == std::string::npos) { return tally.leave_out("without threads"); }
+/// The kernels of a scheduled program for both targets, and the program.
+struct Compiled { IRModule scheduled; Kernels cuda, opencl; };
+/// None, and counted as failed or left out, where there are no kernels.
+auto compile_kernels(const ScheduledText& texts, Tally& tally) -> std::optional<Compiled> {
+  auto leave_out = [&](const char* why) -> std::optional<Compiled> {
+    tally.leave_out(why);
+    return {};
+  };
+  if (texts.after.find("thread=\"") == std::string::npos && texts.after.find("launch_thread") == std::string::npos) { return leave_out("without threads"); }
   // Tensor intrinsics of processors have no meaning on a GPU.
-  if (texts.after.find("call_llvm_") != std::string::npos) { return tally.leave_out("instructions of a processor"); }
+  if (texts.after.find("call_llvm_") != std::string::npos) { return leave_out("instructions of a processor"); }
   const Parsed scheduled = parse_program(texts.after);
-  if (!scheduled.module) { return tally.leave_out("unreadable programs"); }
-  auto cuda = kernels_for(id, scheduled.module, "cuda", codegen::SourceDialect::Cuda, tally);
-  auto opencl = cuda ? kernels_for(id, scheduled.module, "opencl", codegen::SourceDialect::OpenCl, tally) : std::nullopt;
-  if (!opencl || !compiles(id, cuda->text, tally)) { return; }
-  auto program = interpret_both(texts, tally);
-  if (!program) { return; }
-  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const Kernels& kernels; };
-  const Run runs[] = {{"OpenCL", device(), *opencl},
-                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), *cuda},
-                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), *cuda}};
-  for (const Run& run : runs) {
-    if (!run.device) { continue; }
-    if (auto problem = difference_on(run.device, run.kernels.lowered, *program)) {
-      return tally.fail(id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.kernels.text);
-    }
-  }
-  tally.pass();
+  if (!scheduled.module) { return leave_out("unreadable programs"); }
+  auto cuda = kernels_for(texts.id, scheduled.module, "cuda", codegen::SourceDialect::Cuda, tally);
+  auto opencl = cuda ? kernels_for(texts.id, scheduled.module, "opencl", codegen::SourceDialect::OpenCl, tally) : std::nullopt;
+  if (!opencl || !compiles(texts.id, cuda->text, tally)) { return {}; }
+  return Compiled{scheduled.module, *std::move(cuda), *std::move(opencl)};
 }
 
 }  // namespace
 
 void check_device(const Json& line, Tally& tally) {
+  auto texts = scheduled_text(line, tally);
+  if (!texts) { return; }
+  if (texts->after.find("thread=\"") == std::string::npos && texts->after.find("launch_thread") == std::string::npos) { return tally.leave_out("without threads"); }
+  auto program = interpret_both(*texts, tally);
+  auto kernels = program ? compile_kernels(*texts, tally) : std::nullopt;
+  if (!kernels) { return; }
+  struct Run { const char* name; std::shared_ptr<runtime::Device> device; const Kernels& kernels; };
+  const Run runs[] = {{"OpenCL", device(), kernels->opencl},
+                      {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), kernels->cuda},
+                      {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), kernels->cuda}};
+  for (const Run& run : runs) {
+    if (!run.device) { continue; }
+    if (auto problem = difference_on(run.device, run.kernels.lowered, *program)) {
+      return tally.fail(texts->id, std::string("the interpreter's results by ") + run.name, *problem + "\n" + run.kernels.text);
+    }
+  }
+  tally.pass();
+}
+
+// Programs of any size, those of design spaces too, are lowered, printed and compiled; their results are not computed.
+void check_device_texts(const Json& line, Tally& tally) {
+  auto check = [&](const ScheduledText& texts) { if (compile_kernels(texts, tally)) { tally.pass(); } };
   auto after = line.find("after");
   if (after == line.end() || !after->is_array()) {
-    if (auto texts = scheduled_text(line, tally)) { check(*texts, tally); }
+    if (auto texts = scheduled_text(line, tally)) { check(*texts); }
     return;
   }
   // A line of design_space has a program for each trace.
   int number = 0;
-  for (const Json& text : *after) { check({fmt::format("{}.{} ({})", line.at("id").get<std::string>(), number++, line.value("workload", std::string())), line.at("before"), text}, tally); }
+  for (const Json& text : *after) { check({fmt::format("{}.{} ({})", line.at("id").get<std::string>(), number++, line.value("workload", std::string())), line.at("before"), text}); }
 }
 
 }  // namespace loopsmith::oracle

@@ -132,7 +132,7 @@ auto run(const Kind& kind, const Options& options) -> int {
 }
 
 auto usage() -> int {
-  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N] [--failures N] [--json]\n`compiled`, `device`, `meaning` and `differences` execute the programs and are left out unless named; with LOOPSMITH_TEST_LEVELS=1, `compiled` makes code at all of LLVM's levels\nchecks:");
+  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N] [--failures N] [--json]\n`compiled`, `device`, `device_texts`, `meaning` and `differences` compile or execute the programs and are left out unless named; with LOOPSMITH_TEST_LEVELS=1, `compiled` makes code at all of LLVM's levels\nchecks:");
   for (const Kind* kind = kinds; kind->name; ++kind) { fmt::print(stderr, " {}", kind->name); }
   fmt::print(stderr, "\n");
   return 2;
@@ -184,7 +184,7 @@ auto main(const std::vector<std::string>& args) -> int {
   for (const Kind* kind = kinds; kind->name; ++kind) {
     // These run only if named: machine code of foreign programs runs in this process and may crash it; the interpreter needs
     // an hour for the whole corpus.
-    bool wanted = options.only.empty() && std::string_view(kind->name) != "compiled" && std::string_view(kind->name) != "device" && std::string_view(kind->name) != "meaning" && std::string_view(kind->name) != "differences";
+    bool wanted = options.only.empty() && std::string_view(kind->name) != "compiled" && std::string_view(kind->name) != "device" && std::string_view(kind->name) != "device_texts" && std::string_view(kind->name) != "meaning" && std::string_view(kind->name) != "differences";
     for (const std::string& name : options.only) { wanted = wanted || name == kind->name; }
     if (!wanted) { continue; }
     status = std::max(status, run(*kind, options));

@@ -170,13 +170,13 @@ class Inliner : public Mutator {
   std::vector<Buffer> known_;
 };
 
-/// Computes the value that a block stores wherever it is read, and removes the block.
+/// Computes what a block stores wherever it is read, and takes the block away.
 ///
 ///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
 ///     C[vi] = B[vi] + 1.0          ==>
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
-///        are distinct iter vars (all that the value uses) or a bijective affine map of them; no use of the buffer as a pointer or in a
+///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
 ///        match_buffer; a value that does not read the stored buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {

@@ -150,6 +150,8 @@ class Planner {
   /// A body that runs several times: accesses after its last barrier may conflict with those before its first barrier.
   template <class F>
   void repeat(F&& body, const Var& counter) {
+    // An earlier loop may have had the same variable, with other values.
+    for (Access& access : pending_) { note_moved(access, counter); }
     std::vector<Access> before = pending_;
     if (counter) { open_.insert(counter.get()); }
     body();
@@ -160,6 +162,10 @@ class Planner {
     for (Access& access : before) { remember(std::move(access)); }
     body();
     if (counter) { open_.erase(counter.get()); }
+  }
+  static void note_moved(Access& access, const Var& counter) {
+    const bool uses = counter && access.index && uses_var(access.index, [&](const VarNode& v) { return &v == counter.get(); });
+    if (uses && std::find(access.moved.begin(), access.moved.end(), counter.get()) == access.moved.end()) { access.moved.push_back(counter.get()); }
   }
   /// An access of an earlier iteration: loops inside of the repeated body have started again since then, and their variables have other values.
   void in_the_past(Access& access, const Var& counter) {

@@ -86,7 +86,7 @@ TEST_CASE("mathematics of float32 for GPUs, which have no C library") {
   const Case cases[] = {
       {"exp2", [](double v) { return std::exp2(v); }, 3},   {"exp10", [](double v) { return std::pow(10.0, v); }, 4}, {"expm1", [](double v) { return std::expm1(v); }, 5},
       {"log2", [](double v) { return std::log2(v); }, 4},   {"log10", [](double v) { return std::log10(v); }, 4},     {"log1p", [](double v) { return std::log1p(v); }, 5},
-      {"sinh", [](double v) { return std::sinh(v); }, 6},   {"cosh", [](double v) { return std::cosh(v); }, 5},       {"sin", [](double v) { return std::sin(v); }, 1},
+      {"sinh", [](double v) { return std::sinh(v); }, 7},   {"cosh", [](double v) { return std::cosh(v); }, 7},       {"sin", [](double v) { return std::sin(v); }, 1},
       {"cos", [](double v) { return std::cos(v); }, 1},     {"tan", [](double v) { return std::tan(v); }, 2},
   };
   auto compute = [&](const char* op, const std::vector<Expr>& more) {
