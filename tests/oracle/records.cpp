@@ -1,6 +1,8 @@
 // Tuning records: lines of MetaSchedule's database read, applied, and written back; hashes of programs.
 #include "tune/metaschedule/records/records.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "ir/equal.h"
@@ -18,7 +20,7 @@ void check_hash(const Json& line, Tally& tally) {
   std::string id = "hash of " + line.at("workload").get<std::string>();
   Parsed program = parse_program(line.at("module"));
   if (!program.module) { return tally.fail(id, "a module", program.problem); }
-  auto expected = static_cast<uint64_t>(line.at("structural_hash").get<int64_t>());
+  auto expected = std::strtoull(line.at("structural_hash").get_ref<const std::string&>().c_str(), nullptr, 10);
   uint64_t got = metaschedule::tvm_structural_hash(program.module);
   if (got != expected) { return tally.fail(id, fmt::format("{}", expected), fmt::format("{}", got)); }
   tally.pass();

@@ -257,7 +257,6 @@ class ModuleBuilder {
   auto gpu_exp10(llvm::Value* x) -> llvm::Value*;
   auto gpu_log1p(llvm::Value* x) -> llvm::Value*;
   auto gpu_expm1(llvm::Value* x) -> llvm::Value*;
-  auto half_exp(llvm::Value* magnitude) -> llvm::Value*;
   auto gpu_sinh(llvm::Value* x) -> llvm::Value*;
   auto gpu_cosh(llvm::Value* x) -> llvm::Value*;
   auto gpu_sine(llvm::Value* given, int shift) -> llvm::Value*;

@@ -76,26 +76,25 @@ auto ModuleBuilder::gpu_expm1(llvm::Value* x) -> llvm::Value* {
   return ir_.CreateSelect(ir_.CreateFCmpOEQ(u, one), x, corrected);
 }
 
-/// e^|x| / 2 as a product, which overflows only where the result does. The argument |x| - ln 2 would be rounded.
-auto ModuleBuilder::half_exp(llvm::Value* magnitude) -> llvm::Value* {
-  llvm::Value* half = real(magnitude->getType(), 0.5);
-  llvm::Value* root = exp_f32(ir_.CreateFMul(magnitude, half));
-  return ir_.CreateFMul(ir_.CreateFMul(root, half), root);
-}
+/// Above 20 both are e^|x| / 2, as a product that overflows only where the result does: an argument |x| - ln 2 would be rounded.
 auto ModuleBuilder::gpu_sinh(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Value* magnitude = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
   llvm::Value* grown = gpu_expm1(magnitude);
+  llvm::Value* root = exp_f32(ir_.CreateFMul(magnitude, real(type, 0.5)));
+  llvm::Value* large = ir_.CreateFMul(ir_.CreateFMul(root, real(type, 0.5)), root);
   llvm::Value* small = ir_.CreateFMul(real(type, 0.5), ir_.CreateFAdd(grown, ir_.CreateFDiv(grown, ir_.CreateFAdd(grown, real(type, 1.0)))));
-  llvm::Value* out = ir_.CreateSelect(ir_.CreateFCmpOGT(magnitude, real(type, 20.0)), half_exp(magnitude), small);
+  llvm::Value* out = ir_.CreateSelect(ir_.CreateFCmpOGT(magnitude, real(type, 20.0)), large, small);
   return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, out, x);
 }
 auto ModuleBuilder::gpu_cosh(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Value* magnitude = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  llvm::Value* root = exp_f32(ir_.CreateFMul(magnitude, real(type, 0.5)));
+  llvm::Value* large = ir_.CreateFMul(ir_.CreateFMul(root, real(type, 0.5)), root);
   llvm::Value* half = ir_.CreateFMul(real(type, 0.5), exp_f32(bounded(magnitude, 0, 80)));
   llvm::Value* small = ir_.CreateFAdd(half, ir_.CreateFDiv(real(type, 0.25), half));
-  return ir_.CreateSelect(ir_.CreateFCmpOGT(magnitude, real(type, 20.0)), half_exp(magnitude), small);
+  return ir_.CreateSelect(ir_.CreateFCmpOGT(magnitude, real(type, 20.0)), large, small);
 }
 
 /// sin and cos of x = n pi/2 + r, |r| <= pi/4, by their series in float64. `shift`: quarters of a turn that are added.

@@ -120,8 +120,6 @@ class CheckMemory : public Visitor {
     Visitor::on(n);
   }
   void on(const BufferStore& n) override {
-    // A vector under a condition of its lanes becomes a loop in TVM.
-    if (n.predicate) { return; }
     DataType type = n.value.dtype();
     if (type.lanes > 1) {
       bool is_copy = n.value.as<BufferLoad>() != nullptr && !is_own(n.buffer);

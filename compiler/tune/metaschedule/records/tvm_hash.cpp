@@ -158,7 +158,7 @@ class Hash {
     children.push_back(type_value(b->dtype));
     children.push_back(exprs(b->shape));
     children.push_back(exprs(b->strides));
-    children.push_back(b->elem_offset ? expr(b->elem_offset) : expr(zero(b->shape.empty() ? DataType::int_(32) : b->shape[0].dtype())));
+    children.push_back(b->elem_offset ? expr(b->elem_offset) : expr(zero(b->shape.empty() ? DataType::int_(64) : b->shape[0].dtype())));
     children.push_back(list(b->axis_separators, [&](int n) { return expr(int_imm(n)); }));
     children.push_back(static_cast<uint32_t>(b->data_alignment));
     children.push_back(b->buffer_kind == BufferKind::AutoBroadcast ? 2 : 1);

@@ -149,7 +149,7 @@ class WriteGraph {
     size_t data = expr(b->data);
     size_t shape = exprs(b->shape), strides = exprs(b->strides);
     size_t separators = list(b->axis_separators, [&](int n) { return expr(int_imm(n)); });
-    size_t offset = b->elem_offset ? expr(b->elem_offset) : expr(zero(b->shape.empty() ? DataType::int_(32) : b->shape[0].dtype()));
+    size_t offset = b->elem_offset ? expr(b->elem_offset) : expr(zero(b->shape.empty() ? DataType::int_(64) : b->shape[0].dtype()));
     // The data variable of a buffer usually has the very name of the buffer.
     size_t name = b->data->name == b->name ? names_[b->data.get()] : string(b->name.str());
     set(at, {{"axis_separators", separators}});
