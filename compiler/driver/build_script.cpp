@@ -433,7 +433,7 @@ auto run_bench(Evaluator& e, const eval::Arguments& a) -> Value {
 auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"what"}, {"trials", false}, {"time", false}, {"target", false}, {"db", false},
                                                     {"function", false}, {"seed", false}, {"insert", false}, {"name", false},
-                                                    {"space", false}, {"schedule", false}};
+                                                    {"space", false}, {"schedule", false}, {"search", false}, {"effort", false}, {"keep_order", false}};
   BoundArguments b;
   if (!bind_arguments(e, "tune", a, parameters, b)) { return b.unknown; }
   BuildScript& script = BuildScript::of(e);
@@ -441,7 +441,8 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!found) { return Value::error(); }
   if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
   std::vector<std::string> argv = {"tune", found->files[0], "--json"};
-  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}, {9, "--space"}, {10, "--with"}}, argv) ||
+  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}, {9, "--space"}, {10, "--with"},
+                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}}, argv) ||
       !path_option(e, b, 4, "--db", ":memory:", argv)) {
     return Value::error();
   }

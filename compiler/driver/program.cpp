@@ -131,7 +131,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
   // Errors anywhere in the file are reported; only those of the selected program stop the command.
   reporter.report(file.diagnostics(), &file, true);
 
-  workspace::SelectionRequest wanted{.function = arguments.get("--function", ""), .schedule = request.with.empty() ? arguments.get("--with", "") : request.with,
+  workspace::SelectionRequest wanted{.function = request.function.empty() ? arguments.get("--function", "") : request.function, .schedule = request.with.empty() ? arguments.get("--with", "") : request.with,
                                      .only_schedule = request.only_schedule, .takes_ill_formed = request.ill_formed, .stops_at_hole = request.until_hole};
   if (auto line = arguments.get("--until")) {
     auto number = parse_number(*line, 1, 100'000'000);

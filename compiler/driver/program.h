@@ -82,6 +82,7 @@ struct Selection : workspace::Selection {
 struct PickRequest {
   std::string path;
   std::string with = {};       // replaces --with, for commands with several
+  std::string function = {};   // replaces --function
   bool only_schedule = false;  // without --with, use the only schedule function
   bool ill_formed = false;     // also take programs with errors that have a module
   bool needs_target = false;   // resolve the target even if none is named

@@ -120,7 +120,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.other = request.other;
   job.block = request.block;
   job.budget = request.seconds;
-  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .trials = request.trials, .seconds = request.seconds, .progress = {}};
+  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .search = request.search, .trials = request.trials, .seconds = request.seconds, .progress = {}};
   if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
   JobId id = job.id;
   Job& kept = jobs_.emplace(id, std::move(job)).first->second;
@@ -143,6 +143,7 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
   if (!job.kept.target.empty()) { arguments.insert(arguments.end(), {"--target", job.kept.target}); }
   // The interpreter is about a thousand times slower than compiled code; a program beyond these limits ends with an error.
   if (job.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
+  if (job.kind == JobKind::Tune && !job.kept.search.empty()) { arguments.insert(arguments.end(), {"--search", job.kept.search}); }
   if (job.kept.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*job.kept.trials)}); }
   if (job.budget) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *job.budget)}); }
   // A text without a file has no folder to import from.

@@ -19,6 +19,7 @@ struct KeptSearch {
   std::string function;
   std::string schedule;          // the schedule whose hole it fills; empty: none
   std::string target;
+  std::string search = {};       // its name; empty: the default
   std::optional<int64_t> trials;
   std::optional<double> seconds; // the seconds left of its limit
   SearchProgress progress;       // its times belong to the session that measured them, and are not stored

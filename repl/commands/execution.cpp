@@ -364,8 +364,29 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
 
 namespace {
 
+/// Takes `--search NAME` and `--keep-order` out of the arguments. False: reported.
+auto read_search(const Session& session, std::vector<std::string>& arguments, tune::SessionOptions& options) -> bool {
+  std::vector<std::string> others;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--keep-order") {
+      options.keep_order = true;
+    } else if (arguments[i] == "--search") {
+      options.search = i + 1 < arguments.size() ? arguments[++i] : std::string();
+      if (tune::find_search(options.search) == nullptr) {
+        session.complain(fmt::format("`--search` takes {}\n", tune::search_names()));
+        return false;
+      }
+    } else {
+      others.push_back(arguments[i]);
+    }
+  }
+  arguments = std::move(others);
+  return true;
+}
+
 /// The options of a search. False: reported.
 auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options, std::string& space) -> bool {
+  if (!read_search(session, arguments, options)) { return false; }
   options.seconds = 20;
   if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
     space = at + 1 == arguments.end() ? std::string() : *(at + 1);
@@ -400,6 +421,8 @@ auto tune_in_background(Session& session, const IRModule& program, bool is_at_ho
   std::vector<std::string> how = {"--target", session.target().str(), "--space", space};
   if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
   if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
+  if (options.search != "guided") { how.insert(how.end(), {"--search", options.search}); }
+  if (options.keep_order) { how.emplace_back("--keep-order"); }
   const std::string name = session.program_name().str();
   auto [number, why] = is_at_hole ? session.jobs().start(program, name, session.function().str(), print_script(program), how) : session.jobs().start(program, name, name, session.document().text(), how);
   if (!number) {
@@ -498,6 +521,6 @@ const Command bench_command{"bench", "[N|NAME]...", "times the program as writte
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
 const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
-const Command tune_command{"tune", "[N | TIME] [--space S] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
+const Command tune_command{"tune", "[N | TIME] [--space S] [--search NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

@@ -25,6 +25,7 @@
 #include "driver/arguments.h"
 #include "driver/command.h"
 #include "support/process.h"
+#include "tune/search/search.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -56,6 +57,11 @@ enum Error : int { ParseError = -32700, InvalidRequest = -32600, MethodNotFound 
 
 // ---- tools ---------------------------------------------------------------------------------------------------------
 
+auto search_schema() -> Json {
+  Json names = Json::array();
+  for (const tune::SearchKind& kind : tune::search_kinds()) { names.push_back(std::string(kind.name)); }
+  return {{"type", "string"}, {"enum", std::move(names)}, {"description", "the search; the default is guided"}};
+}
 auto string_schema(const char* description) -> Json { return {{"type", "string"}, {"description", description}}; }
 auto strings_schema(const char* description) -> Json {
   return {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", description}};
@@ -111,7 +117,9 @@ auto all_tools() -> const Json& {
                         "Cancelling stops the search and keeps its records. Executes programs in processes with limits.",
                         with(source_properties(), {{"trials", {{"type", "integer"}, {"minimum", 1}, {"maximum", 1000000}, {"description", "candidates to measure"}}},
                                                    {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "how long to search (default 60); checking the best comes on top"}}},
-                                                   {"target", string_schema("the target; the default is this machine")}}), true));
+                                                   {"target", string_schema("the target; the default is this machine")},
+                                                   {"search", search_schema()},
+                                                   {"keep_order", {{"type", "boolean"}, {"description", "take only schedules that add real numbers in the order of the program"}}}}), true));
     return list;
   }();
   return tools;
@@ -196,6 +204,8 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
       if (arguments.contains("trials")) { add({"--trials", std::to_string(arguments["trials"].get<int64_t>())}); }
       if (arguments.contains("seconds")) { add({"--time", fmt::format("{}s", arguments["seconds"].get<double>())}); }
       if (arguments.contains("target")) { add({"--target", text("target")}); }
+      if (arguments.contains("search")) { add({"--search", text("search")}); }
+      if (arguments.value("keep_order", false)) { add({"--keep-order"}); }
     }
     add({file});
   }

@@ -19,25 +19,39 @@
 #include "support/process.h"
 #include "support/text.h"
 #include "target/peaks.h"
-#include "tune/session/session.h"
+#include "tune/session/explain_space.h"
+#include "tune/session/several.h"
 #include "tune/space/trace_spaces.h"
 #include "workspace/edits/certificate.h"
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
+#include "workspace/selection.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
+/// The paragraphs of the help text, with a line for each search.
+auto details() -> const std::string& {
+  static const std::string text = [] {
+    std::string out = "Candidates run in processes of their own with limits, so one that crashes or never ends does not stop the search. Ctrl-C stops it,\n"
+                      "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
+                      "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
+                      "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
+                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.\n\n"
+                      "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
+    for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
+    out.pop_back();
+    return out;
+  }();
+  return text;
+}
+
 const Usage usage{
     .command = "tune",
-    .arguments = "FILE [--function F | --with NAME] [--target T] [--trials N] [--time S] [--db F] [--insert]",
+    .arguments = "FILE... [--function F | --with NAME] [--target T] [--trials N | --time S | --effort E] [--search NAME] [--db F] [--insert]",
     .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
-    .details = "Candidates run in processes of their own with limits, so one that crashes or never ends does not stop the search. Ctrl-C stops it,\n"
-               "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
-               "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
-               "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
-               "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.",
+    .details = details(),
     .options = {function_option,
                 {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled, or whose samples are decided"},
                 target_option,
@@ -45,17 +59,25 @@ const Usage usage{
                 {.name = "--time", .value = "S", .help = "the time for all of it: 30, 90s, 2min; a part is kept for comparing the best with the program. Without --trials the default is 60 s"},
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
-                {.name = "--strategy", .value = "S", .help = "guided (the default), or random for comparison"},
+                {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
+                {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
+                {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
+                {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
+                {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
+                {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
+                {.name = "--all", .help = "tunes all programs of a file together"},
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
                 json_option},
     .examples = {{"loopsmith tune matmul.tir --time 60 --insert", "a minute, then the best schedule stands in the file"},
                  {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"},
-                 {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"}},
+                 {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"},
+                 {"loopsmith tune matmul.tir softmax.tir --time 5min", "both; a table at the end"},
+                 {"loopsmith tune matmul.tir --explain-space", "what is searched, and what was tried of it"}},
     .least = 1,
-    .most = 1,
+    .most = 10000,
 };
 
 /// The number of times that Ctrl-C was pressed: the first ends the search, the second also the comparison of its best candidate.
@@ -157,6 +179,12 @@ auto fail(const Arguments& arguments, const std::string& why) -> int {
   return exit_input;
 }
 
+/// The candidates of an effort word.
+auto trials_of_effort(std::string_view word) -> std::optional<int> {
+  constexpr std::pair<std::string_view, int> efforts[] = {{"quick", 32}, {"normal", 256}, {"full", 1024}};
+  for (auto [name, trials] : efforts) { if (name == word) { return trials; } }
+  return {};
+}
 /// `post-order-apply` is TVM's name of the same space.
 auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
 auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
@@ -186,10 +214,20 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (!n) { return usage_error("tune", "`--workers` takes a number from 1 to 64, not `" + *text + "`"); }
     options.workers = static_cast<int>(*n);
   }
-  if (auto text = arguments.get("--strategy")) {
-    if (*text != "guided" && *text != "random") { return usage_error("tune", "`--strategy` is guided or random, not `" + *text + "`"); }
-    options.strategy = *text == "random" ? tune::Strategy::Random : tune::Strategy::Guided;
+  if (auto word = arguments.get("--effort")) {
+    if (arguments.has("--trials") || arguments.has("--time")) { return usage_error("tune", "`--effort` is in place of `--trials` and `--time`"); }
+    auto trials = trials_of_effort(*word);
+    if (!trials) { return usage_error("tune", "`--effort` is quick, normal or full, not `" + *word + "`"); }
+    options.trials = *trials;
+    options.seconds = 0;
   }
+  for (const char* option : {"--strategy", "--search"}) {
+    auto name = arguments.get(option);
+    if (!name) { continue; }
+    if (tune::find_search(*name) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
+    options.search = *name;
+  }
+  options.keep_order = arguments.has("--keep-order");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
@@ -243,7 +281,46 @@ auto found_text(const Selection& selection, const tune::SessionResult& result, c
   return {selection.schedule, workspace::schedule_statements_text(searched, result.trace, form)};
 }
 
-void report_done_as_json(const Selection& selection, const tune::SessionResult& result, const std::string& name, const std::string& text) {
+/// A cause of failed candidates with its reproducer.
+struct Cause { tune::FailureCause cause; std::string path; };
+
+/// Writes the traces that reproduce failures. Without a folder in the options they go beside the database; a database in memory has none.
+auto with_reproducers(const Arguments& arguments, const tune::SessionOptions& options, const std::string& program, const std::vector<tune::FailureCause>& causes) -> std::vector<Cause> {
+  std::vector<Cause> out;
+  std::string folder = arguments.get("--causes", "");
+  if (folder.empty() && options.database != ":memory:") { folder = (options.database.empty() ? tune::Database::default_path() : options.database) + ".causes"; }
+  std::vector<std::string> paths(causes.size());
+  if (!folder.empty() && !causes.empty()) { paths = tune::write_reproducers(causes, folder, program); }
+  for (size_t i = 0; i < causes.size(); ++i) { out.push_back({causes[i], paths[i]}); }
+  return out;
+}
+
+/// The command that shows one failed candidate; empty: its trace is in no file.
+auto reproducing_command(const std::string& file, const std::string& program, const Cause& cause) -> std::string {
+  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", file, program, cause.path);
+}
+
+auto causes_as_json(const std::string& file, const std::string& program, const std::vector<Cause>& causes) -> nlohmann::json {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Cause& one : causes) {
+    nlohmann::json json = {{"outcome", one.cause.outcome}, {"message", one.cause.note}, {"count", one.cause.count}, {"trace", one.cause.trace}, {"is_prefix", one.cause.is_prefix}};
+    if (std::string command = reproducing_command(file, program, one); !command.empty()) { json["reproduce"] = std::move(command); }
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
+/// A line for each cause, with the command that reproduces it below.
+void report_causes(const std::string& file, const std::string& program, const std::vector<Cause>& causes) {
+  for (const Cause& one : causes) {
+    fmt::print(stderr, "{} x {}{}\n", one.cause.count, one.cause.outcome, one.cause.note.empty() ? "" : ": " + one.cause.note);
+    std::string command = reproducing_command(file, program, one);
+    if (command.empty()) { continue; }
+    fmt::print(stderr, "    {}{}\n", command, one.cause.is_prefix ? "   (the program in front of the refused step)" : "");
+  }
+}
+
+void report_done_as_json(const Selection& selection, const tune::SessionResult& result, const std::string& name, const std::string& text, nlohmann::json causes) {
   nlohmann::json done = {{"event", "done"},
                          {"schedule_text", text},
                          {"name", name},
@@ -256,10 +333,12 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
                          {"elapsed", result.progress.elapsed_seconds},
                          {"stopped", result.stopped},
                          {"verified", result.verified},
-                         {"best_so_far", result.best_so_far}};
+                         {"best_so_far", result.best_so_far},
+                         {"causes", std::move(causes)}};
   // The place of the hole in the text that was read, and the program in front of it.
   if (selection.hole) { done["hole"] = {{"offset", selection.hole->span.begin}, {"end", selection.hole->span.end}, {"state", selection.hole->state}}; }
-  fmt::print("{}\n", done.dump());
+  // Notes of crashed workers may hold any bytes.
+  fmt::print("{}\n", done.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   std::fflush(stdout);
 }
 
@@ -272,9 +351,9 @@ void report_done(const tune::SessionResult& result) {
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
 
-/// True if the text still contains the searched program, and in front of the hole the same steps.
-auto is_same_program(const Arguments& arguments, const std::string& text, const Selection& selection) -> bool {
-  auto file = SourceFile::from_text(arguments.positional()[0], text);
+/// True where the text still has the program that was searched, and in front of the hole the same steps.
+auto is_same_program(const Arguments& arguments, const std::string& path, const std::string& text, const Selection& selection) -> bool {
+  auto file = SourceFile::from_text(path, text);
   workspace::SelectionOutput unused;
   std::string function = arguments.get("--function", selection.schedule.empty() ? selection.program.str() : std::string());
   auto now = workspace::select(file->document(), {.function = function, .schedule = selection.schedule, .stops_at_hole = true}, unused);
@@ -283,17 +362,16 @@ auto is_same_program(const Arguments& arguments, const std::string& text, const 
   return !selection.hole || (found->hole && found->hole->state == selection.hole->state);
 }
 
-/// Writes a found schedule into the present text of the file.
-auto insert(const Arguments& arguments, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
-  const std::string& path = arguments.positional()[0];
+/// Writes a found schedule into the file, as the file is now.
+auto insert(const Arguments& arguments, const std::string& path, const Selection& selection, const std::string& name, const std::string& text, Reporter& reporter) -> int {
   auto report = [&](const Diagnostics& diagnostics) {
     reporter.report(diagnostics, selection.file.get());
     return reporter.status();
   };
   auto content = read_file(path);
   if (!content.ok()) { return report(content.diagnostics()); }
-  if (!is_same_program(arguments, *content, selection)) {
-    // The schedule was found for, and verified on, another program: the database keeps it, but it is not written into the file.
+  if (!is_same_program(arguments, path, *content, selection)) {
+    // The schedule was found for, and verified on, another program: it is not lost, but it does not go into the file.
     if (!arguments.json()) { fmt::print("{}", text); }
     return fail(arguments, fmt::format("`{}` in {} was changed meanwhile: the schedule belongs to the program as it was, so nothing was written to the file", selection.program.str(), path));
   }
@@ -314,6 +392,108 @@ auto insert(const Arguments& arguments, const Selection& selection, const std::s
   return exit_done;
 }
 
+/// `--explain-space`.
+auto explain(const Arguments& arguments, const Selection& selection, const tune::SessionOptions& options, Reporter& reporter) -> int {
+  auto explained = tune::explain_space(searched_program(selection), selection.function, selection.target, options);
+  if (!explained.ok()) {
+    if (arguments.json()) { return fail(arguments, explained.diagnostics().front().message()); }
+    reporter.report(explained.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  if (!arguments.json()) {
+    fmt::print("{}", tune::text_of(*explained, selection.program.str()));
+    return exit_done;
+  }
+  nlohmann::json sketches = nlohmann::json::array();
+  for (const tune::SketchExplained& sketch : explained->sketches) {
+    nlohmann::json knobs = nlohmann::json::array();
+    for (const tune::KnobExplained& knob : sketch.knobs) { knobs.push_back({{"name", knob.name}, {"choices", knob.choices}, {"first", knob.first}, {"last", knob.last}}); }
+    sketches.push_back({{"name", sketch.name}, {"points", sketch.points}, {"accepted", sketch.accepted}, {"knobs", std::move(knobs)}, {"tried", sketch.tally.proposed},
+                        {"measured", sketch.tally.measured}, {"failed", sketch.tally.failed}, {"best_seconds", sketch.tally.best_seconds}, {"closed", sketch.why_closed}});
+  }
+  nlohmann::json units = nlohmann::json::array();
+  for (const tune::UnitFit& unit : explained->units) { units.push_back({{"unit", unit.unit}, {"block", unit.block}, {"why_not", unit.why_not}}); }
+  fmt::print("{}\n", nlohmann::json({{"event", "space"}, {"program", selection.program.str()}, {"records", explained->records}, {"sketches", std::move(sketches)}, {"units", std::move(units)}}).dump());
+  return exit_done;
+}
+
+/// The programs of several files, or all of one. Equal programs are one task with their number as weight.
+struct Picked { std::vector<Selection> selections; std::vector<tune::TuningTask> tasks; std::vector<std::string> files; };
+auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
+  Picked out;
+  for (const std::string& path : arguments.positional()) {
+    auto file = SourceFile::read(path);
+    if (!file.ok()) {
+      reporter.report(file.diagnostics(), nullptr);
+      return reporter.status();
+    }
+    for (const workspace::Program& program : workspace::top_programs(*(*file)->snapshot())) {
+      const std::string name = program.name.str();
+      if (arguments.has("--function") && arguments.get("--function", "") != name) { continue; }
+      auto picked = pick(arguments, {.path = path, .function = name, .needs_target = true, .needs_function = true}, reporter);
+      if (const int* status = std::get_if<int>(&picked)) { return *status; }
+      auto& selection = std::get<Selection>(picked);
+      auto same = std::find_if(out.tasks.begin(), out.tasks.end(), [&](const tune::TuningTask& t) { return structural_equal(t.module, selection.before) && t.target.str() == selection.target.str(); });
+      if (same != out.tasks.end()) {
+        same->weight += 1;
+        continue;
+      }
+      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
+      if (is_metaschedule(arguments.get("--space", "own"))) {
+        out.tasks.back().space = [target = selection.target, seed](const tune::SpaceContext& context) { return tune::metaschedule_space(context, target, seed); };
+      }
+      out.files.push_back(path);
+      out.selections.push_back(std::move(selection));
+    }
+  }
+  return out;
+}
+
+/// Several programs with one budget, and a table at the end.
+auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
+  if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
+  auto all = pick_all(arguments, options.seed, reporter);
+  if (const int* status = std::get_if<int>(&all)) { return *status; }
+  auto& [selections, tasks, files] = std::get<Picked>(all);
+  if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
+  listen_to_signals();
+  size_t shown = tasks.size();
+  auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
+    if (arguments.json()) {
+      if (progress.phase == "measuring") {
+        fmt::print("{}\n", nlohmann::json({{"event", "progress"}, {"program", tasks[number].label}, {"trial", progress.trials}, {"best_seconds", progress.best_seconds}, {"phase", progress.phase}}).dump());
+      }
+    } else if (number != shown) {
+      shown = number;
+      fmt::print(stderr, "tune: {} ({} trials, best {})\n", tasks[number].label, progress.trials, known_time(progress.best_seconds));
+    }
+  });
+  int status = exit_done;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const tune::TaskResult& task = results[i];
+    const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
+    std::string name, text;
+    if (task.result.found) {
+      auto found = found_text(selections[i], task.result, arguments.get("--target", "llvm"), options.seed);
+      name = found.name;
+      if (found.text.ok()) { text = *found.text; }
+    }
+    if (arguments.json()) {
+      fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
+                                         {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
+                                         {"verified", task.result.verified}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      report_causes(files[i], tasks[i].label, causes);
+    }
+    if (text.empty()) { continue; }
+    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, files[i], selections[i], name, text, reporter)); }
+    else if (!arguments.json()) { fmt::print("{}\n", text); }
+  }
+  if (!arguments.json()) { fmt::print(stderr, "{}", tune::table_of(tasks, results)); }
+  const bool has_failed = std::any_of(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.end == tune::TaskEnd::Failed; });
+  return has_failed ? std::max(status, static_cast<int>(exit_input)) : status;
+}
+
 }  // namespace
 
 auto tune(std::vector<std::string> args) -> int {
@@ -325,6 +505,7 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
+  if ((arguments.positional().size() > 1 || arguments.has("--all")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
@@ -334,7 +515,7 @@ auto tune(std::vector<std::string> args) -> int {
                                        selection.schedule));
   }
   if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
-  bool is_bounded = arguments.has("--trials") || arguments.has("--time");
+  bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
@@ -343,6 +524,7 @@ auto tune(std::vector<std::string> args) -> int {
     options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
   }
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
+  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
@@ -354,16 +536,19 @@ auto tune(std::vector<std::string> args) -> int {
     return reporter.status();
   }
   if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
+  const std::string& path = arguments.positional()[0];
+  const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
+  if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
   if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
   auto [name, text] = found_text(selection, *result, arguments.get("--target", "llvm"), options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {
-    report_done_as_json(selection, *result, name, *text);
+    report_done_as_json(selection, *result, name, *text, causes_as_json(path, selection.program.str(), causes));
   } else {
     report_done(*result);
     if (!arguments.has("--insert")) { fmt::print("{}{}", *text, selection.hole ? "\n" : ""); }
   }
-  return arguments.has("--insert") ? insert(arguments, selection, name, *text, reporter) : static_cast<int>(exit_done);
+  return arguments.has("--insert") ? insert(arguments, path, selection, name, *text, reporter) : static_cast<int>(exit_done);
 }
 
 }  // namespace loopsmith::driver::commands

@@ -1,21 +1,18 @@
-// Chooses the points to measure next. Draft and residual model score thousands of points per second; evolution inside a sketch finds good points. One quota
-// is reserved for neighbours of the best measured points, another for random points.
+// Searches choose the points of a design space that are measured next. All of them have one interface: a session asks for proposals, and returns what
+// became of each.
 //
-// Deterministic: the same sketches, seed and measurements give the same proposals. This allows sessions to resume.
+// Deterministic: the same sketches, seed and answers give the same proposals. Sessions resume by this.
 #pragma once
 
 #include <cstdint>
-#include <random>
-#include <set>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "tune/cost/residual.h"
 #include "tune/space/sketch.h"
 
 namespace loopsmith::tune {
-
-enum class Strategy : uint8_t { Guided, Random };
 
 struct Proposal {
   size_t sketch = 0;
@@ -25,49 +22,47 @@ struct Proposal {
 
 class Search {
  public:
-  Search(const Sketches& sketches, uint64_t seed, Strategy strategy = Strategy::Guided);
+  virtual ~Search() = default;
 
   /// Up to `count` points that were never proposed before; fewer when the space is exhausted.
-  [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal>;
+  [[nodiscard]] virtual auto propose(size_t count) -> std::vector<Proposal> = 0;
 
-  /// Adds the measurement of a proposal. `exact` false: the true time is at least `seconds`.
-  void learn(const Proposal& proposal, double seconds, bool exact);
-  /// Excludes a point: it is not legal, or did not build, run or give the right result.
-  void reject(const Proposal& proposal);
+  /// The measurement of a proposal. `exact` false: the true time is at least `seconds`.
+  virtual void learn(const Proposal& proposal, double seconds, bool exact) = 0;
+  /// The point is not a candidate: it is not legal, or did not build, run or give the right result.
+  virtual void reject(const Proposal& proposal) = 0;
 
- private:
-  struct Measured { Point point; double seconds; };
-  struct Arm {
-    ResidualModel residual;
-    std::vector<Measured> measured;   // fastest first
-    int proposed = 0;
-    int rejected = 0;
-    std::set<Point> seen;
-  };
-  /// The expected seconds of a point of a sketch.
-  using Expected = std::pair<double, std::pair<size_t, Point>>;
-
-  void propose_at_random(size_t wanted, std::vector<Proposal>& out);
-  /// Proposes neighbours of the best measured points of the best sketch.
-  void propose_neighbours(size_t count, std::vector<Proposal>& out);
-  /// The points that differ from the given one in a single knob and were not proposed yet.
-  [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
-  /// The best points of all sketches that are worth it, `keep` of each; the fastest first.
-  auto evolve_all(size_t keep) -> std::vector<Expected>;
-  auto random_point(size_t sketch) -> Point;
-  auto valid_random_point(size_t sketch) -> bool;   // into scratch_
-  auto mutate(size_t sketch, Point point) -> Point;
-  auto score(size_t sketch, const Point& point) const -> double;
-  auto take(size_t sketch, const Point& point, double expected, std::vector<Proposal>& out) -> bool;
-  auto evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double, Point>>;
-  auto draw(uint64_t below) -> uint64_t { return random_() % below; }
-
-  const Sketches& sketches_;
-  Strategy strategy_;
-  std::mt19937_64 random_;
-  std::vector<Arm> arms_;
-  Point scratch_;
-  double best_ = 0;
+  /// The number of proposals that the search wants to make before it learns from them.
+  [[nodiscard]] virtual auto batch() const -> size_t { return 16; }
+  /// The reason why the search proposes no more points of a sketch; empty: it may.
+  [[nodiscard]] virtual auto why_closed(size_t /*sketch*/) const -> std::string { return {}; }
 };
+
+/// A search by name, with a line for help texts.
+struct SearchKind {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Search> (*make)(const Sketches& sketches, uint64_t seed);
+};
+
+/// All searches; the default is the first.
+[[nodiscard]] auto search_kinds() -> const std::vector<SearchKind>&;
+/// Null: no search has the name.
+[[nodiscard]] auto find_search(std::string_view name) -> const SearchKind*;
+/// The names, as a sentence lists them: "guided, random, ... or mcts".
+[[nodiscard]] auto search_names() -> std::string;
+
+// The makers of the searches, one per file. The sketches must outlive the search.
+[[nodiscard]] auto make_guided(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_random(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_replay_trace(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_grid(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_greedy(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_coordinate(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_annealing(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_genetic(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_evolutionary(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_bandit(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_mcts(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 
 }  // namespace loopsmith::tune

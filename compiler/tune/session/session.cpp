@@ -7,6 +7,7 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -21,8 +22,10 @@
 #include "support/text.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"
+#include "tune/session/explain_space.h"
 #include "tune/space/analysis.h"
-#include "tune/space/sketch.h"
+#include "tune/space/order.h"
+#include "tune/space/unit.h"
 
 namespace loopsmith::tune {
 
@@ -41,6 +44,7 @@ struct Finalist {
 struct Comparison::Parts {
   std::vector<Finalist> finalists;   // fastest first
   SessionResult result;
+  FailureCauses causes;
   std::unique_ptr<WorkerPool> pool;
   Database database;
   SessionOptions options;
@@ -68,10 +72,27 @@ constexpr double interpreter_seconds = 1.5e-7, comparison_seconds = 0.5;
 
 class Session {
  public:
-  Session(const IRModule& module, Name function, const target::Target& target, std::string label, const SessionOptions& options)
-      : module_(module), function_(function), target_(target), label_(std::move(label)), options_(options), start_(SteadyClock::now()) {}
+  Session(const IRModule& module, Name function, const target::Target& target, std::string label, SessionOptions options)
+      : module_(module), function_(function), target_(target), label_(std::move(label)), options_(std::move(options)), start_(SteadyClock::now()) {}
 
   auto run() -> Result<SessionResult>;
+
+  // The parts of `run`.
+  auto start() -> Status;
+  /// Searches until so many trials are done (0: no limit), or until the budget ends. False: the space is exhausted.
+  auto search_until(int trials) -> Result<bool>;
+  auto finish() -> Result<SessionResult>;
+  /// Repeats the search from records, as far as they go, and measures nothing.
+  auto explain() -> Result<SpaceExplained>;
+  [[nodiscard]] auto progress() const -> const Progress& { return progress_; }
+  /// The time for the next call of `search_until`; 0: no limit.
+  void limit_search(double seconds) {
+    search_deadline_ = seconds > 0 ? SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds)) : SteadyClock::time_point::max();
+  }
+  void set_limit(double seconds) {
+    options_.seconds = seconds;
+    start_ = SteadyClock::now();
+  }
 
  private:
   struct Tried {
@@ -84,13 +105,14 @@ class Session {
     int64_t record = 0;
   };
   struct Made { std::string json; std::string python; };
+  /// A candidate that is not made: the reason, and the trace that reproduces it.
+  struct NotMade { std::string outcome; std::string note; std::string trace; bool is_prefix = false; };
 
   [[nodiscard]] auto elapsed() const -> double { return std::chrono::duration<double>(SteadyClock::now() - start_).count(); }
-  [[nodiscard]] auto out_of_budget() const -> bool {
-    return (options_.trials > 0 && progress_.trials >= options_.trials) || search_time_is_over();
+  [[nodiscard]] auto search_time_is_over() const -> bool {
+    return SteadyClock::now() >= search_deadline_ || (options_.seconds > 0 && elapsed() >= options_.seconds - reserve());
   }
-  [[nodiscard]] auto search_time_is_over() const -> bool { return options_.seconds > 0 && elapsed() >= options_.seconds - reserve(); }
-  /// The part of the budget that is reserved for the final measurements and the comparison.
+  /// The part of the budget that is kept for the final measurements and the comparison.
   [[nodiscard]] auto reserve() const -> double {
     double one = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
     double final_seconds = final_turns * (static_cast<double>(finalists) * std::max(one, 1e-3) + std::max(progress_.plain_seconds, 1e-3)) * (final_blocks / final_turns);
@@ -117,10 +139,15 @@ class Session {
     if (options_.seconds > 0) { progress_.search_limit_seconds = options_.seconds - reserve(); }
     if (options_.on_progress) { options_.on_progress(progress_); }
   }
-  [[nodiscard]] auto make(const Proposal& proposal) const -> Result<Made>;
+  [[nodiscard]] auto make(const Proposal& proposal) const -> std::variant<Made, NotMade>;
+  auto open() -> Status;
+  auto make_space() -> Status;
+  auto propose(size_t wanted) -> std::vector<Tried>;
+  void reject(const Proposal& proposal, const NotMade& why);
+  auto repeat_round() -> bool;
   auto measure_plain(WorkerPool& pool, Database& database) -> Status;
-  auto round(Search& search, WorkerPool& pool, Database& database) -> Result<bool>;
-  auto settle(Search& search, Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
+  auto round(WorkerPool& pool, Database& database) -> Result<bool>;
+  auto settle(Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
               const std::string& note, uint64_t lowered) -> Status;
   auto confirm(WorkerPool& pool) -> void;
   void recall(const std::vector<Record>& records);
@@ -129,10 +156,17 @@ class Session {
   Name function_;
   target::Target target_;
   std::string label_;
-  const SessionOptions& options_;
+  SessionOptions options_;
   SteadyClock::time_point start_;
+  SteadyClock::time_point search_deadline_ = SteadyClock::time_point::max();
   TaskKey key_;
   Sketches sketches_;
+  std::unique_ptr<Search> search_;
+  std::optional<Database> database_;
+  std::vector<Record> records_;                            // of earlier searches
+  std::unique_ptr<WorkerPool> pool_;
+  int trials_limit_ = 0;                                   // of the present call of `search_until`
+  FailureCauses causes_;
   Progress progress_;
   SessionResult result_;
   bool stopped_ = false;
@@ -147,19 +181,39 @@ class Session {
 // The program as written is measured only for comparison: for these seconds, and at most a quarter of the session.
 constexpr double plain_limit = 3;
 constexpr uint64_t plain_id = 1;
+// Searches with larger batches want no small ones first.
+constexpr size_t usual_batch = 16;
 constexpr const char* empty_trace = "[[], []]";
 
-auto Session::make(const Proposal& proposal) const -> Result<Made> {
+auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade> {
   schedule::Schedule sch(module_, static_cast<int64_t>(options_.seed % 2147483646) + 1);
-  if (!(sch.func_working_on() == function_)) { LOOPSMITH_CHECK(sch.work_on(function_)); }
-  LOOPSMITH_CHECK(sketches_[proposal.sketch]->apply(sch, proposal.point));
+  Status done = sch.func_working_on() == function_ ? ok() : sch.work_on(function_);
+  const Sketch& sketch = *sketches_[proposal.sketch];
+  if (done.ok()) { done = sketch.apply(sch, proposal.point); }
+  if (!done.ok()) {
+    const Diagnostic& first = done.diagnostics().front();
+    const std::string outcome = "not legal: " + std::string(code_id(first.code));
+    // Only a sketch that is a trace knows the steps behind the refused one.
+    const std::optional<schedule::Trace> whole = sketch.known_trace(proposal.point);
+    return NotMade{outcome, first.message(), schedule::trace_to_json(whole ? *whole : sch.trace()), !whole};
+  }
   Made made;
   made.json = schedule::trace_to_json(sch.trace());
+  if (options_.keep_order) {
+    if (std::string why = why_order_changes(module_, sch.module(), function_); !why.empty()) { return NotMade{"adds in another order", std::move(why), std::move(made.json)}; }
+  }
   for (const std::string& line : sch.trace().python_lines()) { made.python += line + "\n"; }
   return made;
 }
 
-auto Session::settle(Search& search, Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
+void Session::reject(const Proposal& proposal, const NotMade& why) {
+  search_->reject(proposal);
+  ++progress_.failures[why.outcome];
+  ++progress_.sketches[proposal.sketch].failed;
+  causes_.add(why.outcome, why.note, why.trace, why.is_prefix);
+}
+
+auto Session::settle(Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
                      const std::string& note, uint64_t lowered) -> Status {
   Record record;
   record.candidate = lowered;
@@ -181,13 +235,18 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
   }
   ++progress_.trials;
   if (outcome == Outcome::Measured || outcome == Outcome::Censored) {
-    search.learn(tried.proposal, seconds, outcome == Outcome::Measured);
+    search_->learn(tried.proposal, seconds, outcome == Outcome::Measured);
   } else {
-    // If a candidate was killed at its time limit, the limit is a lower bound of its time; other failures give no information.
-    seconds > 0 ? search.learn(tried.proposal, seconds, false) : search.reject(tried.proposal);
+    // The time limit of a candidate that was killed is a lower bound of its time; the others teach nothing.
+    seconds > 0 ? search_->learn(tried.proposal, seconds, false) : search_->reject(tried.proposal);
     ++progress_.failures[outcome_name(outcome)];
+    ++progress_.sketches[tried.proposal.sketch].failed;
+    causes_.add(outcome_name(outcome), note, tried.candidate.trace);
   }
   if (outcome == Outcome::Measured) {
+    SketchTally& tally = progress_.sketches[tried.proposal.sketch];
+    ++tally.measured;
+    if (tally.best_seconds == 0 || seconds < tally.best_seconds) { tally.best_seconds = seconds; }
     tried.seconds = seconds;
     tried.spread = spread;
     tried.timings = blocks;
@@ -248,35 +307,44 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   return ok();
 }
 
-// Proposes, builds and measures one batch. False: the space is exhausted.
-auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Result<bool> {
-  size_t wanted = options_.batch;
-  if (options_.trials > 0) { wanted = std::min(wanted, static_cast<size_t>(options_.trials - progress_.trials)); }
-  // The first batches are small, so that the search gets results early.
-  if (progress_.trials < static_cast<int>(options_.batch)) { wanted = std::min<size_t>(wanted, 8); }
+/// Candidates that are not measured yet in this session. Illegal points cost no trial; others are proposed in their place.
+auto Session::propose(size_t wanted) -> std::vector<Tried> {
+  // Many schedules add in another order, so the search has to look at more of them.
+  const int attempts = options_.keep_order ? 64 : 8;
   std::vector<Tried> fresh;
-  // Illegal points cost no trial; others are proposed instead.
-  for (int attempt = 0; attempt < 8 && fresh.size() < wanted; ++attempt) {
-    std::vector<Proposal> proposals = search.propose(wanted - fresh.size());
+  for (int attempt = 0; attempt < attempts && fresh.size() < wanted; ++attempt) {
+    std::vector<Proposal> proposals = search_->propose(wanted - fresh.size());
     if (proposals.empty()) { break; }
     for (Proposal& proposal : proposals) {
-      if (stopping()) { return true; }
-      Result<Made> made = make(proposal);
-      if (!made.ok()) {
-        search.reject(proposal);
-        ++progress_.failures[std::string("not legal: ") + std::string(code_id(made.diagnostics().front().code))];
+      if (stopping()) { return fresh; }
+      ++progress_.sketches[proposal.sketch].proposed;
+      std::variant<Made, NotMade> made = make(proposal);
+      if (const auto* why = std::get_if<NotMade>(&made)) {
+        reject(proposal, *why);
         continue;
       }
-      fresh.push_back({std::move(proposal), {next_id_++, std::move(made->json)}, std::move(made->python), 0, 0, 0});
+      auto& [json, python] = std::get<Made>(made);
+      fresh.push_back({std::move(proposal), {next_id_++, std::move(json)}, std::move(python), 0, 0, 0});
     }
   }
-  if (fresh.empty()) { return false; }
   // The most promising candidate comes first: its time lets slow ones stop early.
   std::sort(fresh.begin(), fresh.end(), [](const Tried& a, const Tried& b) {
     return std::pair(a.proposal.expected_seconds, a.candidate.id) < std::pair(b.proposal.expected_seconds, b.candidate.id);
   });
+  return fresh;
+}
 
-  // Candidates with a record use its time; the others are built and measured.
+// Proposes, builds and measures one batch. False: the space is exhausted.
+auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
+  const size_t batch = options_.batch > 0 ? options_.batch : search_->batch();
+  size_t wanted = batch;
+  if (trials_limit_ > 0) { wanted = std::min(wanted, static_cast<size_t>(trials_limit_ - progress_.trials)); }
+  // The first batches are small, so that the search learns early.
+  if (batch <= usual_batch && progress_.trials < static_cast<int>(batch)) { wanted = std::min<size_t>(wanted, 8); }
+  std::vector<Tried> fresh = propose(wanted);
+  if (stopping()) { return true; }
+  if (fresh.empty()) { return false; }
+  // Candidates with a record take its time; the others are built and measured.
   std::vector<Candidate> to_build;
   for (const Tried& tried : fresh) {
     if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
@@ -288,7 +356,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
   for (Tried& tried : fresh) {
     if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
       Record r = known->second;
-      LOOPSMITH_CHECK(settle(search, database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
+      LOOPSMITH_CHECK(settle(database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
       continue;
     }
     BuildReply reply = built[next++];
@@ -297,19 +365,19 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       continue;
     }
     if (reply.outcome != BuildOutcome::Built) {
-      LOOPSMITH_CHECK(settle(search, database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
+      LOOPSMITH_CHECK(settle(database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
       continue;
     }
     if (reply.object_hash == plain_hash_ && plain_hash_ != 0) {
       // The steps do not change the machine code.
       pool.drop(tried.candidate.id);
-      search.learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
+      search_->learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
       ++progress_.failures["same code as the program as written"];
       continue;
     }
     if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
       pool.drop(tried.candidate.id);
-      search.learn(tried.proposal, std::max(twin->second, 1e-9), false);
+      search_->learn(tried.proposal, std::max(twin->second, 1e-9), false);
       ++progress_.failures["same code as another"];
       continue;
     }
@@ -323,7 +391,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
       if (again.outcome == Outcome::Measured && again.median_seconds > measured.median_seconds) { measured = again; }
     }
-    LOOPSMITH_CHECK(settle(search, database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
+    LOOPSMITH_CHECK(settle(database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
                            measured.blocks, measured.note, reply.lowered_hash));
     // To save memory, only candidates of the final comparison stay built.
     bool may_win = std::any_of(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(std::min(finalists, measured_.size())),
@@ -396,23 +464,26 @@ void Session::recall(const std::vector<Record>& records) {
   }
 }
 
-auto Session::run() -> Result<SessionResult> {
+auto Session::open() -> Status {
   PrimFunc func = module_->find(function_);
+  auto refuse = [&](std::string why) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", std::move(why)); };
   if (is_gpu_target(target_.kind)) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", fmt::format("a search measures on this machine's processor, and the target is `{}`", target_.str()))
+    return refuse(fmt::format("a search measures on this machine's processor, and the target is `{}`", target_.str()))
         .remedy("write the schedule by hand, and compare versions by `loopsmith bench`");
   }
-  if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the module has no such function"); }
-  if (!root_block(func)) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "it is not at schedule level (no blocks to schedule)");
-  }
-  std::string text = print_script(module_);
+  if (!func) { return refuse("the module has no such function"); }
+  if (!root_block(func)) { return refuse("it is not at schedule level (no blocks to schedule)"); }
+  if (find_search(options_.search) == nullptr) { return refuse(fmt::format("no search is named `{}`; the searches are {}", options_.search, search_names())); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
-  LOOPSMITH_CHECK(database.add_workload(key_, label_, text));
   LOOPSMITH_TRY(records, database.records(key_));
   for (const Record& record : records) { recorded_.insert_or_assign(record.trace, record); }
+  records_ = std::move(records);
+  database_ = std::move(database);
+  return ok();
+}
 
+auto Session::make_space() -> Status {
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
   if (options_.space) {
@@ -421,6 +492,16 @@ auto Session::run() -> Result<SessionResult> {
   } else {
     sketches_ = design_space(context);
   }
+  progress_.sketches.resize(sketches_.size());
+  search_ = find_search(options_.search)->make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
+  return ok();
+}
+
+auto Session::start() -> Status {
+  LOOPSMITH_CHECK(open());
+  std::string text = print_script(module_);
+  LOOPSMITH_CHECK(database_->add_workload(key_, label_, text));
+  LOOPSMITH_CHECK(make_space());
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
   progress_.flops = result_.flops = count_flops(module_, function_);
@@ -437,29 +518,38 @@ auto Session::run() -> Result<SessionResult> {
   pool_options.program = options_.worker;
   pool_options.workers = options_.workers;
   pool_options.stop = [this] { return stopping(); };
-  auto pool = std::make_unique<WorkerPool>(pool_options, WorkerTask{text, function_.str(), target_.str(), options_.seed});
+  pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{text, function_.str(), target_.str(), options_.seed});
   report("starting");
-  LOOPSMITH_CHECK(pool->start());
-  LOOPSMITH_CHECK(measure_plain(*pool, database));
+  LOOPSMITH_CHECK(pool_->start());
+  LOOPSMITH_CHECK(measure_plain(*pool_, *database_));
   report("measuring");
+  return ok();
+}
 
-  Search search(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1, options_.strategy);
-  while (!out_of_budget() && !stopping()) {
-    LOOPSMITH_TRY(more, round(search, *pool, database));
+auto Session::search_until(int trials) -> Result<bool> {
+  trials_limit_ = trials;
+  while ((trials == 0 || progress_.trials < trials) && !search_time_is_over() && !stopping()) {
+    LOOPSMITH_TRY(more, round(*pool_, *database_));
     if (!more) {
       result_.notes.push_back("the design space is exhausted");
-      break;
+      return false;
     }
   }
+  return true;
+}
+
+auto Session::finish() -> Result<SessionResult> {
   result_.stopped = progress_.is_stopped = stopped_;
-  if (stopped_) { recall(records); } else { confirm(*pool); }
+  if (stopped_) { recall(records_); } else { confirm(*pool_); }
   if (options_.verify && !measured_.empty()) { report("verifying"); }
   result_.plain_seconds = progress_.plain_seconds;
   result_.progress = progress_;
-  auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
-      .finalists = {}, .result = std::move(result_), .pool = std::move(pool), .database = std::move(database), .options = options_, .start = start_});
-  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record}); }
+  result_.causes = causes_.sorted();
   // The callbacks of the session do not apply to the comparison.
+  pool_->stop_when({});
+  auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
+      .finalists = {}, .result = std::move(result_), .causes = std::move(causes_), .pool = std::move(pool_), .database = std::move(*database_), .options = options_, .start = start_});
+  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record}); }
   parts->options.stop = {};
   auto comparison = std::make_unique<Comparison>(std::move(parts));
   if (stopped_ && options_.compare_later && !measured_.empty()) {
@@ -472,6 +562,45 @@ auto Session::run() -> Result<SessionResult> {
     return left;
   }
   return comparison->finish();
+}
+
+auto Session::run() -> Result<SessionResult> {
+  LOOPSMITH_CHECK(start());
+  LOOPSMITH_TRY(more, search_until(options_.trials));
+  (void)more;
+  return finish();
+}
+
+/// One round of a search whose measurements are all in the database. False: it needs a measurement, or the space is exhausted.
+auto Session::repeat_round() -> bool {
+  const size_t batch = options_.batch > 0 ? options_.batch : search_->batch();
+  std::vector<Tried> fresh = propose(batch <= usual_batch && progress_.trials < static_cast<int>(batch) ? std::min<size_t>(batch, 8) : batch);
+  bool is_recorded = !fresh.empty();
+  for (Tried& tried : fresh) {
+    auto known = recorded_.find(tried.candidate.trace);
+    if (known == recorded_.end()) {
+      is_recorded = false;
+      --progress_.sketches[tried.proposal.sketch].proposed;
+      continue;
+    }
+    Record r = known->second;
+    is_recorded = settle(*database_, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate).ok() && is_recorded;
+  }
+  return is_recorded;
+}
+
+auto Session::explain() -> Result<SpaceExplained> {
+  LOOPSMITH_CHECK(open());
+  LOOPSMITH_CHECK(make_space());
+  SpaceExplained out;
+  out.search = options_.search;
+  if (!records_.empty()) { while (repeat_round() && progress_.trials < static_cast<int>(records_.size())) {} }
+  out.records = static_cast<int>(records_.size());
+  for (size_t s = 0; s < sketches_.size(); ++s) { out.sketches.push_back(explain_sketch(*sketches_[s], progress_.sketches[s], search_->why_closed(s))); }
+  target::Hardware hardware = target::hardware(target_);
+  out.units = unit_fits({module_, function_, hardware, cost::core_model(hardware)});
+  out.causes = causes_.sorted();
+  return out;
 }
 
 }  // namespace
@@ -517,6 +646,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
         if (wrong++ == 0) { result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note); }
         LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
+        parts_->causes.add(outcome_name(Outcome::Wrong), reply.note, finalist.candidate.trace);
         if (wrong == most_wrong) { break; }
         continue;
       }
@@ -532,6 +662,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     break;
   }
   if (wrong > 1) { result.notes.push_back(std::to_string(wrong - 1) + " more candidates were left out for the same reason"); }
+  result.causes = parts_->causes.sorted();
   (void)parts_->database.sync();
   parts_->pool->stop_when({});
   result.progress.phase = "done";
@@ -593,6 +724,29 @@ auto least_seconds(const IRModule& module, Name function, const target::Peaks& p
   double peak = peaks.fma_f32_all * 1e9;
   if (rate <= 0 || peak <= 0) { return 0; }
   return std::max(count_flops(module, function) / peak, bytes / rate);
+}
+
+struct SteppedSession::Impl { Session session; };
+
+SteppedSession::SteppedSession(const IRModule& module, Name function, const target::Target& target, const std::string& label, SessionOptions options)
+    : impl_(std::make_unique<Impl>(Impl{Session(module, function, target, label, std::move(options))})) {}
+SteppedSession::SteppedSession(SteppedSession&&) noexcept = default;
+auto SteppedSession::operator=(SteppedSession&&) noexcept -> SteppedSession& = default;
+SteppedSession::~SteppedSession() = default;
+
+auto SteppedSession::start() -> Status { return impl_->session.start(); }
+auto SteppedSession::search_until(int trials, double seconds) -> Result<bool> {
+  impl_->session.limit_search(seconds);
+  return impl_->session.search_until(trials);
+}
+auto SteppedSession::progress() const -> const Progress& { return impl_->session.progress(); }
+auto SteppedSession::finish(double seconds) -> Result<SessionResult> {
+  impl_->session.set_limit(seconds);
+  return impl_->session.finish();
+}
+
+auto explain_space(const IRModule& module, Name function, const target::Target& target, const SessionOptions& options) -> Result<SpaceExplained> {
+  return Session(module, function, target, {}, options).explain();
 }
 
 auto tune(const IRModule& module, Name function, const target::Target& target, const std::string& label,

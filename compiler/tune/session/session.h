@@ -21,8 +21,18 @@
 #include "target/target.h"
 #include "tune/database/database.h"
 #include "tune/search/search.h"
+#include "tune/session/causes.h"
+#include "tune/space/sketch.h"
 
 namespace loopsmith::tune {
+
+/// The trials of one sketch.
+struct SketchTally {
+  int proposed = 0;
+  int measured = 0;
+  int failed = 0;                // not legal, not built, crashed or wrong
+  double best_seconds = 0;       // 0: none was measured
+};
 
 struct Progress {
   int trials = 0;                // finished trials, measured or found in the database
@@ -38,20 +48,22 @@ struct Progress {
   std::string phase;             // "measuring", "paused", "confirming", "verifying"
   std::vector<double> trial_seconds;     // for every trial, in order; 0: it has no time
   std::string best_python;       // the statements of the best candidate, as script
-  bool is_stopped = false;       // `stop` ended the search: no more candidates are measured
+  bool is_stopped = false;       // `stop` ended the search: nothing more is measured
+  std::vector<SketchTally> sketches;
 };
 
 struct SessionOptions {
   int trials = 0;                // 0: limited by time only
   double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
-  Strategy strategy = Strategy::Guided;
+  std::string search = "guided"; // of search/search.h
+  bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;
   std::string database;          // path; ":memory:" keeps nothing
   std::vector<std::string> worker;   // program and arguments of a worker
   int workers = 2;
-  size_t batch = 16;
+  size_t batch = 0;              // proposals between two lessons of the search; 0: the search decides
   bool verify = true;
   double verify_seconds = 120;   // the limit of the comparison. It may exceed the budget, and `Progress` shows this
   std::function<void(const Progress&)> on_progress;
@@ -79,6 +91,7 @@ struct SessionResult {
   Progress progress;
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
+  std::vector<FailureCause> causes;   // of candidates that failed, the most frequent first
   bool abandoned = false;        // `abandon` ended the comparison
   std::unique_ptr<Comparison> comparison;   // the comparison that is left to the caller; null: there is none
 };
@@ -106,7 +119,28 @@ class Comparison {
 [[nodiscard]] auto tune(const IRModule& module, Name function, const target::Target& target, const std::string& label,
                         const SessionOptions& options) -> Result<SessionResult>;
 
-/// The time of the best schedule, with other times for comparison: "1.098 ms measured again (882.6 us in the search, 5.1 ms as written)".
+/// A session in steps, for several programs that share a budget. Options for the whole search (`trials`, `stop` and the like) hold as in `tune`.
+class SteppedSession {
+ public:
+  SteppedSession(const IRModule& module, Name function, const target::Target& target, const std::string& label, SessionOptions options);
+  SteppedSession(SteppedSession&&) noexcept;
+  auto operator=(SteppedSession&&) noexcept -> SteppedSession&;
+  ~SteppedSession();
+
+  /// Makes the space, starts the workers and measures the program as written.
+  [[nodiscard]] auto start() -> Status;
+  /// Searches until so many trials are done, for at most so many seconds (0: no limit). False: the space is exhausted.
+  [[nodiscard]] auto search_until(int trials, double seconds = 0) -> Result<bool>;
+  [[nodiscard]] auto progress() const -> const Progress&;
+  /// Confirms and compares the best; `seconds`: the time for that. Call it last.
+  [[nodiscard]] auto finish(double seconds) -> Result<SessionResult>;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The time of the best schedule, with the times beside which it stands: "1.098 ms measured again (882.6 us in the search, 5.1 ms as written)".
 [[nodiscard]] auto best_text(const SessionResult& result) -> std::string;
 
 /// The reason why a search offers no schedule.

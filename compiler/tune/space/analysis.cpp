@@ -7,41 +7,13 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "tune/space/linear.h"
 
 namespace loopsmith::tune {
 namespace {
 
 using schedule::FuncState;
 using schedule::Place;
-
-// An index as a sum of iter vars times constants; none for other indices.
-struct Linear { std::map<const VarNode*, int64_t> terms; int64_t constant = 0; };
-
-auto linear(const Expr& e) -> std::optional<Linear> {
-  if (auto value = as_int(e)) { return Linear{{}, *value}; }
-  if (const auto* v = e.as<VarNode>()) { return Linear{{{v, 1}}, 0}; }
-  auto combine = [](const Expr& a, const Expr& b, int64_t sign) -> std::optional<Linear> {
-    auto x = linear(a);
-    auto y = linear(b);
-    if (!x || !y) { return {}; }
-    for (auto [v, c] : y->terms) { x->terms[v] += sign * c; }
-    x->constant += sign * y->constant;
-    return x;
-  };
-  if (const auto* n = e.as<Add>()) { return combine(n->a, n->b, 1); }
-  if (const auto* n = e.as<Sub>()) { return combine(n->a, n->b, -1); }
-  if (const auto* n = e.as<Mul>()) {
-    auto x = linear(n->a);
-    auto y = linear(n->b);
-    if (!x || !y) { return {}; }
-    if (!x->terms.empty() && !y->terms.empty()) { return {}; }
-    if (x->terms.empty()) { std::swap(x, y); }
-    for (auto& [v, c] : x->terms) { c *= y->constant; }
-    x->constant *= y->constant;
-    return x;
-  }
-  return {};
-}
 
 class Body : public Visitor {
  public:
@@ -204,6 +176,32 @@ void connect(const FuncState& func, std::vector<BlockFact>& facts) {
 }
 
 }  // namespace
+
+auto linear(const Expr& e) -> std::optional<Linear> {
+  if (auto value = as_int(e)) { return Linear{{}, *value}; }
+  if (const auto* v = e.as<VarNode>()) { return Linear{{{v, 1}}, 0}; }
+  auto combine = [](const Expr& a, const Expr& b, int64_t sign) -> std::optional<Linear> {
+    auto x = linear(a);
+    auto y = linear(b);
+    if (!x || !y) { return {}; }
+    for (auto [v, c] : y->terms) { x->terms[v] += sign * c; }
+    x->constant += sign * y->constant;
+    return x;
+  };
+  if (const auto* n = e.as<Add>()) { return combine(n->a, n->b, 1); }
+  if (const auto* n = e.as<Sub>()) { return combine(n->a, n->b, -1); }
+  if (const auto* n = e.as<Mul>()) {
+    auto x = linear(n->a);
+    auto y = linear(n->b);
+    if (!x || !y) { return {}; }
+    if (!x->terms.empty() && !y->terms.empty()) { return {}; }
+    if (x->terms.empty()) { std::swap(x, y); }
+    for (auto& [v, c] : x->terms) { c *= y->constant; }
+    x->constant *= y->constant;
+    return x;
+  }
+  return {};
+}
 
 auto analyze(const FuncState& func) -> std::vector<BlockFact> {
   std::vector<BlockFact> out;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ class Sketch {
 
   /// Applies the recipe. An error means that the point is not legal and is skipped.
   [[nodiscard]] virtual auto apply(schedule::Schedule& sch, const Point& point) const -> Status = 0;
+  /// The steps of a point as a trace, where they are known without applying them; none: only `apply` finds them.
+  [[nodiscard]] virtual auto known_trace(const Point& /*point*/) const -> std::optional<schedule::Trace> { return {}; }
   /// The expected seconds; infinity for points that are not worth measuring (far too many registers, too few tasks).
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
   /// The input of the residual model; it has the same length for all points of the sketch.

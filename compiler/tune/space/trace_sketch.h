@@ -23,6 +23,7 @@ class TraceSketch : public Sketch {
   TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {});
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
+  [[nodiscard]] auto known_trace(const Point& point) const -> std::optional<schedule::Trace> override { return trace_at(point); }
   [[nodiscard]] auto draft(const Point& point) const -> double override;
   [[nodiscard]] auto features(const Point& point) const -> std::vector<double> override;
   /// A draft takes a millisecond.

@@ -11,12 +11,17 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <variant>
+
+#include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "support/codes.h"
 #include "tune/space/analysis.h"
 #include "tune/space/sketch.h"
 #include "tune/space/steps.h"
+#include "tune/space/unit.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -141,32 +146,43 @@ auto find_rows(const BlockFact& fact, const BufferNode* a, const BufferNode* b, 
   return false;
 }
 
-auto product_on(const Unit& unit, const schedule::FuncState& func, const schedule::Place& place, const BlockFact& fact) -> std::optional<Product> {
+/// The block as a product on the unit, or the first place where the two differ.
+auto product_on(const Unit& unit, const schedule::FuncState& func, const schedule::Place& place, const BlockFact& fact) -> std::variant<Product, std::string> {
   const Block& block = *place.block();
   const auto* store = block.body.as<BufferStore>();
   const auto* init = block.init ? block.init.as<BufferStore>() : nullptr;
-  const auto* sum = store && fact.is_simple && fact.has_reduction ? store->value.as<Add>() : nullptr;
+  if (!store || !init || !fact.is_simple || !fact.has_reduction) { return "the block is not one store in loops from 0, with an `init`, each bound to one axis"; }
+  const auto* sum = store->value.as<Add>();
   const auto* before = sum ? sum->a.as<BufferLoad>() : nullptr;
   const auto* factors = sum ? sum->b.as<Mul>() : nullptr;
-  if (!init || !before || !factors || !before->buffer.same_as(store->buffer) || !(store->buffer->dtype == unit.c)) { return {}; }
-  // The code clears a tile register before it adds, so the init of the block stores +0.
+  if (!before || !factors || !before->buffer.same_as(store->buffer)) { return fmt::format("`{}` is not the element before plus a product", print_script(store->value)); }
+  if (!(store->buffer->dtype == unit.c)) { return fmt::format("`{}` has the type {}, and the unit adds {}", store->buffer->name.str(), store->buffer->dtype.str(), unit.c.str()); }
+  // Tiles begin as zeros.
   const auto* real = init->value.as<FloatImm>();
-  if (unit.is_tile() && !is_zero(init->value) && !(real && real->value == 0 && !std::signbit(real->value))) { return {}; }
+  if (unit.is_tile() && !is_zero(init->value) && !(real && real->value == 0 && !std::signbit(real->value))) { return fmt::format("the sum begins with `{}`, and a tile with 0", print_script(init->value)); }
   const BufferLoad* a = widened(factors->a, unit.c);
   const BufferLoad* b = widened(factors->b, unit.c);
-  if (!a || !b || !(a->buffer->dtype == unit.a) || !(b->buffer->dtype == unit.b) || a->buffer.same_as(b->buffer) || a->indices.size() == 0 || b->indices.size() < 2) { return {}; }
+  if (!a || !b) { return fmt::format("`{}` is not a product of two elements that are cast to {}", print_script(sum->b), unit.c.str()); }
+  for (const auto& [load, type] : {std::pair(a, unit.a), std::pair(b, unit.b)}) {
+    if (!(load->buffer->dtype == type)) { return fmt::format("`{}` has the type {}, and the unit multiplies {} by {}", load->buffer->name.str(), load->buffer->dtype.str(), unit.a.str(), unit.b.str()); }
+  }
+  if (a->buffer.same_as(b->buffer) || a->indices.size() == 0 || b->indices.size() < 2) { return "the factors are not elements of two buffers, the second one a matrix"; }
   Product product;
   product.unit = &unit;
   auto k = loop_of(func, place, a->indices[a->indices.size() - 1]);
   auto j = loop_of(func, place, store->indices[store->indices.size() - 1]);
-  if (!k || !j || !fact.loops[*k].is_reduction || fact.loops[*j].is_reduction) { return {}; }
+  if (!k || !fact.loops[*k].is_reduction) { return fmt::format("the last index of `{}` is not a reduction axis", a->buffer->name.str()); }
+  if (!j || fact.loops[*j].is_reduction) { return fmt::format("the last index of `{}` is not a spatial axis", store->buffer->name.str()); }
   product.k = *k;
   product.j = *j;
-  if (fact.loops[*k].extent % unit.depth() != 0 || fact.loops[*j].extent % lanes != 0) { return {}; }
-  if (!find_rows(fact, a->buffer.get(), b->buffer.get(), store->buffer.get(), product) || !find_columns(func, place, *b, product)) { return {}; }
+  for (const auto& [loop, multiple] : {std::pair(*k, unit.depth()), std::pair(*j, lanes)}) {
+    if (fact.loops[loop].extent % multiple != 0) { return fmt::format("`{}` has {} iterations, and the unit takes a multiple of {}", fact.loops[loop].name, fact.loops[loop].extent, multiple); }
+  }
+  if (!find_rows(fact, a->buffer.get(), b->buffer.get(), store->buffer.get(), product)) { return unit.is_tile() ? fmt::format("no loop makes rows of {}: a multiple of {} that alone indexes both `{}` and `{}`", tile_rows, tile_rows, a->buffer->name.str(), store->buffer->name.str()) : fmt::format("every spatial loop moves `{}`, so no row uses its elements again", b->buffer->name.str()); }
+  if (!find_columns(func, place, *b, product)) { return fmt::format("no dimensions of `{}` are indexed by `{}` and `{}` alone", b->buffer->name.str(), fact.loops[*k].name, fact.loops[*j].name); }
   auto a_read = number_of_read(block, a->buffer.get());
   auto b_read = number_of_read(block, b->buffer.get());
-  if (!a_read || !b_read) { return {}; }
+  if (!a_read || !b_read) { return "the block does not declare the regions that it reads"; }
   product.a_read = *a_read;
   product.b_read = *b_read;
   for (size_t l = 0; l < fact.loops.size(); ++l) {
@@ -486,27 +502,53 @@ auto UnitSketch::features(const Point& point) const -> std::vector<double> {
   return out;
 }
 
+/// The block with the most work among those with a reduction.
+struct Heaviest { std::vector<BlockFact> blocks; size_t at = 0; const schedule::Place* place = nullptr; };
+auto heaviest(const SpaceContext& context, const schedule::FuncState& func) -> std::optional<Heaviest> {
+  if (!func.is_schedulable()) { return {}; }
+  Heaviest out{analyze(func), 0, nullptr};
+  const std::vector<BlockFact>& blocks = out.blocks;
+  out.at = blocks.size();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].has_reduction && !context.taken.contains(blocks[i].name) && (out.at == blocks.size() || blocks[i].instances * blocks[i].flops > blocks[out.at].instances * blocks[out.at].flops)) { out.at = i; }
+  }
+  if (out.at == blocks.size()) { return {}; }
+  for (const schedule::Place* p : func.child_blocks(func.root())) {
+    if (p->id == blocks[out.at].id) { out.place = p; }
+  }
+  return out.place ? std::optional(std::move(out)) : std::nullopt;
+}
+
+auto is_present(const Unit& unit, const target::Hardware& hardware) -> bool { return hardware.*unit.is_present && (unit.is_tile() || hardware.avx512); }
+
 }  // namespace
 
 void add_unit_sketches(const SpaceContext& context, Sketches& out) {
   schedule::State state(context.module);
   const schedule::FuncState* func = state.func(context.function);
-  if (!func || !func->is_schedulable()) { return; }
-  std::vector<BlockFact> blocks = analyze(*func);
-  // The block with the most work.
-  size_t at = blocks.size();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].has_reduction && !context.taken.contains(blocks[i].name) && (at == blocks.size() || blocks[i].instances * blocks[i].flops > blocks[at].instances * blocks[at].flops)) { at = i; }
-  }
-  if (at == blocks.size()) { return; }
-  const schedule::Place* place = nullptr;
-  for (const schedule::Place* p : func->child_blocks(func->root())) {
-    if (p->id == blocks[at].id) { place = p; }
-  }
+  auto found = func ? heaviest(context, *func) : std::nullopt;
   for (const Unit& unit : units()) {
-    if (!place || !(context.hardware.*unit.is_present) || (!unit.is_tile() && !context.hardware.avx512)) { continue; }
-    if (auto product = product_on(unit, *func, *place, blocks[at])) { out.push_back(std::make_unique<UnitSketch>(context, blocks, at, std::move(*product))); }
+    if (!found || !is_present(unit, context.hardware)) { continue; }
+    auto product = product_on(unit, *func, *found->place, found->blocks[found->at]);
+    if (auto* fits = std::get_if<Product>(&product)) { out.push_back(std::make_unique<UnitSketch>(context, found->blocks, found->at, std::move(*fits))); }
   }
+}
+
+auto unit_fits(const SpaceContext& context) -> std::vector<UnitFit> {
+  std::vector<UnitFit> out;
+  schedule::State state(context.module);
+  const schedule::FuncState* func = state.func(context.function);
+  auto found = func ? heaviest(context, *func) : std::nullopt;
+  if (!found) { return out; }
+  const BlockFact& fact = found->blocks[found->at];
+  for (const Unit& unit : units()) {
+    UnitFit fit{fmt::format("{} of {} by {}", unit.name, unit.a.str(), unit.b.str()), fact.name, {}};
+    auto product = product_on(unit, *func, *found->place, fact);
+    if (const auto* why = std::get_if<std::string>(&product)) { fit.why_not = *why; }
+    else if (!is_present(unit, context.hardware)) { fit.why_not = "the target's processor does not have the unit"; }
+    out.push_back(std::move(fit));
+  }
+  return out;
 }
 
 }  // namespace loopsmith::tune

@@ -1,0 +1,166 @@
+// The allotment of trials among programs: see several.h.
+#include "tune/session/several.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "support/text.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int slice = 16;                // trials
+constexpr double noticeable = 0.005;     // a smaller gain is noise
+constexpr int most_flat_slices = 3;      // without a noticeable gain; then the curve is flat
+constexpr double near_roof = 1.05;
+// Of the time, the share that is kept to confirm and compare the best of each program.
+constexpr double comparison_share = 0.3;
+// The gain that is expected of a slice, as a share of the distance to the roof; halved with each flat slice. Without a roof half of the time is the roof.
+constexpr double usual_share = 0.25, unknown_roof = 0.5;
+
+auto relative_gain(const TaskCurve& curve) -> double {
+  if (curve.best_seconds <= 0) { return 1; }
+  const double roof = curve.roof_seconds > 0 ? curve.roof_seconds : unknown_roof * curve.best_seconds;
+  const double distance = std::max(0.0, 1 - roof / curve.best_seconds);
+  return std::max(curve.last_gain, usual_share * distance) * std::pow(0.5, curve.flat_slices);
+}
+
+struct Running {
+  std::optional<SteppedSession> session;
+  TaskCurve curve;
+  std::optional<TaskEnd> end;
+  std::string why;
+};
+
+/// Counts the result of a slice.
+void observe(Running& task, double before, bool is_exhausted) {
+  TaskCurve& curve = task.curve;
+  curve.best_seconds = task.session->progress().best_seconds;
+  if (curve.first_seconds == 0) { curve.first_seconds = curve.best_seconds; }
+  curve.last_gain = before > 0 && curve.best_seconds > 0 ? 1 - curve.best_seconds / before : 0;
+  const bool is_gain = (before == 0 && curve.best_seconds > 0) || curve.last_gain > noticeable;
+  curve.flat_slices = is_gain ? 0 : curve.flat_slices + 1;
+  if (is_exhausted) { task.end = TaskEnd::Exhausted; }
+  else if (curve.best_seconds > 0 && curve.best_seconds <= near_roof * curve.roof_seconds) { task.end = TaskEnd::Roof; }
+  else if (curve.flat_slices >= most_flat_slices) { task.end = TaskEnd::Flat; }
+}
+
+void fail(Running& task, const Diagnostics& diagnostics) {
+  task.end = TaskEnd::Failed;
+  task.why = diagnostics.front().message();
+}
+
+/// The task that the next slice goes to: one that has had none, else that with the largest expected gain. None: all have ended.
+auto next_task(const std::vector<Running>& tasks) -> std::optional<size_t> {
+  std::optional<size_t> out;
+  double largest = -1;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].end) { continue; }
+    if (!tasks[i].session) { return i; }
+    const double gain = expected_gain(tasks[i].curve);
+    if (gain > largest) {
+      largest = gain;
+      out = i;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+auto text_of(TaskEnd end) -> const char* {
+  switch (end) {
+    case TaskEnd::Roof: return "at the roof";
+    case TaskEnd::Flat: return "flat";
+    case TaskEnd::Exhausted: return "space exhausted";
+    case TaskEnd::Failed: return "failed";
+    default: return "budget";
+  }
+}
+
+auto expected_gain(const TaskCurve& curve) -> double {
+  // A task without a time comes first.
+  return curve.best_seconds > 0 ? curve.weight * curve.best_seconds * relative_gain(curve) : 1e9 * curve.weight;
+}
+
+auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task) -> std::vector<TaskResult> {
+  const auto start = SteadyClock::now();
+  auto elapsed = [&] { return std::chrono::duration<double>(SteadyClock::now() - start).count(); };
+  auto is_stopped = [&] { return options.stop && options.stop(); };
+  const double search_limit = options.seconds > 0 ? options.seconds * (1 - comparison_share) : 0;
+  auto is_over = [&] { return is_stopped() || (search_limit > 0 && elapsed() >= search_limit); };
+  std::vector<Running> running(tasks.size());
+  int left = options.trials;
+  while (!is_over() && (options.trials == 0 || left > 0)) {
+    auto at = next_task(running);
+    if (!at) { break; }
+    Running& task = running[*at];
+    if (!task.session) {
+      SessionOptions own = options;
+      own.trials = 0;
+      own.seconds = 0;
+      own.on_progress = [&, number = *at](const Progress& progress) { if (on_task) { on_task(number, progress); } };
+      own.space = tasks[*at].space;
+      task.curve.roof_seconds = tasks[*at].roof_seconds;
+      task.curve.weight = tasks[*at].weight;
+      task.session.emplace(tasks[*at].module, tasks[*at].function, tasks[*at].target, tasks[*at].label, own);
+      if (Status started = task.session->start(); !started.ok()) {
+        fail(task, started.diagnostics());
+        continue;
+      }
+    }
+    const int before = task.session->progress().trials;
+    const double best_before = task.session->progress().best_seconds;
+    auto more = task.session->search_until(before + (options.trials > 0 ? std::min(slice, left) : slice), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
+    if (!more.ok()) {
+      fail(task, more.diagnostics());
+      continue;
+    }
+    left -= task.session->progress().trials - before;
+    if (!is_over()) { observe(task, best_before, !*more); }
+  }
+  std::vector<TaskResult> out(tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    Running& task = running[i];
+    out[i].end = task.end.value_or(TaskEnd::Budget);
+    out[i].why = task.why;
+    out[i].roof_seconds = tasks[i].roof_seconds;
+    if (!task.session || out[i].end == TaskEnd::Failed) { continue; }
+    out[i].trials = task.session->progress().trials;
+    const double rest = options.seconds > 0 ? std::max(1.0, (options.seconds - elapsed()) / static_cast<double>(tasks.size() - i)) : 0;
+    auto result = task.session->finish(rest);
+    if (!result.ok()) {
+      out[i].end = TaskEnd::Failed;
+      out[i].why = result.diagnostics().front().message();
+      continue;
+    }
+    out[i].result = std::move(*result);
+    out[i].gain_left = out[i].end == TaskEnd::Budget ? relative_gain(task.curve) : 0;
+    // Its workers are not needed any more.
+    task.session.reset();
+  }
+  return out;
+}
+
+auto table_of(const std::vector<TuningTask>& tasks, const std::vector<TaskResult>& results) -> std::string {
+  size_t width = 7;
+  for (const TuningTask& task : tasks) { width = std::max(width, task.label.size()); }
+  std::string text = fmt::format("{:<{}}  {:>6}  {:>10}  {:>10}  {:>5}  {:>9}  {}\n", "program", width, "trials", "best", "as written", "roof", "gain left", "ended by");
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const TaskResult& task = results[i];
+    const double best = task.result.found ? task.result.best_seconds : task.result.plain_seconds;
+    const std::string share = best > 0 && task.roof_seconds > 0 ? fmt::format("{:.0f}%", 100 * task.roof_seconds / best) : "-";
+    text += fmt::format("{:<{}}  {:>6}  {:>10}  {:>10}  {:>5}  {:>9}  {}{}\n", tasks[i].label, width, task.trials, best > 0 ? duration_text(best) : "-",
+                        task.result.plain_seconds > 0 ? duration_text(task.result.plain_seconds) : "-", share, fmt::format("{:.0f}%", task.gain_left * 100), text_of(task.end),
+                        task.why.empty() ? task.result.found ? "" : ": no schedule is faster than the program as written" : ": " + task.why);
+  }
+  return text;
+}
+
+}  // namespace loopsmith::tune

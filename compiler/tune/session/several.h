@@ -1,0 +1,56 @@
+// One search for several programs: each gets trials by the gain that is still expected of it, times its weight. A program whose curve is flat, or whose best
+// time is near the roof of the machine, gets no more.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "target/peaks.h"
+#include "tune/session/session.h"
+
+namespace loopsmith::tune {
+
+struct TuningTask {
+  IRModule module;
+  Name function;
+  target::Target target;
+  std::string label;
+  double weight = 1;            // how often the program runs beside the others
+  double roof_seconds = 0;      // the least time of a call on this machine; 0: not known
+  std::function<Result<Sketches>(const SpaceContext&)> space = {};   // see SessionOptions
+};
+
+/// The reason why a task got no more trials.
+enum class TaskEnd : uint8_t { Budget, Roof, Flat, Exhausted, Failed };
+[[nodiscard]] auto text_of(TaskEnd end) -> const char*;
+
+struct TaskResult {
+  SessionResult result;
+  TaskEnd end = TaskEnd::Budget;
+  std::string why;              // of `Failed`
+  int trials = 0;
+  double roof_seconds = 0;
+  /// The expected relative gain of further trials, from the course of the best time and the distance to the roof.
+  double gain_left = 0;
+};
+
+/// The course of one task, as far as the allotment of trials needs it.
+struct TaskCurve {
+  double first_seconds = 0;     // after the first slice
+  double best_seconds = 0;
+  double roof_seconds = 0;
+  double weight = 1;
+  double last_gain = 0;         // of the last slice, relative
+  int flat_slices = 0;          // slices since the last gain of half a percent
+};
+/// The seconds that another slice of trials is expected to save, times the weight. 0: none.
+[[nodiscard]] auto expected_gain(const TaskCurve& curve) -> double;
+
+/// Options hold for all together: `trials` and `seconds` are the whole budget. `on_task` is called before each slice, with the number of the task.
+[[nodiscard]] auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task) -> std::vector<TaskResult>;
+
+/// A table with a line per task: trials, best, as written, share of the roof, gain left, and the reason for its end.
+[[nodiscard]] auto table_of(const std::vector<TuningTask>& tasks, const std::vector<TaskResult>& results) -> std::string;
+
+}  // namespace loopsmith::tune
