@@ -326,7 +326,9 @@ class Search {
     if (e.kind == Space::Kind::Guard) {
       auto holds = evaluate(e.value, numbers_);
       if (!holds) { stop_ = true; return false; }
-      return ((*holds != 0) != e.negated) && step(at + 1);
+      if ((*holds != 0) != e.negated) { return step(at + 1); }
+      --left_;   // the loops around go on: each of their values counts
+      return false;
     }
     --left_;
     if (numbers_.find(e.var) != nullptr) {

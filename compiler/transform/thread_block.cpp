@@ -58,7 +58,8 @@ ThreadBlock::ThreadBlock(const Stmt& outermost) {
     if (loop && is_thread_index(loop->tag) && !find(loop->tag)) { dimensions.push_back({loop->tag, loop->extent}); }
   };
   add(outermost);
-  if (auto loop = as_thread_loop(outermost)) { post_order(loop->body, add, [](const Expr&) {}); }
+  auto loop = as_thread_loop(outermost);
+  post_order(loop ? loop->body : outermost, add, [](const Expr&) {});
 }
 auto ThreadBlock::find(Name tag) const -> std::optional<size_t> {
   auto found = std::find_if(dimensions.begin(), dimensions.end(), [&](const Dimension& d) { return d.tag == tag; });

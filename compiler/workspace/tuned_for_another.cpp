@@ -36,7 +36,7 @@ auto tuned_for_another(const Snapshot& snapshot, const script::FileSchedule& sch
   for (const syntax::Stmt* statement : program ? program->statements : syntax::Block()) {
     const auto* function = statement->as<syntax::FunctionDef>();
     if (function == nullptr) { continue; }
-    found = std::move(found).note({function->decl, function->name.span.begin, function->name.span.end, 0}, "changed since the schedule was found");
+    (void)std::move(found).note({function->decl, function->name.span.begin, function->name.span.end, 0}, "changed since the schedule was found");
   }
   return std::move(found).remedy("tune `" + name + "` again");
 }

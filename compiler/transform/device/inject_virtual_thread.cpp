@@ -146,13 +146,14 @@ class Differences {
   auto differs_any(const Array<Expr>& all) const -> bool { return std::any_of(all.begin(), all.end(), [&](const Expr& e) { return differs(e); }); }
 
   void find_passed(const Stmt& body, bool) {
-    std::unordered_set<const VarNode*> loaded, passed;
+    std::unordered_set<const VarNode*> loaded, passed, begun, updated;
     post_order(
         body,
         [&](const Stmt& s) {
           const auto* store = s.as<BufferStore>();
           const VarNode* data = store ? store->buffer->data.get() : nullptr;
           if (store && !own_.contains(data) && differs(store->value) && !differs_any(store->indices)) { passed.insert(data); }
+          if (store && !own_.contains(data) && !differs_any(store->indices)) { (is_update(*store) ? updated : begun).insert(data); }
           if (const auto* allocate = s.as<Allocate>()) { is_entangled = is_entangled || differs_any(allocate->extents); }
         },
         [&](const Expr& e) {
@@ -162,6 +163,8 @@ class Differences {
           for (const Expr& arg : call->args) { is_entangled = is_entangled || (arg.as<VarNode>() && memory_.contains(arg.as<VarNode>())); }
         });
     for (const VarNode* data : passed) { is_entangled = is_entangled || loaded.contains(data); }
+    // Every virtual thread begins the same sum anew and adds to it: side by side they would add to one sum.
+    for (const VarNode* data : updated) { is_entangled = is_entangled || begun.contains(data); }
   }
 
   std::unordered_set<const VarNode*> own_;      // memory that is allocated inside

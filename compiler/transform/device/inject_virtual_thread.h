@@ -15,7 +15,7 @@
 // Needs   flat accesses; reductions across threads are lowered. The iterations of a virtual thread do not depend on one another, as for threads.
 // Gives   unrolled loops over virtual threads around single statements; serial ones above 16 virtual threads. A virtual thread stays a loop where its
 //         extent is not constant, where the plain pointer of a buffer is used that would get parts, where virtual threads pass values through
-//         memory from outside, or where a barrier stands below a loop whose length differs between them.
+//         memory from outside or each begin a sum there, or where a barrier stands below a loop whose length differs between them.
 // Keeps   values.
 // Place   before bind_threads, which inserts barriers: they stand outside of the loops over virtual threads then.
 #pragma once
