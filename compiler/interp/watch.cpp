@@ -46,7 +46,10 @@ auto Watch::enter_thread(uint32_t from, const void* kernel, uint64_t instance, i
 }
 
 auto Watch::past_barrier(uint32_t thread_place, Barrier barrier) -> uint32_t {
-  if (places_.size() >= most || !places_[thread_place].is_thread) { return thread_place; }
+  if (!places_[thread_place].is_thread) { return thread_place; }
+  // Without a place behind the barrier, ordered accesses would look unordered.
+  is_full_ = is_full_ || places_.size() >= most;
+  if (is_full_) { return thread_place; }
   Place next = places_[thread_place];
   ++next.clock;
   if (barrier == Barrier::Block) { ++next.block_epoch; }
@@ -115,7 +118,7 @@ auto Watch::is_ordered_by_barriers(const Place& before, const Place& now) const 
 auto Watch::unordered(uint32_t before, uint32_t now) const -> std::optional<Conflict> {
   uint32_t a = before;
   uint32_t b = now;
-  if (a == b || a == 0 || b == 0) { return {}; }
+  if (a == b || a == 0 || b == 0 || is_full_) { return {}; }
   if (places_[a].is_unfinished) { return Conflict{a, b, Runner::Other, places_[a].is_launch, true}; }
   const void* reducing_a = places_[a].reducing;
   const void* reducing_b = places_[b].reducing;

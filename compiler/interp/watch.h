@@ -118,11 +118,12 @@ class Watch {
   [[nodiscard]] auto is_ordered_by_barriers(const Place& before, const Place& now) const -> bool;
   auto add(const Place& place) -> uint32_t;
 
-  // The most places; further iterations get the place around them.
+  // The most places. Further iterations get the place around them; at a barrier beyond them the watch ends, and no more races are found.
   static constexpr size_t most = size_t{1} << 24;
   static constexpr int64_t warp = 32;
   const std::vector<AccessInText>& accesses_;
   std::vector<Place> places_;
+  bool is_full_ = false;
   uint64_t instances_ = 0;
   std::map<uint64_t, std::vector<ThreadDimension>> kernels_;
   // For the running kernel: the clocks of other threads that each thread has received. Empty: no barrier in memory was used.
