@@ -7,7 +7,7 @@ namespace {
 // Beyond this many block instances the interpreter takes too long for a test.
 constexpr double max_instances = 300'000;
 // The same for a scheduled version, which may repeat instances.
-constexpr double max_scheduled_instances = 20'000'000;
+constexpr double max_scheduled_instances = 100'000'000;
 
 }  // namespace
 
