@@ -168,7 +168,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
     workspace::SnapshotPtr snapshot = document->snapshot();
     for (const script::FileSchedule& schedule : snapshot->schedules()) {
       REQUIRE(schedule.run != nullptr);
-      for (size_t i = 0; i < schedule.run->steps.size(); i += tests::stride(3)) {
+      for (size_t i = 0; i < schedule.run->steps.size(); i += tests::stride(6)) {
         auto span = snapshot->resolve(schedule.run->steps[i].where);
         REQUIRE(span);
         auto point = point_at(*snapshot, span->begin);
@@ -197,7 +197,7 @@ TEST_CASE("what is listed for a loop or block is all that is legal there") {
   }
   // More moves than a menu shows at once.
   CHECK(most > 14);
-  CHECK(places > 100 / tests::stride(3));
+  CHECK(places > 100 / tests::stride(6));
 }
 
 TEST_CASE("completion ranks primitives by what is legal in the state at the cursor") {

@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 #include "tune/space/sketch.h"
 
@@ -44,7 +45,7 @@ auto try_units(const std::string& text, const target::Hardware& hardware) -> std
   for (const auto& sketch : sketches) {
     Applied& applied = out[sketch->name()];
     uint64_t state = 11;
-    for (int i = 0; i < 400 && applied.points < 6; ++i) {
+    for (int i = 0; i < 400 && applied.points < tests::size_of_test(6, 6, 2); ++i) {
       Point point;
       for (const Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>((state = state * 6364136223846793005ULL + 1442695040888963407ULL) >> 33U) % static_cast<uint16_t>(knob.choices.size())); }
       if (!std::isfinite(sketch->draft(point))) { continue; }
