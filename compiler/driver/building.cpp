@@ -26,6 +26,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "transform/inline_calls.h"
 #include "workspace/tuned_for_another.h"
 
@@ -274,6 +275,20 @@ auto tuned(const workspace::Program& program, const BuildJob& job, const target:
   return {};
 }
 
+/// The name of the file as a name of C, for a kernel that has none: `my-kernel.py` gives `my_kernel`.
+auto kernel_name_of(const std::string& file) -> std::string {
+  std::string name = fs::path(file).stem().string();
+  for (char& c : name) {
+    if (!is_name_part(c) || static_cast<unsigned char>(c) >= 0x80) { c = '_'; }
+  }
+  return name.empty() || is_digit(name.front()) ? "kernel_" + name : name;
+}
+
+/// The kind of device of DLPack.
+auto device_type_of(const target::Target& target) -> int {
+  return target.kind == target_kind::opencl ? 4 : target.kind == target_kind::cuda ? 2 : 1;
+}
+
 /// All programs of the file, scheduled, as one unit.
 auto assemble(SourceFile& file, const BuildJob& job, const target::Target& target, std::vector<std::string>& notes) -> Result<Unit> {
   LOOPSMITH_TRY(scheduled, pick_schedules(file, job, target));
@@ -293,10 +308,21 @@ auto assemble(SourceFile& file, const BuildJob& job, const target::Target& targe
     if (job.tuned) {
       if (auto best = tuned(program, job, target, notes)) { one = std::move(*best); }
     }
-    Diagnostics more = add_program(unit, program, one.after, one.name, !is_gpu(target), target.kind == target_kind::opencl ? 4 : target.kind == target_kind::cuda ? 2 : 1);
+    Diagnostics more = add_program(unit, program, one.after, one.name, !is_gpu(target), device_type_of(target));
     problems.insert(problems.end(), more.begin(), more.end());
   }
-  if (problems.empty() && unit.kernels.empty() && !job.may_be_empty) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
+  // A schedule that makes its program itself, as one of tensor expressions: its kernel has the name of the file.
+  for (const Scheduled& one : scheduled) {
+    const std::vector<workspace::Program> programs = workspace::top_programs(*file.snapshot());
+    if (std::any_of(programs.begin(), programs.end(), [&](const workspace::Program& program) { return one.before.same_as(program.module); })) { continue; }
+    workspace::Program made;
+    made.name = Name(kernel_name_of(job.file));
+    Diagnostics more = add_program(unit, made, one.after, one.name, !is_gpu(target), device_type_of(target));
+    problems.insert(problems.end(), more.begin(), more.end());
+  }
+  if (problems.empty() && unit.kernels.empty() && !job.may_be_empty) {
+    problems.push_back(workspace::with_schedules_that_make_programs(error(Code::NothingToBuild).arg("file", job.file), *file.snapshot()));
+  }
   if (!problems.empty()) { return problems; }
   return unit;
 }

@@ -300,6 +300,8 @@ class ProgramObject final : public eval::Object {
   /// As script.
   [[nodiscard]] auto text() const -> std::string;
   auto repr() const -> std::string override;
+  /// `print(program)` prints the script, as TVM does.
+  auto to_str() const -> std::string override { return module ? text() : repr(); }
 };
 
 /// `dtype = tvm.testing.parameter("float32", "float16")`: a parameter of tests. Programs in tests are read with its first value.

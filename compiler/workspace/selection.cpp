@@ -49,6 +49,15 @@ auto with_known_names(Diagnostic diagnostic, std::string_view wanted, const std:
   return diagnostic;
 }
 
+auto with_schedules_that_make_programs(Diagnostic diagnostic, const Snapshot& snapshot) -> Diagnostic {
+  std::vector<std::string> names;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.makes_its_own) { names.push_back(schedule.name.str()); }
+  }
+  if (names.empty()) { return std::move(diagnostic).remedy("a program is a function with `@T.prim_func`, or a class with `@I.ir_module`"); }
+  return std::move(diagnostic).remedy(fmt::format("{} {} own program: add `--with {}`", names_text(names), names.size() == 1 ? "makes its" : "make their", names.front()));
+}
+
 auto top_programs(const Snapshot& snapshot) -> std::vector<Program> {
   return programs_where(snapshot, [](const Program& p) { return !p.is_inside; });
 }
@@ -81,7 +90,7 @@ auto find_program(const Snapshot& snapshot, std::string_view wanted) -> Result<P
   const std::vector<Program> inside = inner_programs(snapshot);
   std::vector<Program> all = top_programs(snapshot);
   if (all.empty()) { all = inside; }
-  if (all.empty()) { return error(Code::NoProgram).arg("file", snapshot.name()).remedy("a program is a function with `@T.prim_func`, or a class with `@I.ir_module`"); }
+  if (all.empty()) { return with_schedules_that_make_programs(error(Code::NoProgram).arg("file", snapshot.name()), snapshot); }
   if (wanted.empty()) {
     if (all.size() == 1) { return all[0]; }
     std::vector<std::string> declared;

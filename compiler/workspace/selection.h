@@ -18,6 +18,8 @@ namespace loopsmith::workspace {
 [[nodiscard]] auto names_text(const std::vector<std::string>& names) -> std::string;
 /// Adds a remedy to a diagnostic about an unknown name: the most similar known name, or all known names ("it has the programs ...").
 [[nodiscard]] auto with_known_names(Diagnostic diagnostic, std::string_view wanted, const std::vector<std::string>& names, std::string_view kind) -> Diagnostic;
+/// Adds the remedy to a diagnostic that the file has no program: `--with` and a schedule that makes its program itself, if there is one.
+[[nodiscard]] auto with_schedules_that_make_programs(Diagnostic diagnostic, const Snapshot& snapshot) -> Diagnostic;
 
 /// The programs that schedules can name, in the order of the text.
 [[nodiscard]] auto top_programs(const Snapshot& snapshot) -> std::vector<Program>;

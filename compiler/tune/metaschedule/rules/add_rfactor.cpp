@@ -23,14 +23,14 @@ class AddRFactor : public Rule {
     original.seed(sch.fork_seed());
     LOOPSMITH_TRY(reduction, reorder_and_fuse_reduction_loops(sch, block));
     LOOPSMITH_TRY(factors, sample_tile(sch, reduction.fused, 2, max_innermost_factor_));
-    LOOPSMITH_TRY(parts, split_loop(sch, reduction.fused, Values(factors.begin(), factors.end())));
+    LOOPSMITH_TRY(parts, metaschedule::split(sch, reduction.fused, Values(factors.begin(), factors.end())));
     Schedules out;
     for (LoopRV part : parts) {
       Schedule one = sch.fork();
       one.seed(sch.fork_seed());
       auto partial = block_from(one, "rfactor", {part, static_cast<int64_t>(reduction.spatial_loops)});
       if (!partial.ok()) { continue; }
-      LOOPSMITH_CHECK(loops_around(one, *partial));
+      LOOPSMITH_CHECK(get_loops(one, *partial));
       // RandomComputeLocation chooses a place for the block of partial results.
       LOOPSMITH_CHECK(annotate(one, block, "meta_schedule.random_compute_producer", 1));
       out.push_back(std::move(one));

@@ -14,7 +14,7 @@ class ApplyCustomRule : public Rule {
 
   auto apply(Schedule sch, BlockRV block) const -> Result<Schedules> override {
     LOOPSMITH_TRY(place, sch.get(block));
-    const std::string* rule = text_annotation(*place->block(), "schedule_rule");
+    const std::optional<std::string> rule = string_attr(place->block()->annotations, "schedule_rule");
     if (!rule || *rule == "None") { return Schedules{std::move(sch)}; }
     if (auto found = rules_.find(*rule); found != rules_.end()) { return found->second(std::move(sch), block); }
     // The name of no rule: the other rules take the block.

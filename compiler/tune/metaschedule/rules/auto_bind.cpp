@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tune/metaschedule/loop_roles.h"
 #include "tune/metaschedule/rules/block_facts.h"
 #include "tune/metaschedule/rules/calls.h"
 #include "tune/metaschedule/rules/rule.h"
@@ -27,7 +28,7 @@ auto number_loops(const std::vector<const Place*>& loops) -> LoopNumbers {
     if (thread_of(loop).starts_with("threadIdx") && out.threads == -1) { out.threads = i; }
     if (loop.for_kind != ForKind::Serial && out.end_of_nest == -1) { out.end_of_nest = i; }
     if (loop.body.as<SeqStmt>() && out.end_of_nest == -1) { out.end_of_nest = i + 1; }
-    if (kind_of_loop(*loops[static_cast<size_t>(i)]) == IterKind::Spatial && out.last_spatial == i - 1) { ++out.last_spatial; }
+    if (metaschedule::role_of(*loops[static_cast<size_t>(i)]->loop) == metaschedule::LoopRole::Spatial && out.last_spatial == i - 1) { ++out.last_spatial; }
   }
   if (out.end_of_nest == -1) { out.end_of_nest = static_cast<int>(loops.size()); }
   return out;
@@ -51,7 +52,7 @@ class AutoBind : public Rule {
     if (found.place->parent < 0 || is_tiled(*found.place->block())) { return ok(); }
     LoopNumbers at = number_loops(found.func->loops(*found.place));
     if (at.grid != -1) { return ok(); }
-    LOOPSMITH_TRY(loops, loops_around(sch, block));
+    LOOPSMITH_TRY(loops, get_loops(sch, block));
     if (at.last_spatial == -1) {
       LOOPSMITH_TRY(unit, sch.call("add_unit_loop", {loops.empty() ? schedule::Value(block) : schedule::Value(loops.front())}));
       loops.insert(loops.begin(), *unit.as<LoopRV>());
@@ -60,13 +61,13 @@ class AutoBind : public Rule {
       ++at.end_of_nest;
     }
     if (at.threads != -1) {
-      LOOPSMITH_TRY(all, loops_around(sch, block));
+      LOOPSMITH_TRY(all, get_loops(sch, block));
       const int count = std::min({at.end_of_nest, at.threads, at.last_spatial + 1});
-      LOOPSMITH_TRY(fused, fuse_loops(sch, {all.begin(), all.begin() + count}));
+      LOOPSMITH_TRY(fused, fuse(sch, {all.begin(), all.begin() + count}));
       return perform(sch, "bind", {fused, "blockIdx.x"});
     }
     const int count = std::min(at.end_of_nest, at.last_spatial + 1);
-    LOOPSMITH_TRY(fused, fuse_loops(sch, {loops.begin(), loops.begin() + count}));
+    LOOPSMITH_TRY(fused, fuse(sch, {loops.begin(), loops.begin() + count}));
     return bind_spatial_loop(sch, fused);
   }
 
@@ -75,12 +76,12 @@ class AutoBind : public Rule {
     const int64_t extent = constant == -1 ? std::numeric_limits<int64_t>::max() : constant;
     if (extent <= max_threadblocks_ * max_threads_) {
       LOOPSMITH_TRY(factor, thread_factor(sch, std::min(extent, max_threads_)));
-      LOOPSMITH_TRY(parts, split_loop(sch, loop, {nullptr, factor}));
+      LOOPSMITH_TRY(parts, metaschedule::split(sch, loop, {nullptr, factor}));
       LOOPSMITH_CHECK(perform(sch, "bind", {parts[0], "blockIdx.x"}));
       return perform(sch, "bind", {parts[1], "threadIdx.x"});
     }
-    LOOPSMITH_TRY(parts, split_loop(sch, loop, {nullptr, max_threadblocks_, max_threads_}));
-    LOOPSMITH_CHECK(reorder_loops(sch, {parts[1], parts[2], parts[0]}));
+    LOOPSMITH_TRY(parts, metaschedule::split(sch, loop, {nullptr, max_threadblocks_, max_threads_}));
+    LOOPSMITH_CHECK(reorder(sch, {parts[1], parts[2], parts[0]}));
     LOOPSMITH_CHECK(perform(sch, "bind", {parts[1], "blockIdx.x"}));
     return perform(sch, "bind", {parts[2], "threadIdx.x"});
   }

@@ -51,7 +51,7 @@ class AutoInline : public Rule {
         if ((options_.require_injective && !pattern.injective) || (options_.require_ordered && !pattern.ordered)) { return false; }
       }
     }
-    const std::string* asked = text_annotation(block, "meta_schedule.inline_rule");
+    const std::optional<std::string> asked = string_attr(block.annotations, "meta_schedule.inline_rule");
     return !asked || *asked != "disable";
   }
 
@@ -59,7 +59,7 @@ class AutoInline : public Rule {
     const std::vector<NodeId> producers = schedule::producers_of(func, place);
     if (producers.size() != 1) { return false; }
     const Place* producer = func.find(producers.front());
-    return producer && schedule::is_complete(func, *producer) && !text_annotation(*producer->block(), "meta_schedule.auto_tensorize");
+    return producer && schedule::is_complete(func, *producer) && !string_attr(producer->block()->annotations, "meta_schedule.auto_tensorize");
   }
 
   AutoInlineOptions options_;

@@ -10,15 +10,14 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/block_classes.h"
+#include "tune/metaschedule/calls.h"
+#include "tune/metaschedule/loop_roles.h"
 
 namespace loopsmith::tune::rules {
 
-auto text_annotation(const Block& block, Name key) -> const std::string* {
-  const Attr* found = find_attr(block.annotations, key);
-  return found ? found->string() : nullptr;
-}
+using metaschedule::LoopRole;
 
-auto is_tiled(const Block& block) -> bool { return text_annotation(block, "meta_schedule.tiling_structure") != nullptr; }
+auto is_tiled(const Block& block) -> bool { return metaschedule::string_attr(block.annotations, "meta_schedule.tiling_structure").has_value(); }
 
 auto is_spatial(const Block& block) -> bool {
   return std::all_of(block.iter_vars.begin(), block.iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial; });
@@ -38,23 +37,6 @@ auto has_trivial_binding(const FuncState& func, const Place& block) -> bool {
     if (values[i].get() != loops[i]->loop->var.get()) { return false; }
   }
   return true;
-}
-
-auto kind_of_loop(const Place& loop) -> IterKind {
-  bool is_spatial_use = false, is_reduction_use = false, is_other_use = false;
-  const VarNode* var = loop.loop->var.get();
-  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
-    const auto* realize = s.as<BlockRealize>();
-    if (!realize) { return visit_children(s, [](const Expr&) {}, walk); }
-    for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-      if (!uses_var(realize->iter_values[i], [&](const VarNode& v) { return &v == var; })) { continue; }
-      const IterKind kind = realize->block->iter_vars[i].kind;
-      (kind == IterKind::Spatial ? is_spatial_use : kind == IterKind::Reduction ? is_reduction_use : is_other_use) = true;
-    }
-  };
-  walk(loop.loop->body);
-  if (is_other_use || (is_spatial_use && is_reduction_use)) { return IterKind::Opaque; }
-  return is_reduction_use ? IterKind::Reduction : IterKind::Spatial;
 }
 
 auto needs_multi_level_tiling(const FuncState& func, const Place& place) -> bool {
@@ -90,16 +72,16 @@ auto needs_rfactor_or_cross_thread_reduction(const FuncState& func, const Place&
   int64_t spatial = 1, reduction = 1;
   bool reduces = false;
   for (size_t i = 0; i < loops.size(); ++i) {
-    const IterKind kind = kind_of_loop(*loops[i]);
-    if (kind != IterKind::Spatial && kind != IterKind::Reduction) { return false; }
-    reduces = reduces || kind == IterKind::Reduction;
+    const LoopRole role = metaschedule::role_of(*loops[i]->loop);
+    if (role == LoopRole::Mixed) { return false; }
+    reduces = reduces || role == LoopRole::Reduction;
     // The loops are nested directly, with the block alone in the innermost one.
     const StmtNode* body = loops[i]->loop->body.get();
     const StmtNode* expected = i + 1 < loops.size() ? static_cast<const StmtNode*>(loops[i + 1]->loop) : static_cast<const StmtNode*>(place.realize);
     if (body != expected) { return false; }
     auto extent = as_int(loops[i]->loop->extent);
     if (!extent || *extent == -1) { return false; }
-    (kind == IterKind::Spatial ? spatial : reduction) *= *extent;
+    (role == LoopRole::Spatial ? spatial : reduction) *= *extent;
   }
   if (!reduces) { return false; }
   if (needs_multi_level_tiling(func, place)) { return spatial < reduction && spatial <= max_parallel_extent; }

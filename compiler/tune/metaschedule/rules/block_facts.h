@@ -19,8 +19,6 @@ using schedule::Place;
 [[nodiscard]] auto is_spatial(const PrimFunc& func) -> bool;
 /// True where the iter vars of a block are the variables of the loops around it, in their order.
 [[nodiscard]] auto has_trivial_binding(const FuncState& func, const Place& block) -> bool;
-/// The kind of iter vars that a loop is used for, among the blocks directly below it: spatial (also where it is used by none), reduction, or opaque.
-[[nodiscard]] auto kind_of_loop(const Place& loop) -> IterKind;
 
 /// True for a reduction that reads an element several times, so that tiles of it are worth keeping in a near memory.
 [[nodiscard]] auto needs_multi_level_tiling(const FuncState& func, const Place& block) -> bool;
@@ -37,8 +35,5 @@ struct ReadWritePattern { bool exists = false, injective = false, ordered = fals
 [[nodiscard]] auto calls_any(const Stmt& stmt, const std::vector<std::string>& ops) -> bool;
 /// True where a statement has a predicate, `if`, `select` or `if_then_else`.
 [[nodiscard]] auto has_branch(const Stmt& stmt) -> bool;
-
-/// The text of an annotation; null: it is missing or no text.
-[[nodiscard]] auto text_annotation(const Block& block, Name key) -> const std::string*;
 
 }  // namespace loopsmith::tune::rules

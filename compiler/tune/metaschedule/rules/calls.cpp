@@ -12,10 +12,6 @@ auto perform(Schedule& sch, std::string_view primitive, Values arguments) -> Sta
   return ok();
 }
 
-auto annotate(Schedule& sch, Value block_or_loop, std::string_view key, Value value) -> Status {
-  return perform(sch, "annotate", {std::move(block_or_loop), std::string(key), std::move(value)});
-}
-
 auto block_from(Schedule& sch, std::string_view primitive, Values arguments) -> Result<BlockRV> {
   LOOPSMITH_TRY(result, sch.call(primitive, std::move(arguments)));
   return *result.as<BlockRV>();
@@ -25,23 +21,6 @@ auto blocks_from(Schedule& sch, std::string_view primitive, BlockRV block) -> Re
   LOOPSMITH_TRY(result, sch.call(primitive, {block}));
   return schedule::blocks_of(result);
 }
-
-auto loops_around(Schedule& sch, BlockRV block) -> Result<std::vector<LoopRV>> {
-  LOOPSMITH_TRY(result, sch.call("get_loops", {block}));
-  return schedule::loops_of(result);
-}
-
-auto split_loop(Schedule& sch, LoopRV loop, Values factors) -> Result<std::vector<LoopRV>> {
-  LOOPSMITH_TRY(result, sch.call("split", {loop, Value(std::move(factors))}));
-  return schedule::loops_of(result);
-}
-
-auto fuse_loops(Schedule& sch, const std::vector<LoopRV>& loops) -> Result<LoopRV> {
-  LOOPSMITH_TRY(result, sch.call("fuse", {Value(loops)}));
-  return *result.as<LoopRV>();
-}
-
-auto reorder_loops(Schedule& sch, const std::vector<LoopRV>& loops) -> Status { return perform(sch, "reorder", {Value(loops)}); }
 
 auto sample_tile(Schedule& sch, LoopRV loop, int64_t n, int64_t max_innermost_factor) -> Result<std::vector<ExprRV>> {
   LOOPSMITH_TRY(result, sch.call("sample_perfect_tile", {loop, n, max_innermost_factor}));

@@ -1,4 +1,4 @@
-// Calls of primitives with C++ types, for rules.
+// Calls of primitives with C++ types that only rules make; those of all pieces are in ../calls.h.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/schedule.h"
+#include "tune/metaschedule/calls.h"
 
 namespace loopsmith::tune::rules {
 
@@ -13,19 +14,19 @@ using schedule::BlockRV;
 using schedule::ExprRV;
 using schedule::LoopRV;
 using schedule::Schedule;
+using metaschedule::annotate;
+using metaschedule::fuse;
+using metaschedule::get_loops;
+using metaschedule::reorder;
+using metaschedule::string_attr;
 using Values = std::vector<schedule::Value>;
 
 /// A call without a result.
 [[nodiscard]] auto perform(Schedule& sch, std::string_view primitive, Values arguments) -> Status;
-[[nodiscard]] auto annotate(Schedule& sch, schedule::Value block_or_loop, std::string_view key, schedule::Value value) -> Status;
 /// A call that returns one block.
 [[nodiscard]] auto block_from(Schedule& sch, std::string_view primitive, Values arguments) -> Result<BlockRV>;
 /// A call that returns a list of blocks, such as `get_consumers`.
 [[nodiscard]] auto blocks_from(Schedule& sch, std::string_view primitive, BlockRV block) -> Result<std::vector<BlockRV>>;
-[[nodiscard]] auto loops_around(Schedule& sch, BlockRV block) -> Result<std::vector<LoopRV>>;
-[[nodiscard]] auto split_loop(Schedule& sch, LoopRV loop, Values factors) -> Result<std::vector<LoopRV>>;
-[[nodiscard]] auto fuse_loops(Schedule& sch, const std::vector<LoopRV>& loops) -> Result<LoopRV>;
-[[nodiscard]] auto reorder_loops(Schedule& sch, const std::vector<LoopRV>& loops) -> Status;
 [[nodiscard]] auto sample_tile(Schedule& sch, LoopRV loop, int64_t n, int64_t max_innermost_factor) -> Result<std::vector<ExprRV>>;
 /// Samples one of the candidates, each with the same probability.
 [[nodiscard]] auto sample_one_of(Schedule& sch, const std::vector<int64_t>& candidates) -> Result<ExprRV>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "tune/metaschedule/loop_roles.h"
 #include "tune/metaschedule/rules/block_facts.h"
 #include "tune/metaschedule/rules/reduction_loops.h"
 #include "tune/metaschedule/rules/rule.h"
@@ -43,14 +44,14 @@ auto find_target(Schedule& sch, BlockRV block) -> Result<std::optional<Target>> 
   const Place* common = common_ancestor(*func, places);
   if (consumers.size() > 1 && (!common || common->is_block())) { return std::optional<Target>(); }
   const NodeId common_id = common ? common->id : 0;
-  LOOPSMITH_TRY(target_loops, loops_around(sch, consumers.front()));
-  LOOPSMITH_TRY(own_loops, loops_around(sch, block));
+  LOOPSMITH_TRY(target_loops, get_loops(sch, consumers.front()));
+  LOOPSMITH_TRY(own_loops, get_loops(sch, block));
   // The block goes as deep as its spatial loops reach, and not below the loop around all consumers.
   int position = static_cast<int>(std::min(own_loops.size(), target_loops.size())) - 1;
   for (int i = 0; i <= position; ++i) {
     LOOPSMITH_TRY(own, sch.get(own_loops[static_cast<size_t>(i)]));
     LOOPSMITH_TRY(other, sch.get(target_loops[static_cast<size_t>(i)]));
-    if (kind_of_loop(*own) != IterKind::Spatial) { position = i - 1; }
+    if (metaschedule::role_of(*own->loop) != metaschedule::LoopRole::Spatial) { position = i - 1; }
     else if (other->id == common_id) { position = i; }
   }
   if (position < 0) { return std::optional<Target>(); }
@@ -58,7 +59,7 @@ auto find_target(Schedule& sch, BlockRV block) -> Result<std::optional<Target>> 
 }
 
 auto is_in_threads(Schedule& sch, BlockRV block) -> Result<bool> {
-  LOOPSMITH_TRY(loops, loops_around(sch, block));
+  LOOPSMITH_TRY(loops, get_loops(sch, block));
   for (LoopRV loop : loops) {
     LOOPSMITH_TRY(place, sch.get(loop));
     const For& node = *place->loop;
@@ -102,7 +103,7 @@ class CrossThreadReduction : public Rule {
     schedule::Value extent = sampled;
     if (target) { LOOPSMITH_CHECK(move_into(made, block, *target, extent)); }
     LOOPSMITH_TRY(reduction, reorder_and_fuse_reduction_loops(made, block));
-    LOOPSMITH_TRY(parts, split_loop(made, reduction.fused, {nullptr, extent}));
+    LOOPSMITH_TRY(parts, metaschedule::split(made, reduction.fused, {nullptr, extent}));
     LOOPSMITH_CHECK(perform(made, "bind", {parts[1], "threadIdx.x"}));
     return Schedules{std::move(made), std::move(sch)};
   }
@@ -112,7 +113,7 @@ class CrossThreadReduction : public Rule {
   [[nodiscard]] static auto move_into(Schedule& sch, BlockRV block, Target target, schedule::Value& extent) -> Status {
     LOOPSMITH_TRY(in_threads, is_in_threads(sch, target.consumer));
     if (!in_threads) {
-      LOOPSMITH_TRY(parts, split_loop(sch, target.innermost, {nullptr, extent}));
+      LOOPSMITH_TRY(parts, metaschedule::split(sch, target.innermost, {nullptr, extent}));
       LOOPSMITH_CHECK(perform(sch, "bind", {parts[1], "threadIdx.x"}));
       if (target.innermost == target.loop) { target.loop = parts[0]; }
     } else if (auto known = thread_extent_in_trace(sch.trace())) {

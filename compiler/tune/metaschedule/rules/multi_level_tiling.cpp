@@ -51,13 +51,13 @@ auto MultiLevelTiling::split(Schedule& sch, BlockRV block, LoopRV loop, int64_t 
   LOOPSMITH_TRY(extent, extent_of(sch, loop));
   // The outermost tile of a loop of unknown extent takes what is left.
   if (extent == -1) { given[0] = nullptr; }
-  LOOPSMITH_TRY(loops, split_loop(sch, loop, std::move(given)));
+  LOOPSMITH_TRY(loops, metaschedule::split(sch, loop, std::move(given)));
   return Parts{std::move(factors), std::move(loops)};
 }
 
 auto MultiLevelTiling::tile_loops(TilingState state, int64_t spatial_loops) const -> Result<TilingStates> {
   Schedule& sch = state.sch;
-  LOOPSMITH_TRY(loops, loops_around(sch, state.block));
+  LOOPSMITH_TRY(loops, get_loops(sch, state.block));
   LOOPSMITH_TRY(place, sch.get(state.block));
   const Array<IterVar> iters = place->block()->iter_vars;
   if (iters.size() != loops.size()) { return TilingStates{}; }
@@ -100,11 +100,11 @@ auto MultiLevelTiling::arrange(TilingState& state, Levels levels) const -> Statu
   Schedule& sch = state.sch;
   std::vector<LoopRV> order;
   for (const auto& tile : levels.tiles) { order.insert(order.end(), tile.begin(), tile.end()); }
-  LOOPSMITH_CHECK(reorder_loops(sch, order));
+  LOOPSMITH_CHECK(reorder(sch, order));
   const size_t bound = std::min(options_.tile_binds.size(), levels.tiles.size());
   if (bound > 0) { levels.tiles[0].insert(levels.tiles[0].begin(), levels.untiled.begin(), levels.untiled.end()); }
   for (size_t i = 0; i < bound; ++i) {
-    LOOPSMITH_TRY(fused, fuse_loops(sch, levels.tiles[i]));
+    LOOPSMITH_TRY(fused, fuse(sch, levels.tiles[i]));
     LOOPSMITH_CHECK(perform(sch, "bind", {fused, options_.tile_binds[i]}));
     levels.tiles[i] = {fused};
   }
@@ -201,8 +201,8 @@ auto MultiLevelTiling::add_read_reuse(TilingState state) const -> Result<TilingS
       const auto index = static_cast<int64_t>(i);
       LOOPSMITH_TRY(cache, block_from(sch, "cache_read", {next.block, index, options_.reuse_read.scope, schedule::Value(Values{next.block})}));
       LOOPSMITH_CHECK(perform(sch, "compute_at", {cache, loop, true}));
-      LOOPSMITH_TRY(loops, loops_around(sch, cache));
-      LOOPSMITH_TRY(fused, fuse_loops(sch, {loops.end() - std::min<int64_t>(dimensions[i], std::ssize(loops)), loops.end()}));
+      LOOPSMITH_TRY(loops, get_loops(sch, cache));
+      LOOPSMITH_TRY(fused, fuse(sch, {loops.end() - std::min<int64_t>(dimensions[i], std::ssize(loops)), loops.end()}));
       (void)fused;
       LOOPSMITH_CHECK(annotate_cooperative_fetching(sch, cache));
       next.read_reuse.emplace(index, cache);
@@ -244,7 +244,7 @@ auto MultiLevelTiling::add_async_pipeline(TilingState state) const -> Result<Til
   out.push_back(state);
   for (int64_t stage : machine_.async_stages) {
     TilingState next = state.copy();
-    LOOPSMITH_TRY(loop, fuse_loops(next.sch, next.tiles[reduction_levels_[0]]));
+    LOOPSMITH_TRY(loop, fuse(next.sch, next.tiles[reduction_levels_[0]]));
     LOOPSMITH_CHECK(annotate(next.sch, loop, "software_pipeline_stage", schedule::Value(Values{0, 0, stage - 2})));
     LOOPSMITH_CHECK(annotate(next.sch, loop, "software_pipeline_order", schedule::Value(Values{0, 1, 2})));
     LOOPSMITH_CHECK(annotate(next.sch, loop, "software_pipeline_async_stages", schedule::Value(Values{0})));

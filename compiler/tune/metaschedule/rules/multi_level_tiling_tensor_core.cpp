@@ -234,21 +234,21 @@ auto MultiLevelTilingTensorCore::add_write_reuse_tensor_core(TilingState state) 
   if (!state.write_reuse.contains(0)) { return TilingStates{}; }
   const BlockRV shared = state.write_reuse[0];
   // Only one row of fragments at a time goes through shared memory: the loop over rows comes first, and the copy from the fragments is computed in it.
-  LOOPSMITH_TRY(shared_loops, loops_around(sch, shared));
+  LOOPSMITH_TRY(shared_loops, get_loops(sch, shared));
   if (shared_loops.size() <= 6) { return TilingStates{}; }
   auto* at = shared_loops.data() + shared_loops.size() - 6;
-  LOOPSMITH_CHECK(reorder_loops(sch, {at[2], at[0], at[1], at[3]}));
+  LOOPSMITH_CHECK(reorder(sch, {at[2], at[0], at[1], at[3]}));
   LOOPSMITH_CHECK(perform(sch, "compute_at", {cache, at[2], true}));
-  LOOPSMITH_TRY(cache_loops, loops_around(sch, cache));
+  LOOPSMITH_TRY(cache_loops, get_loops(sch, cache));
   if (cache_loops.size() <= 6) { return TilingStates{}; }
-  LOOPSMITH_TRY(warps, fuse_loops(sch, {cache_loops[cache_loops.size() - 6], cache_loops[cache_loops.size() - 5]}));
+  LOOPSMITH_TRY(warps, fuse(sch, {cache_loops[cache_loops.size() - 6], cache_loops[cache_loops.size() - 5]}));
   LOOPSMITH_CHECK(perform(sch, "bind", {warps, "threadIdx.y"}));
   LOOPSMITH_CHECK(perform(sch, "reverse_compute_inline", {use.reindexed_store}));
-  LOOPSMITH_TRY(loops, loops_around(sch, cache));
+  LOOPSMITH_TRY(loops, get_loops(sch, cache));
   LOOPSMITH_TRY(store, block_from(sch, "blockize", {loops[loops.size() - 2]}));
   LOOPSMITH_CHECK(annotate(sch, store, "meta_schedule.auto_tensorize", use.group.store));
-  LOOPSMITH_TRY(outer, loops_around(sch, shared));
-  LOOPSMITH_TRY(fused, fuse_loops(sch, {outer.end() - std::min<int64_t>(5, std::ssize(outer)), outer.end()}));
+  LOOPSMITH_TRY(outer, get_loops(sch, shared));
+  LOOPSMITH_TRY(fused, fuse(sch, {outer.end() - std::min<int64_t>(5, std::ssize(outer)), outer.end()}));
   (void)fused;
   LOOPSMITH_CHECK(annotate_cooperative_fetching(sch, shared));
   return one(std::move(state));
@@ -323,7 +323,7 @@ auto MultiLevelTilingTensorCore::add_software_pipeline(TilingState state) const 
 
 auto MultiLevelTilingTensorCore::mma_tile_loops(TilingState state) const -> Result<TilingStates> {
   Schedule& sch = state.sch;
-  LOOPSMITH_TRY(loops, loops_around(sch, state.block));
+  LOOPSMITH_TRY(loops, get_loops(sch, state.block));
   LOOPSMITH_TRY(place, sch.get(state.block));
   const Array<IterVar> iters = place->block()->iter_vars;
   if (loops.size() != 3 || iters.size() != 3) { return TilingStates{}; }
@@ -342,7 +342,7 @@ auto MultiLevelTilingTensorCore::mma_tile_loops(TilingState state) const -> Resu
       // A warp loads 32 x 32 elements at a time, which are 2 x 4 tiles of the product.
       LOOPSMITH_TRY(sampled, sch.call("sample_partitioned_tile", {loops[i], count, 3, i == 0 ? 2 : 4}));
       parts.factors = schedule::exprs_of(sampled);
-      LOOPSMITH_TRY(split_loops, split_loop(sch, loops[i], Values(parts.factors.begin(), parts.factors.end())));
+      LOOPSMITH_TRY(split_loops, metaschedule::split(sch, loops[i], Values(parts.factors.begin(), parts.factors.end())));
       parts.loops = std::move(split_loops);
     } else {
       LOOPSMITH_TRY(made, split(sch, state.block, loops[i], count));

@@ -26,15 +26,15 @@ class MultiLevelTilingWideVector : public MultiLevelTiling {
     const int64_t lanes = vector_bits_ / write.buffer->dtype.bits;
     LOOPSMITH_TRY(extent, extent_of(sch, loop));
     if (extent > lanes) {
-      LOOPSMITH_TRY(inner, split_loop(sch, loop, {nullptr, lanes}));
+      LOOPSMITH_TRY(inner, metaschedule::split(sch, loop, {nullptr, lanes}));
       LOOPSMITH_TRY(factors, sample_tile(sch, inner[0], count - 1, options_.max_innermost_factor));
-      LOOPSMITH_TRY(loops, split_loop(sch, inner[0], Values(factors.begin(), factors.end())));
+      LOOPSMITH_TRY(loops, metaschedule::split(sch, inner[0], Values(factors.begin(), factors.end())));
       loops.push_back(inner[1]);
       return Parts{std::move(factors), std::move(loops)};
     }
     Values factors(static_cast<size_t>(count) - 1, 1);
     factors.push_back(extent);
-    LOOPSMITH_TRY(loops, split_loop(sch, loop, std::move(factors)));
+    LOOPSMITH_TRY(loops, metaschedule::split(sch, loop, std::move(factors)));
     return Parts{{}, std::move(loops)};
   }
 

@@ -42,7 +42,7 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics&
     now.blocks.pop_back();
     auto place = now.sch.get(block);
     // The block may be gone, or belong to a rule of the user.
-    const bool is_custom = place.ok() && rule.name() != "ApplyCustomRule" && text_annotation(*(*place)->block(), "schedule_rule");
+    const bool is_custom = place.ok() && rule.name() != "ApplyCustomRule" && string_attr((*place)->block()->annotations, "schedule_rule");
     if (!place.ok() || is_custom) {
       stack.push_back(std::move(now));
       continue;

@@ -291,13 +291,13 @@ auto tile_with_intrinsic(Schedule& sch, BlockRV block, const std::string& intrin
   auto mapping = loop_mapping(*found.func, *found.place, *described, allow_padding);
   if (!mapping) { return std::optional<LoopRV>(); }
   if (!mapping->padding.empty()) { LOOPSMITH_CHECK(pad(sch, block, mapping->padding)); }
-  LOOPSMITH_TRY(loops, loops_around(sch, block));
+  LOOPSMITH_TRY(loops, get_loops(sch, block));
   std::vector<LoopRV> inside(described->loops.size());
   for (const LoopMapping::Pair& pair : mapping->pairs) {
-    LOOPSMITH_TRY(parts, split_loop(sch, loops[pair.loop], {nullptr, *as_int(described->loops[pair.described]->extent)}));
+    LOOPSMITH_TRY(parts, metaschedule::split(sch, loops[pair.loop], {nullptr, *as_int(described->loops[pair.described]->extent)}));
     inside[pair.described] = parts[1];
   }
-  LOOPSMITH_TRY(all, loops_around(sch, block));
+  LOOPSMITH_TRY(all, get_loops(sch, block));
   // Loops that stand below one of the inner parts move outside of it.
   std::vector<LoopRV> order;
   std::unordered_set<NodeId> inner_ids;
@@ -312,7 +312,7 @@ auto tile_with_intrinsic(Schedule& sch, BlockRV block, const std::string& intrin
     else if (is_below) { order.push_back(loop); }
   }
   order.insert(order.end(), inside.begin(), inside.end());
-  LOOPSMITH_CHECK(reorder_loops(sch, order));
+  LOOPSMITH_CHECK(reorder(sch, order));
   return std::optional<LoopRV>(inside.front());
 }
 
