@@ -29,11 +29,12 @@ auto form_of(const Trace& trace) -> std::string {
   return schedule::trace_to_json(open);
 }
 
-auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish) -> Sketches {
+auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish,
+                 const std::shared_ptr<const metaschedule::Mutators>& mutators = nullptr) -> Sketches {
   Sketches out;
   for (const Schedule& sch : schedules) {
     std::string number = schedules.size() > 1 ? fmt::format(" {}", out.size() + 1) : std::string();
-    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish));
+    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish, mutators));
   }
   return out;
 }
@@ -49,15 +50,21 @@ auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> 
   return out;
 }
 
-auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches> {
-  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules::default_rules(target), static_cast<int64_t>(seed % 2147483646) + 1));
+auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces) -> Result<Sketches> {
+  const rules::Rules rules = pieces.rules ? *pieces.rules : rules::default_rules(target, pieces.custom);
+  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules, static_cast<int64_t>(seed % 2147483646) + 1, pieces.intrinsics));
+  // A refused step of a rule has a place only in written rules; TVM's rules leave such blocks alone.
+  Diagnostics written;
+  for (const Diagnostic& d : made.refusals) { if (d.where.is_known() || d.code == Code::CannotTune) { written.push_back(d); } }
+  if (pieces.report && !written.empty()) { pieces.report(written); }
   const Name function = context.function;
-  FinishTrace finish = [postprocs = metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
+  FinishTrace finish = [postprocs = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
     LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
     if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
     return ok();
   };
-  return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish);
+  auto mutators = std::make_shared<const metaschedule::Mutators>(pieces.mutators ? *pieces.mutators : metaschedule::default_mutators(target));
+  return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish, mutators);
 }
 
 auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {
