@@ -92,7 +92,15 @@ class FindUpdates : public Visitor {
   }
   void on(const BufferStore& n) override {
     Visitor::on(n);
-    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !depends_on(n.value, n.buffer->data.get())) { return; }
+    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1) { return; }
+    if (!depends_on(n.value, n.buffer->data.get())) {
+      // If the threads store different values in one element, that of the last thread stays: they run one after the other.
+      if (uses(n.value, depends_) && !uses(n.indices[0], depends_) && is_seen_by_all(n.buffer)) {
+        is_taken_apart = false;
+        updates.push_back({&n, NodeKind::Add, {}, {}});
+      }
+      return;
+    }
     if (uses(n.indices[0], depends_) && !n.predicate && !shares_element(n.indices[0])) { return; }
     Update update{&n, NodeKind::Add, {}, {}};
     const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
@@ -102,6 +110,10 @@ class FindUpdates : public Visitor {
 
  private:
   using Variables = std::unordered_set<const VarNode*>;
+  static auto is_seen_by_all(const Buffer& buffer) -> bool {
+    const auto memory = memory_family(buffer->scope().view()).value_or(MemoryFamily::Global);
+    return memory == MemoryFamily::Global || memory == MemoryFamily::Shared;
+  }
   static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
   void derive(const Var& v, const Expr& from) {
     if (uses(from, depends_)) { depends_.insert(v.get()); }
@@ -423,6 +435,7 @@ class Reduce : public Mutator {
     after.push_back(result(update, parts));
     return inside;
   }
+ public:
   static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
     for (size_t i = 0; i < updates.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
@@ -451,6 +464,7 @@ class Reduce : public Mutator {
     const auto& n = *stmt.as<AttrStmt>();
     return make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
   }
+ private:
   static auto serial(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     Stmt body = loop.alias ? substitute(loop.body, {{loop.alias.get(), Expr(loop.var)}}) : loop.body;
     const auto* n = stmt.as<For>();
@@ -463,13 +477,48 @@ class Reduce : public Mutator {
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 
+/// Moves loops over threads out of serial loops around them, where the loops compute nothing but one reduction: each thread then adds up its terms of all
+/// iterations, and the threads combine their parts once.
+class ThreadsOutside : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    const auto& serial = *out.as<For>();
+    auto loop = as_thread_loop(serial.body);
+    const bool is_plain = (serial.for_kind == ForKind::Serial || serial.for_kind == ForKind::Unrolled) && loop && is_thread_index(loop->tag);
+    if (!is_plain || uses_var(loop->extent, [&](const VarNode& v) { return &v == serial.var.get(); })) { return out; }
+    Stmt inside = make<For>(serial.var, serial.min, serial.extent, serial.for_kind, loop->body, std::nullopt, serial.annotations, serial.origin, serial.id);
+    return reduces_only(*loop, inside) ? Reduce::with_body(serial.body, *loop, std::move(inside)) : out;
+  }
+
+ private:
+  /// True if the body of the loop stores nothing but the elements of reductions that can be taken apart.
+  static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
+    loop.body = body;
+    FindUpdates found(loop);
+    found.visit(body);
+    if (found.updates.empty() || !found.is_taken_apart || Reduce::is_updated_twice(found.updates) || Reduce::is_read_elsewhere(body, found.updates)) { return false; }
+    bool out = true;
+    post_order(
+        body,
+        [&](const Stmt& s) {
+          out = out && !as_thread_loop(s) && !s.as<Evaluate>() && !s.as<While>() && !s.as<AttrStmt>();
+          const auto* store = s.as<BufferStore>();
+          out = out && (!store || std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& u) { return u.store->buffer->data == store->buffer->data; }));
+        },
+        [&](const Expr& e) { out = out && !is_exchange(e); });
+    return out;
+  }
+};
+
 }  // namespace
 
 auto reduce_in_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(ThreadsOutside().mutate(func->body))); });
 }
 auto reduce_across_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(ThreadsOutside().mutate(func->body))); });
 }
 
 }  // namespace loopsmith::transform
