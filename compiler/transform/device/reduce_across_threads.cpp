@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "ir/equal.h"
-#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -128,42 +127,10 @@ class FindUpdates : public Visitor {
     if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
     conditions_.push_back(condition);
   }
-  /// True where two threads of the loop update the same element, as for a loop that drives the element and the terms of its sum. Tries iterations of the
-  /// loops inside, a spread of them if there are many; variables from outside count as 0. False where the index has no value that is known here.
   auto shares_element(const Expr& index) const -> bool {
-    constexpr int64_t most_points = 4096;
-    std::vector<std::pair<const VarNode*, Range>> axes{{loop_.var.get(), Range{zero(loop_.var->dtype), loop_.extent}}};
-    for (const For* loop : loops_) { axes.emplace_back(loop->var.get(), Range{loop->min, loop->extent}); }
-    int64_t points = 1;
-    Valuation values;
-    for (const auto& [variable, range] : axes) {
-      const auto extent = as_int(range.extent);
-      if (!extent || *extent < 1 || !as_int(range.min)) { return false; }
-      points = std::min(points * std::min(*extent, int64_t{1} << 20), int64_t{1} << 40);
-      values.emplace_back(variable, 0);
-    }
     VarMap known = lets_;
     if (loop_.alias) { known[loop_.alias.get()] = loop_.var; }
-    const Expr place = substitute(index, known);
-    post_order(place, [&](const Expr& e) {
-      const auto* v = e.as<VarNode>();
-      if (v && !depends_.contains(v) && !inside_.contains(v)) { values.emplace_back(v, 0); }
-    });
-    const int64_t step = points <= most_points ? 1 : points / most_points | 1;
-    std::unordered_map<int64_t, int64_t> thread_of;
-    for (int64_t point = 0; point < points; point += step) {
-      int64_t rest = point;
-      for (size_t i = axes.size(); i-- > 0;) {
-        const int64_t extent = *as_int(axes[i].second.extent);
-        values[i].second = *as_int(axes[i].second.min) + rest % extent;
-        rest /= extent;
-      }
-      const bool runs = std::none_of(conditions_.begin(), conditions_.end(), [&](const Expr& c) { return evaluate_integer(substitute(c, known), values) == 0; });
-      const auto element = runs ? evaluate_integer(place, values) : std::nullopt;
-      if (!element) { continue; }
-      if (thread_of.try_emplace(*element, values[0].second).first->second != values[0].second) { return true; }
-    }
-    return false;
+    return meets_in_iterations(loop_.var, loop_.extent, loops_, known, conditions_, index);
   }
   /// Keeps conditions that are the same for all threads around the combined update. False if another condition determines the elements.
   auto take_conditions(const BufferStore& n, Update& update) const -> bool {
@@ -481,9 +448,19 @@ class Reduce : public Mutator {
 /// iterations, and the threads combine their parts once.
 class ThreadsOutside : public Mutator {
  public:
+  using Mutator::mutate;
   using Mutator::on;
   auto on(const For& n) -> Stmt override {
+    auto bound = as_thread_loop(self(n));
+    // A loop of one iteration inside of another one over the same dimension does nothing of its own.
+    const bool is_inside = bound && std::find(around_.begin(), around_.end(), bound->tag) != around_.end();
+    if (is_inside && is_one(bound->extent)) {
+      Stmt body = substitute(bound->body, {{bound->var.get(), n.min}});
+      return mutate(bound->alias ? substitute(body, {{bound->alias.get(), n.min}}) : body);
+    }
+    if (bound) { around_.push_back(bound->tag); }
     Stmt out = Mutator::on(n);
+    if (bound) { around_.pop_back(); }
     const auto& serial = *out.as<For>();
     auto loop = as_thread_loop(serial.body);
     const bool is_plain = (serial.for_kind == ForKind::Serial || serial.for_kind == ForKind::Unrolled) && loop && is_thread_index(loop->tag);
@@ -493,6 +470,7 @@ class ThreadsOutside : public Mutator {
   }
 
  private:
+  std::vector<Name> around_;   // the dimensions of the loops around
   /// True if the body of the loop stores nothing but the elements of reductions that can be taken apart.
   static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
     loop.body = body;
