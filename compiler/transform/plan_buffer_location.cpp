@@ -612,6 +612,7 @@ class Move : public Mutator {
 auto runs_at_once(const StmtNode* node) -> bool {
   if (!node || node->kind != NodeKind::For) { return false; }
   const auto& loop = *static_cast<const For*>(node);
+  if (is_one(loop.extent)) { return false; }
   return loop.for_kind == ForKind::Parallel || (loop.thread && is_block_axis(loop.thread->thread_tag.view()));
 }
 
@@ -619,6 +620,7 @@ auto runs_at_once(const StmtNode* node) -> bool {
 auto is_without_barriers(const StmtNode* node, const Buffer& buffer) -> bool {
   if (!node || node->kind != NodeKind::For || is_shared_memory(buffer->scope().view())) { return false; }
   const auto& loop = *static_cast<const For*>(node);
+  if (is_one(loop.extent)) { return false; }
   if (!loop.thread || !is_thread_axis(loop.thread->thread_tag.view())) { return false; }
   bool has_barrier = false;
   post_order(loop.body, [](const Stmt&) {}, [&](const Expr& e) {
