@@ -95,7 +95,10 @@ class FindUpdates : public Visitor {
     if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1) { return; }
     if (!depends_on(n.value, n.buffer->data.get())) {
       // If the threads store different values in one element, that of the last thread stays: they run one after the other.
-      if (uses(n.value, depends_) && !uses(n.indices[0], depends_) && is_seen_by_all(n.buffer)) {
+      const bool varies = uses(n.value, depends_) || uses_var(n.value, [&](const VarNode& v) {
+        return inside_.contains(&v) && !uses_var(n.indices[0], [&](const VarNode& of_index) { return &of_index == &v; });
+      });
+      if (varies && !uses(n.indices[0], depends_) && is_seen_by_all(n.buffer)) {
         is_taken_apart = false;
         updates.push_back({&n, NodeKind::Add, {}, {}});
       }
@@ -274,9 +277,15 @@ class Reduce : public Mutator {
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
-      if (is_bound) { around_.push_back(as_thread_loop(stmt)->tag); }
+      if (is_bound) {
+        around_.push_back(as_thread_loop(stmt)->tag);
+        loops_around_.push_back(*as_thread_loop(stmt));
+      }
       out = walk();
-      if (is_bound) { around_.pop_back(); }
+      if (is_bound) {
+        around_.pop_back();
+        loops_around_.pop_back();
+      }
     }
     auto loop = as_thread_loop(out);
     if (!loop || !is_thread_index(loop->tag)) { return out; }
@@ -319,6 +328,7 @@ class Reduce : public Mutator {
     auto count = as_int(loop.extent);
     if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
     if (!found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
+    if (std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& update) { return is_reduced_around(update); })) { return stmt; }
     const int64_t warps = (*count + warp - 1) / warp;
     Stmt body = loop.body;
     std::vector<Stmt> begin, end, after;
@@ -357,6 +367,13 @@ class Reduce : public Mutator {
     Stmt out = seq(std::move(all), stmt.origin());
     for (const Buffer& b : shared) { out = with_buffer(b, std::move(out)); }
     return out;
+  }
+  /// True if a loop around over another dimension drives terms of the same sum: both loops are taken apart together.
+  [[nodiscard]] auto is_reduced_around(const Update& update) const -> bool {
+    return std::any_of(loops_around_.begin(), loops_around_.end(), [&](const ThreadLoop& loop) {
+      auto is_index = [&](const VarNode& v) { return &v == loop.var.get() || &v == loop.alias.get(); };
+      return is_thread_index(loop.tag) && !is_one(loop.extent) && !uses_var(update.store->indices[0], is_index);
+    });
   }
   /// `element = element op total`, for the update of the element.
   static auto result(const Update& update, const Buffer& total) -> Stmt {
@@ -442,6 +459,7 @@ class Reduce : public Mutator {
   Uniformity uniformity_;          // of the current kernel
   bool in_kernel_ = false;
   std::vector<Name> around_;       // the dimensions of the thread-bound loops around
+  std::vector<ThreadLoop> loops_around_;
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 
