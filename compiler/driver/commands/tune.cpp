@@ -17,6 +17,7 @@
 #include "driver/program.h"
 #include "ir/equal.h"
 #include "support/process.h"
+#include "target/gpu.h"
 #include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/explain_space.h"
@@ -62,12 +63,12 @@ const Usage usage{
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
-                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), or `metaschedule`, the traces of TVM's rules (the default on devices)"},
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
-                {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2"},
+                {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
                 json_option},
@@ -168,6 +169,8 @@ class ProgressLine {
 
 /// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
 auto floor_seconds(const Selection& selection) -> double {
+  // The peaks are those of the processor.
+  if (target::is_device_target(selection.target)) { return 0; }
   auto peaks = target::cached_peaks();
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
@@ -257,18 +260,22 @@ struct FoundText {
   std::string name;
   Result<std::string> text;
 };
-auto found_text(const Selection& selection, const tune::SessionResult& result, const std::string& target, uint64_t seed) -> FoundText {
+auto found_text(const Selection& selection, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> FoundText {
+  // A schedule for a device names it, wherever the target came from.
+  const std::string target = arguments.get("--target", target::is_device_target(selection.target) ? selection.target.str() : "llvm");
   const IRModule& searched = searched_program(selection);
   workspace::ScheduleText form;
   form.program = selection.program.str();
   form.name = workspace::free_name(selection.file->snapshot()->text(), form.program + "_tuned");
   form.target = target;
   double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
-  form.comments.push_back(fmt::format("{}{}{}{}, {} trials, seed {}.", workspace::tuned_comment, duration_text(result.best_seconds),
+  const std::string where = result.is_ranked ? " (estimated: no device measured it)" : result.device.empty() ? "" : " on " + result.device;
+  form.comments.push_back(fmt::format("{}{}{}{}{}, {} trials, seed {}.", result.is_ranked ? "Ranked: " : workspace::tuned_comment, duration_text(result.best_seconds), where,
                                       result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
                                       speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", result.progress.trials, seed));
   form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified: " + result.verified + ".");
   // Hashes are of a whole schedule. The steps that fill a hole are a part of one, and other steps may follow.
+  if (!result.figures.empty()) { form.comments.push_back("Compiled: " + result.figures + "."); }
   form.comments.push_back(workspace::certificate_text(selection.hole ? std::nullopt : workspace::certificate_of(searched, selection.function, result.trace),
                                                       {selection.target.str(), result.best_seconds, result.spread_seconds, result.timings, std::time(nullptr)}));
   if (!selection.hole) {
@@ -333,6 +340,9 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
                          {"elapsed", result.progress.elapsed_seconds},
                          {"stopped", result.stopped},
                          {"verified", result.verified},
+                         {"device", result.device},
+                         {"ranked", result.is_ranked},
+                         {"figures", result.figures},
                          {"best_so_far", result.best_so_far},
                          {"causes", std::move(causes)}};
   // The place of the hole in the text that was read, and the program in front of it.
@@ -345,8 +355,10 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
 void report_done(const tune::SessionResult& result) {
   std::string failures;
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
-  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
+  if (!result.device.empty()) { fmt::print(stderr, "measured on {}\n", result.device); }
+  fmt::print(stderr, "{}: {}, {} trials in {:.0f} s{}\n", result.is_ranked ? "best by estimates alone" : "best", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
+  if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
@@ -474,7 +486,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
     std::string name, text;
     if (task.result.found) {
-      auto found = found_text(selections[i], task.result, arguments.get("--target", "llvm"), options.seed);
+      auto found = found_text(selections[i], task.result, arguments, options.seed);
       name = found.name;
       if (found.text.ok()) { text = *found.text; }
     }
@@ -540,7 +552,7 @@ auto tune(std::vector<std::string> args) -> int {
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
   if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
-  auto [name, text] = found_text(selection, *result, arguments.get("--target", "llvm"), options.seed);
+  auto [name, text] = found_text(selection, *result, arguments, options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {
     report_done_as_json(selection, *result, name, *text, causes_as_json(path, selection.program.str(), causes));

@@ -97,7 +97,7 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
 }
 
 TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish)
-    : module_(context.module), function_(context.function), core_(context.core), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), intrinsics_(sch.intrinsics()) {
+    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
   replayed.use_intrinsics(intrinsics_);
@@ -177,6 +177,11 @@ auto TraceSketch::draft(const Point& point) const -> double {
   if (!is_new) { return place->second; }
   Schedule sch(module_, 1);
   if (!sch.work_on(function_).ok() || !apply(sch, point).ok()) { return place->second; }
+  if (gpu_) {
+    PrimFunc scheduled = sch.module()->find(function_);
+    auto seconds = scheduled ? cost::kernel_seconds(scheduled, *gpu_) : std::nullopt;
+    return place->second = seconds.value_or(unknown_seconds);
+  }
   const schedule::FuncState* func = sch.state().func(function_);
   auto estimate = func ? cost::estimate(*func, core_) : std::nullopt;
   place->second = estimate && estimate->seconds > 0 ? estimate->seconds : unknown_seconds;

@@ -14,6 +14,8 @@
 namespace loopsmith::tune {
 namespace {
 
+constexpr uint64_t least_opencl_memory = 32U << 10U;
+
 using schedule::Instruction;
 using schedule::Schedule;
 using schedule::Trace;
@@ -52,7 +54,13 @@ auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> 
 auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches> {
   LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules::default_rules(target), static_cast<int64_t>(seed % 2147483646) + 1));
   const Name function = context.function;
-  FinishTrace finish = [postprocs = metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
+  metaschedule::TargetNumbers numbers = metaschedule::numbers_of(target);
+  if (context.gpu) {
+    // The target `opencl` has no limits of its own: they are the device's, or without a device the least that OpenCL 1.2 requires.
+    const uint64_t shared = context.gpu->limits.shared_most;
+    if (numbers.shared_memory <= 0) { numbers.shared_memory = static_cast<int64_t>(shared > 0 ? shared : least_opencl_memory); }
+  }
+  FinishTrace finish = [postprocs = metaschedule::default_postprocs(target), numbers, function](Schedule& sch) -> Status {
     LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
     if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
     return ok();
