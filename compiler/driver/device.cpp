@@ -12,8 +12,6 @@
 
 namespace loopsmith::driver {
 
-auto is_device_target(const target::Target& target) -> bool { return target.kind == target_kind::opencl || target.kind == target_kind::cuda; }
-
 auto lower_for_device(const Selection& selection, const target::Target& target) -> Result<IRModule> {
   LOOPSMITH_TRY(lowered, transform::lower(named_module(selection), lower_context(target), lower_request(target)));
   LOOPSMITH_CHECK(runtime::check_kernels(lowered, target));

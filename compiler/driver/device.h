@@ -10,11 +10,11 @@
 #include "runtime/devices/device.h"
 #include "runtime/devices/program.h"
 #include "runtime/jit.h"
+#include "target/gpu.h"
 
 namespace loopsmith::driver {
 
-/// True for targets whose kernels a device of this machine may run: `cuda` and `opencl`.
-[[nodiscard]] auto is_device_target(const target::Target& target) -> bool;
+using target::is_device_target;
 
 /// The schedule of a selection, lowered for a device target and within the limits of that target.
 [[nodiscard]] auto lower_for_device(const Selection& selection, const target::Target& target) -> Result<IRModule>;

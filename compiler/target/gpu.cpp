@@ -126,6 +126,8 @@ auto cuda_arch(const Target& target) -> std::string {
   return std::string(arch.empty() ? default_cuda_arch : arch);
 }
 
+auto is_device_target(const Target& target) -> bool { return target.kind == target_kind::opencl || target.kind == target_kind::cuda; }
+
 auto has_async_copies(const Target& target) -> bool { return is_nvidia(target) && digits_of(cuda_arch(target)) >= 80; }
 
 auto check_gpu(const Target& target) -> Status {

@@ -62,6 +62,9 @@ struct CudaCard {
 /// The architecture of a target of the kinds `cuda` and `nvptx`: `-arch` or `-mcpu`, else the default.
 [[nodiscard]] auto cuda_arch(const Target& target) -> std::string;
 
+/// True for targets whose kernels a device of a machine runs: `cuda` and `opencl`.
+[[nodiscard]] auto is_device_target(const Target& target) -> bool;
+
 /// True where threads can copy from global to shared memory while they go on (`cp.async`, sm_80 and later).
 [[nodiscard]] auto has_async_copies(const Target& target) -> bool;
 

@@ -17,7 +17,9 @@
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
 #include "ir/equal.h"
+#include "ir/vocabulary.h"
 #include "support/process.h"
+#include "target/gpu.h"
 #include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/explain_space.h"
@@ -65,14 +67,14 @@ const Usage usage{
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
-                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default), or `metaschedule`, the traces of TVM's rules"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), or `metaschedule`, the traces of TVM's rules (the default on devices)"},
                 {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
-                {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2"},
+                {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
                 json_option},
@@ -174,6 +176,8 @@ class ProgressLine {
 
 /// `tune::least_seconds` with the peaks measured earlier; 0: no peaks were measured.
 auto floor_seconds(const Selection& selection) -> double {
+  // The peaks are those of the processor.
+  if (target::is_device_target(selection.target)) { return 0; }
   auto peaks = target::cached_peaks();
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
@@ -193,7 +197,9 @@ auto trials_of_effort(std::string_view word) -> std::optional<int> {
 }
 /// `post-order-apply` is TVM's name of the same space.
 auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
-auto uses_metaschedule(const Arguments& arguments) -> bool { return is_metaschedule(arguments.get("--space", "own")) || names_pieces(arguments); }
+auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
+  return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
+}
 auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
@@ -269,18 +275,22 @@ struct FoundText {
   std::string name;
   Result<std::string> text;
 };
-auto found_text(const Selection& selection, const tune::SessionResult& result, const std::string& target, uint64_t seed) -> FoundText {
+auto found_text(const Selection& selection, const tune::SessionResult& result, const Arguments& arguments, uint64_t seed) -> FoundText {
+  // A schedule for a device names it, wherever the target came from.
+  const std::string target = arguments.get("--target", target::is_device_target(selection.target) ? selection.target.str() : "llvm");
   const IRModule& searched = searched_program(selection);
   workspace::ScheduleText form;
   form.program = selection.program.str();
   form.name = workspace::free_name(selection.file->snapshot()->text(), form.program + "_tuned");
   form.target = target;
   double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
-  form.comments.push_back(fmt::format("{}{}{}{}, {} trials, seed {}.", workspace::tuned_comment, duration_text(result.best_seconds),
+  const std::string where = result.is_ranked ? " (estimated: no device measured it)" : result.device.empty() ? "" : " on " + result.device;
+  form.comments.push_back(fmt::format("{}{}{}{}{}, {} trials, seed {}.", result.is_ranked ? "Ranked: " : workspace::tuned_comment, duration_text(result.best_seconds), where,
                                       result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
                                       speedup > 0 ? fmt::format(", {:.{}f} times as fast as unscheduled", speedup, speedup < 1.1 ? 2 : 1) : "", result.progress.trials, seed));
   form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified: " + result.verified + ".");
   // Hashes are of a whole schedule. The steps that fill a hole are a part of one, and other steps may follow.
+  if (!result.figures.empty()) { form.comments.push_back("Compiled: " + result.figures + "."); }
   form.comments.push_back(workspace::certificate_text(selection.hole ? std::nullopt : workspace::certificate_of(searched, selection.function, result.trace),
                                                       {selection.target.str(), result.best_seconds, result.spread_seconds, result.timings, std::time(nullptr)}));
   if (!selection.hole) {
@@ -345,6 +355,9 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
                          {"elapsed", result.progress.elapsed_seconds},
                          {"stopped", result.stopped},
                          {"verified", result.verified},
+                         {"device", result.device},
+                         {"ranked", result.is_ranked},
+                         {"figures", result.figures},
                          {"best_so_far", result.best_so_far},
                          {"causes", std::move(causes)}};
   // The place of the hole in the text that was read, and the program in front of it.
@@ -357,8 +370,10 @@ void report_done_as_json(const Selection& selection, const tune::SessionResult& 
 void report_done(const tune::SessionResult& result) {
   std::string failures;
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
-  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
+  if (!result.device.empty()) { fmt::print(stderr, "measured on {}\n", result.device); }
+  fmt::print(stderr, "{}: {}, {} trials in {:.0f} s{}\n", result.is_ranked ? "best by estimates alone" : "best", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
+  if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
   if (!result.verified.empty()) { fmt::print(stderr, "verified: {}\n", result.verified); }
 }
@@ -451,7 +466,7 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
         continue;
       }
       out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
-      if (uses_metaschedule(arguments)) {
+      if (uses_metaschedule(arguments, selection.target)) {
         auto pieces = read_tuner_pieces(arguments, selection, reporter);
         if (const int* status = std::get_if<int>(&pieces)) { return *status; }
         out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
@@ -488,7 +503,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
     std::string name, text;
     if (task.result.found) {
-      auto found = found_text(selections[i], task.result, arguments.get("--target", "llvm"), options.seed);
+      auto found = found_text(selections[i], task.result, arguments, options.seed);
       name = found.name;
       if (found.text.ok()) { text = *found.text; }
     }
@@ -535,7 +550,7 @@ auto tune(std::vector<std::string> args) -> int {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
   }
-  if (uses_metaschedule(arguments)) {
+  if (uses_metaschedule(arguments, selection.target)) {
     auto pieces = read_tuner_pieces(arguments, selection, reporter);
     if (const int* status = std::get_if<int>(&pieces)) { return *status; }
     options.space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, options.seed);
@@ -557,7 +572,7 @@ auto tune(std::vector<std::string> args) -> int {
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
   if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
-  auto [name, text] = found_text(selection, *result, arguments.get("--target", "llvm"), options.seed);
+  auto [name, text] = found_text(selection, *result, arguments, options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {
     report_done_as_json(selection, *result, name, *text, causes_as_json(path, selection.program.str(), causes));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace loopsmith::runtime {
 namespace {
@@ -67,6 +68,26 @@ auto make_sets(const DeviceSubject& subject, std::span<const int64_t> sizes, con
   return sets;
 }
 
+/// The first call also loads the kernels; the second one determines the size of a batch. A measurement: the program is slower than it may be.
+auto warm_up(Subject& s, const BenchOptions& options) -> Result<std::optional<Measurement>> {
+  LOOPSMITH_TRY(first, s.time(std::max(1, options.warm_up)));
+  const bool is_far_too_slow = options.give_up_above > 0 && first > 4 * options.give_up_above;
+  double seconds = first;
+  if (!is_far_too_slow) {
+    LOOPSMITH_TRY(second, s.time(1));
+    seconds = second;
+  }
+  if (options.give_up_above > 0 && seconds > options.give_up_above) {
+    Measurement out = measurement_of({seconds}, s.calls);
+    out.gave_up = true;
+    return std::optional(std::move(out));
+  }
+  while (s.spent < options.warm_up_seconds && seconds > 0) { LOOPSMITH_CHECK(s.time(1)); }
+  s.batch = options.cache == CacheState::Cold ? 1 : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(options.block_seconds / std::max(seconds, 1e-7))), 1, 10'000);
+  s.spent = 0;
+  return std::optional<Measurement>();
+}
+
 }  // namespace
 
 auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed) -> Result<std::vector<Measurement>> {
@@ -80,14 +101,9 @@ auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const in
     LOOPSMITH_TRY(sets, make_sets(subject, sizes, options, seed));
     all.push_back({.device = &device, .sets = std::move(sets)});
   }
-  for (Subject& s : all) {
-    // The first call also loads the kernels; the second one determines the size of a batch.
-    LOOPSMITH_CHECK(s.time(std::max(1, options.warm_up)));
-    LOOPSMITH_TRY(seconds, s.time(1));
-    while (s.spent < options.warm_up_seconds && seconds > 0) { LOOPSMITH_CHECK(s.time(1)); }
-    s.batch = is_cold ? 1 : std::clamp<int64_t>(static_cast<int64_t>(std::ceil(options.block_seconds / std::max(seconds, 1e-7))), 1, 10'000);
-    s.spent = 0;
-  }
+  BenchOptions patient = options;
+  patient.give_up_above = 0;
+  for (Subject& s : all) { LOOPSMITH_CHECK(warm_up(s, patient)); }
   for (bool more = true; more;) {
     more = false;
     for (Subject& s : all) {
@@ -100,6 +116,18 @@ auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const in
   }
   for (Subject& s : all) { out.push_back(measurement_of(std::move(s.values), s.calls)); }
   return out;
+}
+
+auto bench_call(Device& device, DeviceCall call, const BenchOptions& options) -> Result<Measurement> {
+  Subject s{.device = &device, .sets = {}};
+  s.sets.push_back(std::move(call));
+  LOOPSMITH_TRY(too_slow, warm_up(s, options));
+  if (too_slow) { return std::move(*too_slow); }
+  while (static_cast<int>(s.values.size()) < options.blocks && (s.values.empty() || s.spent <= options.time_limit)) {
+    LOOPSMITH_TRY(seconds, s.time(s.batch));
+    s.values.push_back(seconds);
+  }
+  return measurement_of(std::move(s.values), s.calls);
 }
 
 }  // namespace loopsmith::runtime

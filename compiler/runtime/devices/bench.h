@@ -21,4 +21,7 @@ struct DeviceSubject {
 [[nodiscard]] auto bench_on_device(std::span<const DeviceSubject> subjects, std::span<const int64_t> sizes, const BenchOptions& options = {}, uint64_t seed = 1)
     -> Result<std::vector<Measurement>>;
 
+/// Measures one prepared call, again and again with the same arguments. Stops early as `BenchOptions::give_up_above` describes.
+[[nodiscard]] auto bench_call(Device& device, DeviceCall call, const BenchOptions& options = {}) -> Result<Measurement>;
+
 }  // namespace loopsmith::runtime

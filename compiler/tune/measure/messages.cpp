@@ -92,7 +92,7 @@ auto verified_text(const CheckReply& reply) -> std::string {
 }
 
 auto to_line(const WorkerTask& t) -> std::string {
-  return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
+  return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}, {"opens_device", t.opens_device}, {"code_target", t.code_target}});
 }
 auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string {
   json out = {{"op", "build"}, {"id", id}, {"trace", trace}};
@@ -105,37 +105,37 @@ auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string {
 auto check_line(uint64_t id, double seconds) -> std::string { return line({{"op", "check"}, {"id", id}, {"seconds", seconds}}); }
 auto drop_line(uint64_t id) -> std::string { return line({{"op", "drop"}, {"id", id}}); }
 
-auto to_line(const TaskReply& r) -> std::string { return line({{"reply", "task"}, {"ok", r.ok}, {"why", r.why}}); }
+auto to_line(const TaskReply& r) -> std::string { return line({{"reply", "task"}, {"ok", r.ok}, {"why", r.why}, {"device", r.device}, {"code_target", r.code_target}, {"no_device", r.no_device}, {"block_threads", r.block_threads}, {"shared_bytes", r.shared_bytes}, {"units", r.units}}); }
 auto to_line(const BuildReply& r) -> std::string {
   return line({{"reply", "build"}, {"id", r.id}, {"outcome", outcome_name(r.outcome)}, {"note", r.note},
-               {"lowered", hex(r.lowered_hash)}, {"object", hex(r.object_hash)}, {"seconds", r.seconds}});
+               {"lowered", hex(r.lowered_hash)}, {"object", hex(r.object_hash)}, {"seconds", r.seconds}, {"estimate", r.estimate_seconds}, {"figures", r.figures}});
 }
 auto to_line(const MeasureReply& r) -> std::string {
   return line({{"reply", "measure"}, {"id", r.id}, {"outcome", outcome_name(r.outcome)}, {"note", r.note},
-               {"median", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks}});
+               {"median", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks}, {"ends_worker", r.ends_worker}});
 }
 auto to_line(const CheckReply& r) -> std::string {
-  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}, {"error", r.error}, {"allowed", r.allowed}, {"seed", r.seed}, {"inputs", r.inputs}});
+  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}, {"error", r.error}, {"allowed", r.allowed}, {"seed", r.seed}, {"inputs", r.inputs}, {"ends_worker", r.ends_worker}});
 }
 
 auto parse_line(const std::string& text, TaskReply& out) -> bool {
   json o = parse(text);
-  out = {is_true(o, "ok"), text_of(o, "why")};
+  out = {is_true(o, "ok"), text_of(o, "why"), text_of(o, "device"), text_of(o, "code_target"), text_of(o, "no_device"), static_cast<uint64_t>(real_of(o, "block_threads")), static_cast<uint64_t>(real_of(o, "shared_bytes")), static_cast<uint64_t>(real_of(o, "units"))};
   return text_of(o, "reply") == "task";
 }
 auto parse_line(const std::string& text, BuildReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), build_outcome_of(o), text_of(o, "note"), hash_of(o, "lowered"), hash_of(o, "object"), real_of(o, "seconds")};
+  out = {id_of(o), build_outcome_of(o), text_of(o, "note"), hash_of(o, "lowered"), hash_of(o, "object"), real_of(o, "seconds"), real_of(o, "estimate"), text_of(o, "figures")};
   return text_of(o, "reply") == "build";
 }
 auto parse_line(const std::string& text, MeasureReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), outcome_of(o), text_of(o, "note"), real_of(o, "median"), real_of(o, "spread"), static_cast<int>(real_of(o, "blocks"))};
+  out = {id_of(o), outcome_of(o), text_of(o, "note"), real_of(o, "median"), real_of(o, "spread"), static_cast<int>(real_of(o, "blocks")), is_true(o, "ends_worker")};
   return text_of(o, "reply") == "measure";
 }
 auto parse_line(const std::string& text, CheckReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note"), real_of(o, "error"), real_of(o, "allowed"), static_cast<uint64_t>(real_of(o, "seed")), static_cast<int>(real_of(o, "inputs"))};
+  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note"), real_of(o, "error"), real_of(o, "allowed"), static_cast<uint64_t>(real_of(o, "seed")), static_cast<int>(real_of(o, "inputs")), is_true(o, "ends_worker")};
   return text_of(o, "reply") == "check";
 }
 auto parse_line(const std::string& text, Request& out) -> bool {
@@ -145,7 +145,7 @@ auto parse_line(const std::string& text, Request& out) -> bool {
   out.id = id_of(o);
   if (op == "task") {
     out.op = Request::Op::Task;
-    out.task = {text_of(o, "module"), text_of(o, "function"), text_of(o, "target"), hash_of(o, "seed")};
+    out.task = {text_of(o, "module"), text_of(o, "function"), text_of(o, "target"), hash_of(o, "seed"), is_true(o, "opens_device"), text_of(o, "code_target")};
   } else if (op == "build") {
     out.op = Request::Op::Build;
     out.trace = text_of(o, "trace");

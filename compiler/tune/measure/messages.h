@@ -1,6 +1,7 @@
 // The messages between a tuning session and its measurement workers: one JSON object per line in either direction.
 //
 //     -> {"op":"task", "module":TEXT, "function":NAME, "target":TEXT, "seed":N}     <- {"ok":true} or {"ok":false,"why":...}
+//        for device targets also "opens_device" and "code_target", and the reply describes the device
 //     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
 //        with "module", the text of the scheduled program, no trace is replayed
 //     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
@@ -26,6 +27,9 @@ struct WorkerTask {
   std::string function;   // the function in that module
   std::string target;
   uint64_t seed = 0;      // of the inputs
+  // For targets of devices:
+  bool opens_device = false;    // the worker opens the device, and may measure
+  std::string code_target = {}; // the device's own target, for which code is made; empty: `target`
 };
 
 /// The outcome of a candidate's build. Every outcome except `Built` ends the trial.
@@ -46,6 +50,8 @@ struct BuildReply {
   uint64_t lowered_hash = 0;             // structural hash after lowering; candidates with the same hash are equally fast
   uint64_t object_hash = 0;              // hash of the machine code
   double seconds = 0;                    // of replay, lowering and code generation
+  double estimate_seconds = 0;           // of a call on a device, from static figures; 0: none
+  std::string figures = {};              // of kernels that were compiled: "96 registers, no spills, 34 KB shared"
 };
 
 struct MeasureReply {
@@ -55,6 +61,7 @@ struct MeasureReply {
   double median_seconds = 0;
   double spread_seconds = 0;
   int blocks = 0;
+  bool ends_worker = false;   // a device may be unusable until the worker is restarted
 };
 
 /// Verification of one built candidate.
@@ -67,6 +74,7 @@ struct CheckReply {
   double allowed = 0;    // the bound for `error`
   uint64_t seed = 0;     // of the inputs
   int inputs = 0;        // the number of inputs with compared results
+  bool ends_worker = false;
 };
 /// "2 inputs, largest error 3e-7 of the result's scale (2e-5 allowed), seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
@@ -81,7 +89,17 @@ struct CheckReply {
 [[nodiscard]] auto check_line(uint64_t id, double seconds) -> std::string;
 [[nodiscard]] auto drop_line(uint64_t id) -> std::string;
 
-struct TaskReply { bool ok = false; std::string why; };
+struct TaskReply {
+  bool ok = false;
+  std::string why = {};
+  // Of a worker that opens a device:
+  std::string device = {};        // its name with its number of units; empty: no device
+  std::string code_target = {};   // the target of its code
+  std::string no_device = {};     // the reason why there is no device
+  uint64_t block_threads = 0;     // the limits of a block; 0: unknown
+  uint64_t shared_bytes = 0;
+  uint64_t units = 0;             // multiprocessors
+};
 [[nodiscard]] auto to_line(const TaskReply& reply) -> std::string;
 [[nodiscard]] auto to_line(const BuildReply& reply) -> std::string;
 [[nodiscard]] auto to_line(const MeasureReply& reply) -> std::string;

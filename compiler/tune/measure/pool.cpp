@@ -4,6 +4,7 @@
 #include "support/codes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace loopsmith::tune {
@@ -36,14 +37,19 @@ auto WorkerPool::start(Worker& worker) -> Status {
   worker.holds.clear();
   ProcessOptions options;
   options.argv = options_.program;
-  if (options_.memory_limit) { options.limits.address_space = address_space_for(options_.memory_limit); }
+  WorkerTask task = task_;
+  const bool is_first = &worker == workers_.front().get();
+  task.opens_device = options_.opens_device && (is_first || !options_.measures_on_first);
+  task.code_target = device_.code_target;
+  // Drivers of devices reserve far more addresses than they use.
+  if (options_.memory_limit && !task.opens_device) { options.limits.address_space = address_space_for(options_.memory_limit); }
   options.hides_environment = true;
   options.sweeps = options_.sweeps;
   options.standard_error = Stream::Null;
   options.niceness = options_.niceness;
   LOOPSMITH_TRY(process, Process::start(options));
   worker.process = std::move(process);
-  if (worker.process->write(to_line(task_), in(seconds(30))) != IoStatus::Done) {
+  if (worker.process->write(to_line(task), in(seconds(30))) != IoStatus::Done) {
     return error(Code::WorkerFailed).arg("why", lost(worker, false));
   }
   ReadResult line = worker.process->read_line(in(seconds(60)));
@@ -52,6 +58,7 @@ auto WorkerPool::start(Worker& worker) -> Status {
     return error(Code::WorkerFailed).arg("why", lost(worker, line.status == IoStatus::TimedOut));
   }
   if (!reply.ok) { return error(Code::WorkerFailed).arg("why", reply.why); }
+  if (task.opens_device && is_first) { device_ = reply; }
   return ok();
 }
 
@@ -75,12 +82,18 @@ auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
 auto WorkerPool::stopped() const -> bool { return options_.stop && options_.stop(); }
 
 auto WorkerPool::build(const std::vector<Candidate>& candidates, Deadline begins_before) -> std::vector<BuildReply> {
+  std::vector<size_t> all(workers_.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return build_on(all, candidates, begins_before);
+}
+
+auto WorkerPool::build_on(const std::vector<size_t>& workers, const std::vector<Candidate>& candidates, Deadline begins_before) -> std::vector<BuildReply> {
   std::vector<BuildReply> replies(candidates.size());
   double limit = options_.build_limit;
   if (build_times_.size() >= 10) {
     std::vector<double> sorted = build_times_;
     std::sort(sorted.begin(), sorted.end());
-    limit = std::min(limit, std::max(1.0, 3 * sorted[sorted.size() * 9 / 10]));
+    limit = std::min(limit, std::max(options_.least_build_limit, 3 * sorted[sorted.size() * 9 / 10]));
   }
   struct Running { size_t index; Deadline deadline; };
   std::vector<std::optional<Running>> running(workers_.size());
@@ -110,7 +123,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates, Deadline begins
       return;
     }
   };
-  for (size_t w = 0; w < workers_.size(); ++w) { begin(w); }
+  for (size_t w : workers) { begin(w); }
   // Reads from the workers in turn with short waits: a reply is one line, and there are only a few workers.
   while (busy > 0) {
     for (size_t w = 0; w < workers_.size(); ++w) {
@@ -127,7 +140,8 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates, Deadline begins
         fail(index, BuildOutcome::Rejected, "stopped");
       } else if (line.status == IoStatus::Done && parse_line(line.data, replies[index]) && replies[index].id == candidates[index].id) {
         if (replies[index].outcome == BuildOutcome::Built) { worker.holds.insert(candidates[index].id); }
-        build_times_.push_back(replies[index].seconds);
+        // A build on one worker repeats one that is in a cache.
+        if (workers.size() == workers_.size()) { build_times_.push_back(replies[index].seconds); }
       } else {
         bool late = line.status == IoStatus::TimedOut;
         fail(index, late ? BuildOutcome::TimedOut : BuildOutcome::Crashed, "while it was built: " + lost(worker, late));
@@ -139,6 +153,11 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates, Deadline begins
 }
 
 auto WorkerPool::holder(const Candidate& candidate) -> Worker* {
+  if (options_.measures_on_first) {
+    Worker& first = *workers_.front();
+    if (first.process && first.holds.contains(candidate.id)) { return &first; }
+    return build_on({0}, {candidate}, Deadline::max()).front().outcome == BuildOutcome::Built ? &first : nullptr;
+  }
   for (auto& worker : workers_) {
     if (worker->process && worker->holds.contains(candidate.id)) { return worker.get(); }
   }
@@ -162,7 +181,10 @@ auto WorkerPool::measure(const Candidate& candidate, double best_seconds, int re
   Deadline deadline = in(seconds(limit));
   for (;;) {
     ReadResult line = worker->process->read_line(std::min(deadline, in(patience)));
-    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) {
+      if (reply.ends_worker) { (void)lost(*worker, true); }
+      return reply;
+    }
     if (line.status != IoStatus::TimedOut) { return {candidate.id, Outcome::Crashed, lost(*worker, false), 0, 0, 0}; }
     if (stopped()) { return {candidate.id, Outcome::Rejected, lost(*worker, true) + ": stopped", 0, 0, 0}; }
     if (Clock::now() >= deadline) { return {candidate.id, Outcome::TimedOut, lost(*worker, true), limit, 0, 0}; }
@@ -179,7 +201,10 @@ auto WorkerPool::check(const Candidate& candidate, double limit, double interpre
   Deadline deadline = in(seconds(limit));
   for (;;) {
     ReadResult line = worker->process->read_line(std::min(deadline, in(patience)));
-    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) {
+      if (reply.ends_worker) { (void)lost(*worker, true); }
+      return reply;
+    }
     bool is_stopped = line.status == IoStatus::TimedOut && stopped();
     if (line.status == IoStatus::TimedOut && !is_stopped && Clock::now() < deadline) { continue; }
     std::string how = lost(*worker, line.status == IoStatus::TimedOut);

@@ -2,6 +2,7 @@
 // current candidate and is restarted; its other candidates are built again when they are needed.
 //
 // Builds run on all workers at once. Measurements run one at a time, while no build runs, so that a kernel that uses every core is not disturbed.
+// For a device with a cache of compiled kernels, one worker measures all candidates, since each process that opens the device takes memory and time.
 #pragma once
 
 #include <functional>
@@ -23,6 +24,10 @@ struct PoolOptions {
   std::function<bool()> stop;              // called often; true: ends running builds and measurements together with their workers
   int niceness = 0;
   bool sweeps = false;                     // see ProcessOptions
+  // For tasks of devices:
+  bool opens_device = false;               // the first worker opens the device, and the others build for it
+  bool measures_on_first = false;          // only the first worker opens the device; it builds again what others have built
+  double least_build_limit = 1;            // seconds: the least limit of a build
 };
 
 struct Candidate {
@@ -59,12 +64,16 @@ class WorkerPool {
   /// Replaces the `stop` of the options.
   void stop_when(std::function<bool()> stop) { options_.stop = std::move(stop); }
 
+  /// The device of the task, as the first worker reports it.
+  [[nodiscard]] auto device() const -> const TaskReply& { return device_; }
+
   /// The number of workers lost by a crash or a time limit.
   [[nodiscard]] auto restarts() const -> int { return restarts_; }
 
  private:
   struct Worker;
   auto start(Worker& worker) -> Status;
+  auto build_on(const std::vector<size_t>& workers, const std::vector<Candidate>& candidates, Deadline begins_before) -> std::vector<BuildReply>;
   auto lost(Worker& worker, bool timed_out) -> std::string;
   [[nodiscard]] auto stopped() const -> bool;
   auto holder(const Candidate& candidate) -> Worker*;
@@ -73,6 +82,7 @@ class WorkerPool {
   WorkerTask task_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<double> build_times_;
+  TaskReply device_;
   int restarts_ = 0;
 };
 

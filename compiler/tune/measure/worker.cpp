@@ -16,7 +16,6 @@
 #include <memory>
 
 #include "codegen/llvm/codegen.h"
-#include "frontend/file.h"
 #include "interp/compare.h"
 #include "interp/widen.h"
 #include "intrinsics/registry.h"
@@ -24,25 +23,18 @@
 #include "ir/equal.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
-#include "schedule/schedule.h"
-#include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/confinement.h"
 #include "support/hash.h"
-#include "syntax/document.h"
-#include "target/target.h"
+#include "target/gpu.h"
 #include "transform/pipelines.h"
+#include "tune/measure/device_worker.h"
 #include "tune/measure/messages.h"
+#include "tune/measure/results.h"
 #include "tune/measure/samples.h"
 
 namespace loopsmith::tune {
 namespace {
-
-// Up to this number of block instances the interpreter checks everything. If elements cannot be sampled, it checks everything up to the second number,
-// which takes seconds.
-constexpr double full_check_instances = 1e7;
-constexpr double patient_check_instances = 1e8;
-constexpr int sampled_elements = 64;
 
 /// The results of the program as written, by the interpreter: computed once, and compared with those of every candidate.
 struct Reference {
@@ -65,7 +57,6 @@ class Worker {
   void drop(uint64_t id) { built_.erase(id); }
 
  private:
-  [[nodiscard]] auto replayed(const std::string& trace) const -> Result<IRModule>;
   [[nodiscard]] auto check_built(const IRModule& module, const Built& built, int& deciding_bits, double seconds) -> CheckReply;
   [[nodiscard]] auto reference(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, double seconds) -> Result<Reference>;
   [[nodiscard]] auto has_references(double seconds) -> bool;
@@ -76,24 +67,6 @@ class Worker {
   std::map<uint64_t, Built> built_;
   std::map<interp::Contents, Reference> references_;   // of the task's program
 };
-
-auto first_message(const Diagnostics& diagnostics) -> std::string {
-  return diagnostics.empty() ? std::string("no reason given") : diagnostics.front().message();
-}
-
-// The module of a text with the function in it.
-auto read_module(const std::string& text, Name function) -> Result<IRModule> {
-  syntax::Document document(text);
-  frontend::File file;
-  file.update(document);
-  IRModule module;
-  for (size_t i = 0; i < file.size(); ++i) {
-    const frontend::Declaration& d = file.declaration(i);
-    if (d.is_program && d.module && d.module->find(function)) { module = d.module; }
-  }
-  if (!module) { return file.diagnostics(); }
-  return module;
-}
 
 auto Worker::task(const WorkerTask& task) -> TaskReply {
   built_.clear();
@@ -109,14 +82,6 @@ auto Worker::task(const WorkerTask& task) -> TaskReply {
   return {true, ""};
 }
 
-auto Worker::replayed(const std::string& text) const -> Result<IRModule> {
-  LOOPSMITH_TRY(trace, schedule::trace_from_json(text));
-  schedule::Schedule sch(module_, 1);
-  if (!(sch.func_working_on() == function_)) { LOOPSMITH_CHECK(sch.work_on(function_)); }
-  LOOPSMITH_CHECK(sch.replay(trace));
-  return sch.module();
-}
-
 auto Worker::build(uint64_t id, const std::string& text, const std::string& module) -> BuildReply {
   auto start = std::chrono::steady_clock::now();
   BuildReply reply;
@@ -126,7 +91,7 @@ auto Worker::build(uint64_t id, const std::string& text, const std::string& modu
     reply.note = first_message(why);
     return reply;
   };
-  auto scheduled = module.empty() ? replayed(text) : read_module(module, function_);
+  auto scheduled = module.empty() ? replayed(module_, function_, text) : read_module(module, function_);
   if (!scheduled.ok()) { return refuse(scheduled.diagnostics()); }
   // Keeps only the tuned function and the functions that it calls: others would only cost time.
   Built built;
@@ -197,26 +162,6 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
     std::memcpy(view.data, tensors[tensor].data(), static_cast<size_t>(view.bytes()));
   }
   return ok();
-}
-
-// `deciding_bits`: the width of the type that decides if the difference is no larger than rounding explains; otherwise 0. `reply` gets the
-// largest relative difference of reals so far, with its bound.
-auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, int* deciding_bits = nullptr, CheckReply* reply = nullptr) -> std::string {
-  for (size_t i = 0; i < expected.arguments.size(); ++i) {
-    const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
-    if (!a) { continue; }
-    Buffer buffer = func->buffer_of(func->params[i]);
-    interp::Difference d = interp::compare_tensors((buffer ? buffer->name : func->params[i]->name).str(), *a, std::get<TensorView>(got.arguments[i]), exact);
-    DataType t = a->dtype.element();
-    if (reply && t.is_real() && d.relative > reply->error) {
-      reply->error = d.relative;
-      reply->allowed = d.allowed;
-    }
-    if (!d.found) { continue; }
-    if (deciding_bits) { *deciding_bits = interp::deciding_bits(func, t, d.largest, interp::magnitude_of(*a)); }
-    return d.where;
-  }
-  return {};
 }
 
 auto Worker::check(uint64_t id, double seconds) -> CheckReply {
@@ -378,9 +323,18 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     return true;
   };
   intrinsics::install();  // traces name them
-  // Tools that watch compiled code write their own files (runtime/jit_tools.h).
-  if (std::getenv("LOOPSMITH_JIT") == nullptr) { confine_this_thread(); }
   Worker worker;
+  DeviceWorker device_worker;
+  bool is_confined = false, is_on_device = false;
+  auto take = [&](const WorkerTask& task) -> TaskReply {
+    auto target = target::parse(task.target);
+    is_on_device = target.ok() && target::is_device_target(*target);
+    // Drivers of devices start threads and programs, and write files.
+    if (is_on_device) { return is_confined ? TaskReply{.ok = false, .why = "a worker for this machine's processor takes no tasks for devices"} : device_worker.task(task); }
+    // Tools that watch compiled code write their own files (runtime/jit_tools.h).
+    if (!is_confined && std::getenv("LOOPSMITH_JIT") == nullptr) { is_confined = true; confine_this_thread(); }
+    return worker.task(task);
+  };
   std::string pending;
   char buffer[1 << 16];
   for (;;) {
@@ -397,11 +351,11 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     if (!parse_line(line, request)) { return 2; }
     bool alive = true;
     switch (request.op) {
-      case Request::Op::Task: alive = answer(to_line(worker.task(request.task))); break;
-      case Request::Op::Build: alive = answer(to_line(worker.build(request.id, request.trace, request.module))); break;
-      case Request::Op::Measure: alive = answer(to_line(worker.measure(request.id, request.best_seconds, request.repeat))); break;
-      case Request::Op::Check: alive = answer(to_line(worker.check(request.id, request.seconds))); break;
-      case Request::Op::Drop: worker.drop(request.id); break;
+      case Request::Op::Task: alive = answer(to_line(take(request.task))); break;
+      case Request::Op::Build: alive = answer(to_line(is_on_device ? device_worker.build(request.id, request.trace, request.module) : worker.build(request.id, request.trace, request.module))); break;
+      case Request::Op::Measure: alive = answer(to_line(is_on_device ? device_worker.measure(request.id, request.best_seconds, request.repeat) : worker.measure(request.id, request.best_seconds, request.repeat))); break;
+      case Request::Op::Check: alive = answer(to_line(is_on_device ? device_worker.check(request.id, request.seconds) : worker.check(request.id, request.seconds))); break;
+      case Request::Op::Drop: is_on_device ? device_worker.drop(request.id) : worker.drop(request.id); break;
     }
     if (!alive) { return 0; }
   }

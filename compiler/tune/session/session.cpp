@@ -14,17 +14,20 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/text.h"
+#include "target/gpu.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"
 #include "tune/session/explain_space.h"
 #include "tune/space/analysis.h"
 #include "tune/space/order.h"
+#include "tune/space/trace_spaces.h"
 #include "tune/space/unit.h"
 
 namespace loopsmith::tune {
@@ -39,6 +42,7 @@ struct Finalist {
   double spread = 0;
   int timings = 0;
   int64_t record = 0;
+  std::string figures = {};
 };
 
 struct Comparison::Parts {
@@ -103,6 +107,7 @@ class Session {
     double spread = 0;
     int timings = 0;
     int64_t record = 0;
+    std::string figures = {};
   };
   struct Made { std::string json; std::string python; };
   /// A candidate that is not made: the reason, and the trace that reproduces it.
@@ -141,6 +146,8 @@ class Session {
   }
   [[nodiscard]] auto make(const Proposal& proposal) const -> std::variant<Made, NotMade>;
   auto open() -> Status;
+  auto open_device() -> Status;
+  auto start_pool(const std::string& text) -> Status;
   auto make_space() -> Status;
   auto propose(size_t wanted) -> std::vector<Tried>;
   void reject(const Proposal& proposal, const NotMade& why);
@@ -171,6 +178,8 @@ class Session {
   SessionResult result_;
   bool stopped_ = false;
   double check_seconds_ = 0;                               // the expected time of the comparison
+  bool is_on_device_ = false;                              // the target is one of a device
+  bool is_ranking_ = false;                                // no device measures
   uint64_t plain_hash_ = 0;                                // BuildReply::object_hash of the program as written; 0: not built
   uint64_t next_id_ = 2;                                   // 1: the program as written
   std::vector<Tried> measured_;                            // fastest first
@@ -181,6 +190,7 @@ class Session {
 // The program as written is measured only for comparison: for these seconds, and at most a quarter of the session.
 constexpr double plain_limit = 3;
 constexpr uint64_t plain_id = 1;
+constexpr unsigned most_cuda_workers = 16;
 // Searches with larger batches want no small ones first.
 constexpr size_t usual_batch = 16;
 constexpr const char* empty_trace = "[[], []]";
@@ -225,7 +235,9 @@ auto Session::settle(Database& database, Tried tried, Outcome outcome, double se
   record.note = note;
   record.seed = options_.seed;
   record.trial = progress_.trials;
-  if (auto known = recorded_.find(tried.candidate.trace); known == recorded_.end()) {
+  if (is_ranking_) {
+    recorded_.emplace(record.trace, record);
+  } else if (auto known = recorded_.find(tried.candidate.trace); known == recorded_.end()) {
     LOOPSMITH_TRY(id, database.add(key_, record));
     record.id = id;
     recorded_.emplace(record.trace, record);
@@ -258,11 +270,24 @@ auto Session::settle(Database& database, Tried tried, Outcome outcome, double se
   }
   progress_.trial_seconds.push_back(outcome == Outcome::Measured ? seconds : 0);
   result_.best_so_far.push_back(progress_.best_seconds);
-  report("measuring");
+  report(is_ranking_ ? "ranking" : "measuring");
   return ok();
 }
 
+/// True if a program has loops that are bound to threads or blocks.
+auto is_bound_to_threads(const PrimFunc& func) -> bool {
+  bool out = false;
+  post_order(func->body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    const auto* attr = stmt.as<AttrStmt>();
+    out = out || (loop && loop->thread) || (attr && attr->key == "thread_extent");
+  }, [](const Expr&) {});
+  return out;
+}
+
 auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
+  // Without bound loops a single thread of the device runs the program, which takes long and says nothing.
+  if (is_ranking_ || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
   Candidate plain{plain_id, empty_trace};
   auto too_slow = [&](double limit) {
     result_.notes.push_back(fmt::format("the program as written takes more than {:.3g} s", limit));
@@ -381,6 +406,13 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
       ++progress_.failures["same code as another"];
       continue;
     }
+    tried.figures = reply.figures;
+    if (is_ranking_) {
+      seconds_by_code_[reply.object_hash] = reply.estimate_seconds;
+      LOOPSMITH_CHECK(reply.estimate_seconds > 0 ? settle(database, std::move(tried), Outcome::Measured, reply.estimate_seconds, 0, 0, {}, reply.lowered_hash)
+                                                 : settle(database, std::move(tried), Outcome::Rejected, 0, 0, 0, "nothing of it is bound to threads", 0));
+      continue;
+    }
     Candidate candidate = tried.candidate;
     double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
     MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
@@ -467,8 +499,9 @@ void Session::recall(const std::vector<Record>& records) {
 auto Session::open() -> Status {
   PrimFunc func = module_->find(function_);
   auto refuse = [&](std::string why) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", std::move(why)); };
-  if (is_gpu_target(target_.kind)) {
-    return refuse(fmt::format("a search measures on this machine's processor, and the target is `{}`", target_.str()))
+  is_on_device_ = target::is_device_target(target_);
+  if (is_gpu_target(target_.kind) && !is_on_device_) {
+    return refuse(fmt::format("a search measures on this machine's processor or on a device of `cuda` or `opencl`, and the target is `{}`", target_.str()))
         .remedy("write the schedule by hand, and compare versions by `loopsmith bench`");
   }
   if (!func) { return refuse("the module has no such function"); }
@@ -478,6 +511,7 @@ auto Session::open() -> Status {
   if (model == nullptr) { return refuse(fmt::format("no model is named `{}`; the models are {}", options_.model, model_names())); }
   if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(fmt::format("the model `{}` cannot be used: {}", options_.model, why)); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
+  if (is_on_device_) { LOOPSMITH_CHECK(open_device()); }
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
   LOOPSMITH_TRY(records, database.records(key_));
   for (const Record& record : records) { recorded_.insert_or_assign(record.trace, record); }
@@ -489,8 +523,20 @@ auto Session::open() -> Status {
 auto Session::make_space() -> Status {
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
+  if (is_on_device_) {
+    const TaskReply& device = pool_->device();
+    auto own = target::parse(device.code_target.empty() ? target_.str() : device.code_target);
+    context.gpu = cost::gpu_model(own.ok() ? *own : target_);
+    if (device.block_threads > 0) { context.gpu->limits.block_threads = device.block_threads; }
+    if (device.shared_bytes > 0) { context.gpu->limits.shared_most = device.shared_bytes; }
+    if (device.units > 0) { context.gpu->limits.units = device.units; }
+  }
   if (options_.space) {
     LOOPSMITH_TRY(made, options_.space(context));
+    sketches_ = std::move(made);
+  } else if (is_on_device_) {
+    // The rules of space/all.cpp are for processors.
+    LOOPSMITH_TRY(made, metaschedule_space(context, target_, options_.seed));
     sketches_ = std::move(made);
   } else {
     sketches_ = design_space(context);
@@ -518,15 +564,41 @@ auto Session::start() -> Status {
     check_seconds_ += 2 * interpreter_seconds * std::min(instances, 1e8);
   }
 
+  report("starting");
+  if (!pool_) { LOOPSMITH_CHECK(start_pool(text)); }
+  LOOPSMITH_CHECK(measure_plain(*pool_, *database_));
+  report(is_ranking_ ? "ranking" : "measuring");
+  return ok();
+}
+
+auto Session::start_pool(const std::string& text) -> Status {
+  const bool is_cuda = is_on_device_ && target_.kind == target_kind::cuda;
   PoolOptions pool_options;
   pool_options.program = options_.worker;
-  pool_options.workers = options_.workers;
+  pool_options.workers = options_.workers > 0 ? options_.workers : is_cuda ? static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, most_cuda_workers)) : 2;
   pool_options.stop = [this] { return stopping(); };
-  pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{text, function_.str(), target_.str(), options_.seed});
-  report("starting");
-  LOOPSMITH_CHECK(pool_->start());
-  LOOPSMITH_CHECK(measure_plain(*pool_, *database_));
-  report("measuring");
+  pool_options.opens_device = is_on_device_;
+  pool_options.measures_on_first = is_cuda;
+  if (is_on_device_) {
+    // Compilers of kernels start when they are needed first, and need seconds for loops that are written out.
+    pool_options.build_limit = 30;
+    pool_options.least_build_limit = 8;
+  }
+  pool_ = std::make_unique<WorkerPool>(pool_options, WorkerTask{.module = text, .function = function_.str(), .target = target_.str(), .seed = options_.seed});
+  return pool_->start();
+}
+
+// Devices belong to the key of records: times of two devices are not comparable.
+auto Session::open_device() -> Status {
+  LOOPSMITH_CHECK(start_pool(print_script(module_)));
+  result_.device = pool_->device().device;
+  if (result_.device.empty()) {
+    is_ranking_ = result_.is_ranked = true;
+    result_.notes.push_back("no device measures: " + pool_->device().no_device);
+    key_.machine += ", without a device";
+    return ok();
+  }
+  key_.machine = result_.device;
   return ok();
 }
 
@@ -544,7 +616,13 @@ auto Session::search_until(int trials) -> Result<bool> {
 
 auto Session::finish() -> Result<SessionResult> {
   result_.stopped = progress_.is_stopped = stopped_;
-  if (stopped_) { recall(records_); } else { confirm(*pool_); }
+  if (is_ranking_) {
+    // Estimates are not measured again.
+  } else if (stopped_) {
+    recall(records_);
+  } else {
+    confirm(*pool_);
+  }
   if (options_.verify && !measured_.empty()) { report("verifying"); }
   result_.plain_seconds = progress_.plain_seconds;
   result_.progress = progress_;
@@ -553,7 +631,7 @@ auto Session::finish() -> Result<SessionResult> {
   pool_->stop_when({});
   auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
       .finalists = {}, .result = std::move(result_), .causes = std::move(causes_), .pool = std::move(pool_), .database = std::move(*database_), .options = options_, .start = start_});
-  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record}); }
+  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record, std::move(tried.figures)}); }
   parts->options.stop = {};
   auto comparison = std::make_unique<Comparison>(std::move(parts));
   if (stopped_ && options_.compare_later && !measured_.empty()) {
@@ -602,7 +680,7 @@ auto Session::explain() -> Result<SpaceExplained> {
   out.records = static_cast<int>(records_.size());
   for (size_t s = 0; s < sketches_.size(); ++s) { out.sketches.push_back(explain_sketch(*sketches_[s], progress_.sketches[s], search_->why_closed(s))); }
   target::Hardware hardware = target::hardware(target_);
-  out.units = unit_fits({module_, function_, hardware, cost::core_model(hardware)});
+  if (!is_on_device_) { out.units = unit_fits({module_, function_, hardware, cost::core_model(hardware)}); }
   out.causes = causes_.sorted();
   return out;
 }
@@ -646,16 +724,20 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
         result.abandoned = true;
         break;
       }
-      if (!reply.equal) {
+      // Without a device a large program is not compared at all.
+      const bool is_compared = !(result.is_ranked && !reply.equal && reply.inputs == 0);
+      if (!is_compared) { result.notes.push_back("the results were not compared: " + reply.note); }
+      if (is_compared && !reply.equal) {
         if (wrong++ == 0) { result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note); }
-        LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
+        // A ranking has no records.
+        if (finalist.record > 0) { LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note)); }
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
         parts_->causes.add(outcome_name(Outcome::Wrong), reply.note, finalist.candidate.trace);
         if (wrong == most_wrong) { break; }
         continue;
       }
-      result.verified = verified_text(reply);
-      LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, result.verified));
+      if (is_compared) { result.verified = verified_text(reply); }
+      if (is_compared && finalist.record > 0) { LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, result.verified)); }
     }
     result.found = true;
     result.trace = std::move(finalist.candidate.trace);
@@ -663,6 +745,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     result.best_seconds = finalist.seconds;
     result.spread_seconds = finalist.spread;
     result.timings = finalist.timings;
+    result.figures = finalist.figures;
     break;
   }
   if (wrong > 1) { result.notes.push_back(std::to_string(wrong - 1) + " more candidates were left out for the same reason"); }
@@ -680,6 +763,7 @@ auto best_text(const SessionResult& result) -> std::string {
   double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
   std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
   if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
+  if (result.is_ranked) { return out; }
   return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
 }
 

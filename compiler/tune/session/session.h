@@ -5,6 +5,9 @@
 // same seed, it makes the same proposals, finds their records, and continues from there. If it is stopped before it has proposed all of them again, it still
 // uses the best of the program's records on this target and machine.
 //
+// For targets of devices (`cuda`, `opencl`) the first device of the target measures. Without one, candidates are built, estimated and ranked: the result is
+// marked, and the database gets no record of it.
+//
 // Stopping takes only a moment, but comparing the results of the best candidate with the program may take minutes. `Progress::is_stopped` reports the stop before
 // the comparison, which can be left to another thread.
 #pragma once
@@ -45,7 +48,7 @@ struct Progress {
   double flops = 0;              // of one call
   int from_database = 0;
   std::map<std::string, int> failures;   // the number of trials for each kind of failure
-  std::string phase;             // "measuring", "paused", "confirming", "verifying"
+  std::string phase;             // "measuring", "ranking", "paused", "confirming", "verifying"
   std::vector<double> trial_seconds;     // for every trial, in order; 0: it has no time
   std::string best_python;       // the statements of the best candidate, as script
   bool is_stopped = false;       // `stop` ended the search: nothing more is measured
@@ -63,7 +66,7 @@ struct SessionOptions {
   std::function<Result<Sketches>(const SpaceContext&)> space;
   std::string database;          // path; ":memory:" keeps nothing
   std::vector<std::string> worker;   // program and arguments of a worker
-  int workers = 2;
+  int workers = 0;               // 0: two; for CUDA as many as the machine has cores, at most 16
   size_t batch = 0;              // proposals between two lessons of the search; 0: the search decides
   bool verify = true;
   double verify_seconds = 120;   // the limit of the comparison. It may exceed the budget, and `Progress` shows this
@@ -93,6 +96,9 @@ struct SessionResult {
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
   std::vector<FailureCause> causes;   // of candidates that failed, the most frequent first
+  std::string device;            // that measured; empty: this machine's processor, or none
+  bool is_ranked = false;        // no device runs the target: times are estimates, and nothing was measured
+  std::string figures;           // of the compiled kernels of the best: "96 registers, no spills, 34 KB shared"
   bool abandoned = false;        // `abandon` ended the comparison
   std::unique_ptr<Comparison> comparison;   // the comparison that is left to the caller; null: there is none
 };

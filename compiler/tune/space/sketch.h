@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cost/draft.h"
+#include "cost/kernel_estimate.h"
 #include "schedule/schedule.h"
 #include "target/hardware.h"
 
@@ -78,6 +79,7 @@ struct SpaceContext {
   target::Hardware hardware;
   CoreModel core;
   std::set<std::string> taken = {};   // blocks that another sketch schedules; a rule does not touch them
+  std::optional<cost::GpuModel> gpu = {};   // for targets of devices
 };
 
 using Sketches = std::vector<std::unique_ptr<Sketch>>;

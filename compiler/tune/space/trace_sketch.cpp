@@ -115,7 +115,7 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
 }
 
 TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, std::shared_ptr<const metaschedule::Mutators> mutators)
-    : module_(context.module), function_(context.function), core_(context.core), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), mutators_(std::move(mutators)),
+    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), mutators_(std::move(mutators)),
       mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
@@ -236,6 +236,11 @@ auto TraceSketch::draft(const Point& point) const -> double {
   if (!is_new) { return place->second; }
   Schedule sch(module_, 1);
   if (!sch.work_on(function_).ok() || !apply(sch, point).ok()) { return place->second; }
+  if (gpu_) {
+    PrimFunc scheduled = sch.module()->find(function_);
+    auto seconds = scheduled ? cost::kernel_seconds(scheduled, *gpu_) : std::nullopt;
+    return place->second = seconds.value_or(unknown_seconds);
+  }
   const schedule::FuncState* func = sch.state().func(function_);
   auto estimate = func ? cost::estimate(*func, core_) : std::nullopt;
   place->second = estimate && estimate->seconds > 0 ? estimate->seconds : unknown_seconds;

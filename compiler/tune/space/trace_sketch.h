@@ -1,7 +1,7 @@
 // A trace with sampling instructions as a sketch: each `sample_*` call is a knob with its choices written out, and a point is a replay with these decisions.
 // Any maker of traces makes sketches this way: MetaSchedule's rules, and schedule functions that sample.
 //
-// No closed form predicts the time of a trace, so the draft replays it and estimates the resulting state (cost/estimate.h). A point that the replay refuses
+// No closed form predicts the time of a trace, so the draft replays it and estimates the resulting state (cost/estimate.h, for devices cost/kernel_estimate.h). A point that the replay refuses
 // has an infinite draft, and is remembered.
 #pragma once
 
@@ -50,6 +50,7 @@ class TraceSketch : public Sketch {
   IRModule module_;
   Name function_;
   CoreModel core_;
+  std::optional<cost::GpuModel> gpu_;
   schedule::Trace trace_;
   FinishTrace finish_;
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace

@@ -14,6 +14,8 @@
 namespace loopsmith::tune {
 namespace {
 
+constexpr uint64_t least_opencl_memory = 32U << 10U;
+
 using schedule::Instruction;
 using schedule::Schedule;
 using schedule::Trace;
@@ -58,7 +60,13 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
   for (const Diagnostic& d : made.refusals) { if (d.where.is_known() || d.code == Code::CannotTune) { written.push_back(d); } }
   if (pieces.report && !written.empty()) { pieces.report(written); }
   const Name function = context.function;
-  FinishTrace finish = [postprocs = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target), numbers = metaschedule::numbers_of(target), function](Schedule& sch) -> Status {
+  metaschedule::TargetNumbers numbers = metaschedule::numbers_of(target);
+  if (context.gpu) {
+    // The target `opencl` has no limits of its own: they are the device's, or without a device the least that OpenCL 1.2 requires.
+    const uint64_t shared = context.gpu->limits.shared_most;
+    if (numbers.shared_memory <= 0) { numbers.shared_memory = static_cast<int64_t>(shared > 0 ? shared : least_opencl_memory); }
+  }
+  FinishTrace finish = [postprocs = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target), numbers, function](Schedule& sch) -> Status {
     LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
     if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
     return ok();

@@ -146,6 +146,41 @@ TEST_CASE("points of MetaSchedule's space compute what the program computes") {
   }
 }
 
+TEST_CASE("points of the space for devices are kernels within the limits that compute what the program computes") {
+  intrinsics::install();
+  for (const char* program : {product_relu, rows}) {
+    for (const char* name : {"cuda -arch=sm_80", "opencl"}) {
+      INFO(name);
+      IRModule module = module_of(program);
+      target::Target target = target_of(name);
+      tune::SpaceContext context = context_of(module, target);
+      context.gpu = cost::gpu_model(target);
+      auto sketches = tune::metaschedule_space(context, target, 0);
+      REQUIRE(sketches.ok());
+      std::mt19937_64 random(1);
+      int compared = 0;
+      for (const auto& sketch : *sketches) {
+        INFO(sketch->name());
+        for (int i = 0; i < 40 && compared < 4; ++i) {
+          Point point;
+          for (const tune::Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>(random() % knob.choices.size())); }
+          const double seconds = sketch->draft(point);
+          if (!std::isfinite(seconds)) { continue; }
+          CHECK(seconds > 0);
+          schedule::Schedule sch(module, 1);
+          REQUIRE(sketch->apply(sch, point).ok());
+          CHECK(has(text_of(sch), "threadIdx.x"));
+          auto result = interp::compare_modules(module, sch.module(), Name("main"), interp::GateOptions{});
+          REQUIRE(result.ok());
+          CHECK(result->equal);
+          ++compared;
+        }
+      }
+      CHECK(compared > 0);
+    }
+  }
+}
+
 TEST_CASE("the own decisions of a trace are a point") {
   IRModule module = module_of(product_relu);
   schedule::Schedule sch(module, 5);

@@ -1,0 +1,350 @@
+// The model of kernels: see kernel_estimate.h.
+#include "cost/kernel_estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "ir/evaluate.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "ir/vocabulary.h"
+
+namespace loopsmith::cost {
+namespace {
+
+constexpr double launch_seconds = 3e-6;
+constexpr double warp = 32;
+// The bytes that a sector of global memory and a cycle of shared memory move.
+constexpr double sector_bytes = 32, shared_cycle_bytes = 128;
+// The innermost serial loops with at most this number of iterations are written out, and their elements live in registers.
+constexpr double most_unrolled = 1024;
+// Registers of a thread for indices and addresses, and the most that a thread can have.
+constexpr double other_registers = 28, most_registers = 255;
+// Resident warps that hide the latency of memory, divided by the independent operations of a thread.
+constexpr double hiding_warps = 24;
+// Warp instructions of a multiprocessor per cycle.
+constexpr double issued = 4;
+
+enum class LoopRole : uint8_t { Block, Thread, Virtual, Serial, Vector };
+
+struct Around {
+  const VarNode* var = nullptr;
+  double extent = 1;
+  LoopRole role = LoopRole::Serial;
+  int dimension = -1;      // of threads
+};
+
+/// The work of one kernel. Times are for the whole card.
+struct Kernel {
+  std::map<std::string, double> grid, block;
+  double fma = 0;            // multiply-adds, or other operations
+  double instructions = 0;   // of warps
+  double shared_cycles = 0;  // of a multiprocessor
+  double sectors = 0;        // bytes through the cache
+  double shared_bytes = 0, local_words = 0;
+  double independent = 1;    // operations of a thread that do not wait for one another
+};
+
+/// The reach of an access in each dimension over each loop around it, outermost first.
+struct Reach {
+  struct Loop { const VarNode* var; LoopRole role; std::vector<int64_t> spans; };
+  std::vector<Loop> loops;
+};
+
+/// A buffer in shared memory or registers, with all accesses to it.
+struct Held {
+  size_t kernel = 0;
+  double bytes = 4;
+  bool is_shared = false;
+  std::vector<Reach> reaches;
+
+  /// The elements that it has at once. It lives inside of the loops that are around all accesses, so these loops reuse its memory.
+  [[nodiscard]] auto elements() const -> double {
+    size_t common = reaches.front().loops.size();
+    for (const Reach& reach : reaches) {
+      size_t same = 0;
+      while (same < std::min(common, reach.loops.size()) && reach.loops[same].var == reaches.front().loops[same].var) { ++same; }
+      common = same;
+    }
+    double out = 1;
+    for (const Reach& reach : reaches) {
+      std::vector<int64_t> extents;
+      for (size_t i = 0; i < reach.loops.size(); ++i) {
+        const Reach::Loop& loop = reach.loops[i];
+        // Threads of a block share its memory, and virtual threads are one thread.
+        const bool is_inside = loop.role == LoopRole::Virtual || (loop.role == LoopRole::Thread ? is_shared : loop.role != LoopRole::Block && i >= common);
+        extents.resize(std::max(extents.size(), loop.spans.size()), 1);
+        for (size_t d = 0; is_inside && d < loop.spans.size(); ++d) { extents[d] += loop.spans[d]; }
+      }
+      double elements = 1;
+      for (int64_t extent : extents) { elements *= static_cast<double>(extent); }
+      out = std::max(out, elements);
+    }
+    return out;
+  }
+};
+
+class KernelWalker {
+ public:
+  std::vector<Kernel> kernels;
+  std::map<const BufferNode*, double> global_bytes;   // moved at least once
+  bool is_known = true;
+
+  /// Adds the memory of blocks and threads to their kernels; call it at the end.
+  void count_memory() {
+    for (const auto& [buffer, held] : held_) {
+      Kernel& k = kernels[held.kernel];
+      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
+    }
+  }
+
+  void walk(const Stmt& stmt) {
+    switch (stmt->kind) {
+      case NodeKind::For: return walk_loop(static_cast<const For&>(*stmt));
+      case NodeKind::BlockRealize: return walk_block(static_cast<const BlockRealize&>(*stmt));
+      case NodeKind::BufferStore: {
+        const auto& store = static_cast<const BufferStore&>(*stmt);
+        compute(store.value);
+        access(store.buffer, store.indices, true);
+        return;
+      }
+      default: visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { walk(child); });
+    }
+  }
+
+ private:
+  [[nodiscard]] auto kernel() -> Kernel* { return depth_ > 0 ? &kernels.back() : nullptr; }
+
+  void walk_loop(const For& loop) {
+    auto extent = as_int(loop.extent);
+    if (!extent || *extent <= 0) {
+      is_known = false;
+      return;
+    }
+    Around one{loop.var.get(), static_cast<double>(*extent), loop.for_kind == ForKind::Vectorized ? LoopRole::Vector : LoopRole::Serial, -1};
+    auto axis = loop.thread ? thread_axis(loop.thread->thread_tag.view()) : std::nullopt;
+    if (axis) {
+      one.role = axis->family == ThreadFamily::Block ? LoopRole::Block : axis->family == ThreadFamily::Thread ? LoopRole::Thread : LoopRole::Virtual;
+      one.dimension = axis->dimension;
+      if (depth_++ == 0) { kernels.emplace_back(); }
+      if (one.role != LoopRole::Virtual) {
+        double& known = (one.role == LoopRole::Block ? kernels.back().grid : kernels.back().block)[loop.thread->thread_tag.str()];
+        known = std::max(known, one.extent);
+      }
+    }
+    values_.emplace_back(loop.var.get(), as_int(loop.min).value_or(0));
+    around_.push_back(one);
+    walk(loop.body);
+    around_.pop_back();
+    values_.pop_back();
+    if (axis) { --depth_; }
+  }
+
+  void walk_block(const BlockRealize& realize) {
+    const Block& block = *realize.block;
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) { bindings_.insert_or_assign(block.iter_vars[i].var.get(), substitute(realize.iter_values[i], bindings_)); }
+    // An init runs once for each element; its cost is small beside the updates.
+    walk(block.body);
+  }
+
+  /// The executions of a statement by all threads.
+  [[nodiscard]] auto executions() const -> double {
+    double out = 1;
+    for (const Around& one : around_) { out *= one.extent; }
+    return out;
+  }
+
+  void compute(const Expr& value) {
+    double operations = 0;
+    post_order(value, [&](const Expr& e) {
+      switch (e.kind()) {
+        case NodeKind::Add: case NodeKind::Sub: case NodeKind::Min: case NodeKind::Max: case NodeKind::Select: operations += e.dtype().is_real() ? 1 : 0; return;
+        // A product is a part of a multiply-add.
+        case NodeKind::Mul: operations += e.dtype().is_real() ? 0.25 : 0; return;
+        case NodeKind::Div: operations += e.dtype().is_real() ? 8 : 0; return;
+        case NodeKind::Call: operations += 12; return;
+        default: return;
+      }
+    });
+    loads(value);
+    if (Kernel* k = kernel()) {
+      k->fma += operations * executions();
+      k->instructions += std::max(operations, 1.0) * executions() / warp;
+      double independent = 1;
+      for (const Around& one : around_) { independent *= one.role == LoopRole::Virtual || one.role == LoopRole::Vector ? one.extent : 1; }
+      k->independent = std::max(k->independent, independent);
+    }
+  }
+
+  void loads(const Expr& value) {
+    post_order(value, [&](const Expr& e) {
+      if (const auto* load = e.as<BufferLoad>()) { access(load->buffer, load->indices, false); }
+    });
+  }
+
+  /// The indices of an access with one loop `by` iterations further than at its start; none: they are not plain arithmetic.
+  auto indices_at(const std::vector<Expr>& indices, const VarNode* var, int64_t by) -> std::optional<std::vector<int64_t>> {
+    auto place = std::find_if(values_.begin(), values_.end(), [&](const auto& one) { return one.first == var; });
+    if (place != values_.end()) { place->second += by; }
+    std::vector<int64_t> out;
+    for (const Expr& index : indices) {
+      auto value = evaluate_integer(index, values_);
+      if (!value) { break; }
+      out.push_back(*value);
+    }
+    if (place != values_.end()) { place->second -= by; }
+    if (out.size() != indices.size()) { return {}; }
+    return out;
+  }
+
+  void access(const Buffer& buffer, const Array<Expr>& written, bool is_write) {
+    Kernel* k = kernel();
+    if (k == nullptr) { return; }
+    std::vector<Expr> indices;
+    for (const Expr& index : written) { indices.push_back(substitute(index, bindings_)); }
+    const auto base = indices_at(indices, nullptr, 0);
+    Reach reach;
+    const double bytes = buffer->dtype.element_bytes();
+    // Loads and stores of one thread: loops that the element does not depend on repeat it only outside of the loops that are written out.
+    double unrolled = 1, repeats = 1, width = 1, lane_stride = 0;
+    for (size_t i = around_.size(); i-- > 0;) {
+      const Around& one = around_[i];
+      const auto next = indices_at(indices, one.var, 1), last = indices_at(indices, one.var, static_cast<int64_t>(one.extent) - 1);
+      const bool is_known = base && next && last;
+      const bool is_used = one.extent > 1 && (!is_known || *next != *base || *last != *base);
+      Reach::Loop loop{one.var, one.role, {}};
+      for (size_t d = 0; is_known && d < base->size(); ++d) { loop.spans.push_back(std::abs((*last)[d] - (*base)[d])); }
+      reach.loops.insert(reach.loops.begin(), std::move(loop));
+      if (one.role == LoopRole::Block || one.role == LoopRole::Thread) {
+        repeats *= one.extent;
+        if (one.role == LoopRole::Thread && one.dimension == 0 && is_used && is_known) { lane_stride = std::abs(static_cast<double>(distance(buffer, *base, *next))); }
+        continue;
+      }
+      const bool is_inside = one.role != LoopRole::Serial || unrolled * one.extent <= most_unrolled;
+      if (one.role == LoopRole::Serial) { unrolled *= one.extent; }
+      if (is_used || !is_inside) { repeats *= one.extent; }
+      if (one.role == LoopRole::Vector && is_used && is_known && distance(buffer, *base, *next) == 1) { width = std::clamp(one.extent, 1.0, std::max(1.0, 16 / bytes)); }
+    }
+    const std::string_view scope = buffer->scope().view();
+    if (!is_global_memory(scope)) {
+      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), {}});
+      place->second.reaches.push_back(std::move(reach));
+    }
+    if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, bytes, repeats, width, lane_stride); }
+  }
+
+  /// The elements between two places of a buffer.
+  static auto distance(const Buffer& buffer, const std::vector<int64_t>& from, const std::vector<int64_t>& to) -> int64_t {
+    int64_t out = 0, stride = 1;
+    for (size_t d = from.size(); d-- > 0;) {
+      out += (to[d] - from[d]) * stride;
+      stride *= as_int(buffer->shape[d]).value_or(1);
+    }
+    return out;
+  }
+
+  void note(Kernel& k, const Buffer& buffer, double bytes, double repeats, double width, double lane_stride) {
+    const double warps = repeats / warp;
+    k.instructions += warps / width;
+    if (is_shared_memory(buffer->scope().view())) {
+      // Words of a bank are fetched one after the other.
+      const double words = lane_stride * bytes / 4;
+      const double ways = lane_stride == 0 ? 1 : std::clamp(std::gcd(static_cast<int64_t>(words), int64_t{32}) / std::max(width, 1.0), 1.0, warp);
+      const double cycles = lane_stride == 0 ? 1 / width : ways * std::max(1.0, warp * bytes / shared_cycle_bytes);
+      k.shared_cycles += warps * cycles;
+      return;
+    }
+    // Without a lane stride all threads of a warp load one element.
+    const double touched = lane_stride == 0 ? sector_bytes / width : std::min(warp * sector_bytes / width, warp * bytes * std::max(1.0, lane_stride / width));
+    k.sectors += warps * touched;
+    double& whole = global_bytes[buffer.get()];
+    double elements = bytes;
+    for (const Expr& extent : buffer->shape) { elements *= static_cast<double>(as_int(extent).value_or(1)); }
+    whole = std::max(whole, elements);
+  }
+
+  int depth_ = 0;
+  std::vector<Around> around_;
+  Valuation values_;
+  VarMap bindings_;
+  std::map<const BufferNode*, Held> held_;
+};
+
+auto product(const std::map<std::string, double>& extents) -> double {
+  double out = 1;
+  for (const auto& [tag, extent] : extents) { out *= std::max(extent, 1.0); }
+  return out;
+}
+
+/// Seconds of a kernel; infinity where the device cannot run it.
+auto seconds_of(const Kernel& k, const GpuModel& model, double registers) -> double {
+  const target::GpuLimits& limits = model.limits;
+  const double threads = product(k.block), blocks = product(k.grid);
+  const double units = limits.units > 0 ? static_cast<double>(limits.units) : 80;
+  if ((limits.block_threads > 0 && threads > static_cast<double>(limits.block_threads)) || (limits.shared_most > 0 && k.shared_bytes > static_cast<double>(limits.shared_most))) {
+    return std::numeric_limits<double>::infinity();
+  }
+  // Sums in registers beyond the limit are spilled, and each of their updates goes through memory.
+  const double wanted = registers > 0 ? registers : k.local_words + other_registers;
+  const double spilled = wanted > most_registers ? 4 : 1;
+  double resident = 8;
+  if (limits.unit_threads > 0) {
+    const target::Occupancy fit = target::occupancy(limits, static_cast<uint64_t>(threads), static_cast<uint64_t>(std::min(wanted, most_registers)), static_cast<uint64_t>(k.shared_bytes));
+    if (fit.blocks == 0) { return std::numeric_limits<double>::infinity(); }
+    resident = static_cast<double>(fit.blocks);
+  }
+  // The share of the card that works: blocks of the last wave, idle lanes of a warp, and warps that hide latency.
+  const double at_once = units * resident;
+  const double waves = std::ceil(blocks / at_once);
+  const double even = blocks >= at_once ? blocks / (waves * at_once) : std::min(1.0, blocks / units) * std::min(1.0, std::max(blocks / units, 1.0) / std::ceil(blocks / units));
+  const double filled = threads / (std::ceil(threads / warp) * warp);
+  const double warps = std::ceil(threads / warp) * std::min(resident, std::max(1.0, blocks / units));
+  const double independent = std::clamp(std::max(k.independent, k.local_words), 1.0, 16.0);
+  const double hidden = std::min(1.0, warps * std::sqrt(independent) / hiding_warps);
+  const double share = std::max(1e-4, even * filled * hidden);
+  const double cycles = std::max({k.fma / (model.lanes * units), k.instructions / (issued * units), k.shared_cycles / units});
+  const double memory = k.sectors / model.cache_bytes;
+  return launch_seconds + spilled * (std::max(cycles / model.clock, memory) + 0.2 * (cycles / model.clock + memory)) / share;
+}
+
+}  // namespace
+
+auto gpu_model(const target::Target& target) -> GpuModel {
+  GpuModel out;
+  if (auto limits = target::gpu_limits(target)) { out.limits = *limits; }
+  struct Rates { std::string_view arch; double clock, lanes, memory, cache; uint64_t units; };
+  // Of the largest card of an architecture, from NVIDIA's data sheets; bandwidths of the cache are measured values of the literature.
+  static constexpr Rates rates[] = {
+      {"sm_75", 1.59e9, 64, 320e9, 1.2e12, 40},  {"sm_80", 1.41e9, 64, 1555e9, 4.5e12, 108}, {"sm_86", 1.7e9, 128, 768e9, 2.5e12, 84},    {"sm_89", 2.5e9, 128, 1008e9, 4.5e12, 128},
+      {"sm_90", 1.75e9, 128, 3350e9, 5.7e12, 132}, {"sm_100", 1.9e9, 128, 8000e9, 8.0e12, 148}, {"sm_120", 2.4e9, 128, 1792e9, 6.0e12, 170},
+  };
+  const std::string arch = target::cuda_arch(target);
+  for (const Rates& one : rates) {
+    if (!arch.starts_with(one.arch)) { continue; }
+    out.clock = one.clock;
+    out.lanes = one.lanes;
+    out.memory_bytes = one.memory;
+    out.cache_bytes = one.cache;
+    if (out.limits.units == 0) { out.limits.units = one.units; }
+  }
+  return out;
+}
+
+auto kernel_seconds(const PrimFunc& function, const GpuModel& model, uint64_t registers) -> std::optional<double> {
+  KernelWalker walker;
+  walker.walk(function->body);
+  if (!walker.is_known || walker.kernels.empty()) { return {}; }
+  walker.count_memory();
+  double seconds = 0, bytes = 0;
+  for (const Kernel& kernel : walker.kernels) { seconds += seconds_of(kernel, model, static_cast<double>(registers)); }
+  for (const auto& [buffer, moved] : walker.global_bytes) { bytes += moved; }
+  return std::max(seconds, bytes / model.memory_bytes);
+}
+
+}  // namespace loopsmith::cost
