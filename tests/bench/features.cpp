@@ -79,7 +79,8 @@ auto main(int argc, char** argv) -> int {
     const double replay = seconds_of([&] { is_legal = sketch.apply(sch, point).ok(); });
     if (!is_legal) { continue; }
     replays.push_back(replay);
-    features.push_back(seconds_of([&] { (void)tune::metaschedule::extract_features(sch.module(), false); }));
+    constexpr int repeats = 10;
+    features.push_back(seconds_of([&] { for (int i = 0; i < repeats; ++i) { (void)tune::metaschedule::extract_features(sch.module(), false); } }) / repeats);
   }
   fmt::print("replay of a trace: {:.0f} us; its features: {:.0f} us (medians of {} candidates)\n", median(replays) * 1e6, median(features) * 1e6, features.size());
   return features.empty() ? 1 : 0;

@@ -65,15 +65,22 @@ class Call {
 
   /// None: it failed, with the reasons in `take_errors`.
   auto run(std::vector<Value> values) -> std::optional<Value> {
-    std::optional<Value> callee = function();
-    if (!callee) { return std::nullopt; }
+    const std::optional<Value> callee = function();
+    return callee ? run(*callee, std::move(values)) : std::nullopt;
+  }
+  auto run_method(Name method, std::vector<Value> values) -> std::optional<Value> {
+    const std::optional<Value> callee = piece_.get_attribute(evaluator_, method, piece_.where);
+    return callee ? run(*callee, std::move(values)) : std::nullopt;
+  }
+
+  auto run(const Value& callee, std::vector<Value> values) -> std::optional<Value> {
     evaluator_.limits = piece_limits();
     evaluator_.globals = &file_;
     evaluator_.not_called = [](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
       leave_out_call(called, *written.callee, arguments);
       return std::nullopt;
     };
-    Value result = evaluator_.call(*callee, std::move(values), piece_.where);
+    Value result = evaluator_.call(callee, std::move(values), piece_.where);
     if (std::any_of(evaluator_.diagnostics.begin(), evaluator_.diagnostics.end(), [](const Diagnostic& d) { return is_limit(d.code); })) { piece_.is_closed = true; }
     if (has_failed()) { return std::nullopt; }
     if (result.is_unknown()) {
@@ -134,6 +141,16 @@ auto continues(const Schedule& made, const Schedule& given) -> bool {
 template <class T> auto object_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
 
 }  // namespace
+
+auto initialize(const Piece& piece, frontend::File& file, const Value& context) -> Status {
+  for (Name method : {Name("_initialize_with_tune_context"), Name("initialize_with_tune_context")}) {
+    if (!piece.type || !piece.type->find(method)) { continue; }
+    Call call(piece, file);
+    (void)call.run_method(method, {context});
+    if (call.has_failed()) { return call.take_errors(); }
+  }
+  return ok();
+}
 
 auto run_rule(const Piece& rule, frontend::File& file, const Schedule& sch, schedule::BlockRV block) -> Result<std::vector<Schedule>> {
   if (rule.is_closed) { return std::vector<Schedule>{sch}; }

@@ -19,6 +19,9 @@ namespace loopsmith::script {
 
 // `file` is the file that names the piece: its names are those that the piece sees, also if it comes from another file.
 
+/// Calls the method `_initialize_with_tune_context` of a piece, if it has one, with the context of a search, which has its `target`.
+[[nodiscard]] auto initialize(const Piece& piece, frontend::File& file, const eval::Value& context) -> Status;
+
 /// The schedules that a rule makes of a schedule: one for each way to schedule the block. A closed rule returns the schedule as it is.
 [[nodiscard]] auto run_rule(const Piece& rule, frontend::File& file, const schedule::Schedule& sch, schedule::BlockRV block) -> Result<std::vector<schedule::Schedule>>;
 /// Runs a post-processor on a schedule. False: the schedule is rejected. A closed post-processor is an error.

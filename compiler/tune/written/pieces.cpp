@@ -127,7 +127,12 @@ class Lists {
     if (item.is_error()) { return {}; }
     const std::string wanted(script::kind_text(kind));
     Ref<Piece> out = script::piece_of(evaluator_, item);
-    if (out && out->kind == kind) { return out; }
+    if (out && out->kind == kind) {
+      if (Status done = script::initialize(*out, file_, context()); !done.ok()) {
+        for (const Diagnostic& d : done.diagnostics()) { (void)evaluator_.report(d); }
+      }
+      return out;
+    }
     if (out) {
       (void)evaluator_.report(error(Code::WrongType, out->where).arg("expected", "a " + wanted).arg("found", "the " + std::string(script::kind_text(out->kind)) + " `" + out->name.str() + "`"));
     } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
@@ -136,6 +141,15 @@ class Lists {
                                   .remedy(std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class"));
     }
     return {};
+  }
+
+  /// The context of the search, with its target. Other facts of TVM's contexts are unknown.
+  auto context() -> Value {
+    const auto unknown = [](Name) -> std::optional<Value> { return Value::opaque(); };
+    auto out = eval::make_object<eval::Namespace>(Name("context"), unknown);
+    const std::vector<Value> target = items_of("tvm.target.Target(\"" + target_.str() + "\")", "--target");
+    if (target.size() == 1) { const_cast<eval::Namespace&>(*out).add(Name("target"), target[0]); }
+    return Value(Ref<eval::Object>(out.get()));
   }
 
   auto rules(const std::string& text, const rules::CustomRules& custom) -> rules::Rules {

@@ -126,6 +126,35 @@ class WowSoFancyScheduleRule(PyScheduleRule):
   CHECK(w.schedules("WowSoFancyScheduleRule()").size() == 1);
 }
 
+TEST_CASE("a class keeps state between calls, from its constructor and from the context of the search") {
+  Written w(std::string(imports) + product + R"PY(
+@derived_object
+class Base(PyScheduleRule):
+    factor = 4
+    def _initialize_with_tune_context(self, context):
+        self.kind = context.target.kind.name
+        self.calls = 0
+    def split(self, sch, loop):
+        return sch.split(loop, factors=[None, self.factor])
+
+@derived_object
+class Counts(Base):
+    def __init__(self, factor=2):
+        self.factor = factor
+    def apply(self, sch, block):
+        self.calls += 1
+        if _is_root(sch, block) or self.kind != "llvm":
+            return [sch]
+        assert self.calls == 2
+        self.split(sch, sch.get_loops(block)[0])
+        return [sch]
+)PY");
+  auto made = w.schedules("Counts(factor=8)");
+  CHECK(w.reported.empty());
+  REQUIRE(made.size() == 1);
+  CHECK(lines_of(made[0]).find("factors=[None, 8]") != std::string::npos);
+}
+
 TEST_CASE("several results are several schedules, and a rule may remove a block") {
   Written w(std::string(imports) + three_stages + R"PY(
 @derived_object
