@@ -6,8 +6,11 @@
 #include "driver/device.h"
 #include "driver/execution.h"
 #include "interp/compare.h"
+#include "schedule/schedule.h"
+#include "support/codes.h"
 #include "support/text.h"
 #include "tune/measure/samples.h"
+#include "tune/metaschedule/postprocs/postprocs.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -49,6 +52,49 @@ auto compile_plain(const Selection& selection) -> Result<runtime::JitModule> {
   return compile(plain, {}, true);
 }
 
+/// The program as written on the device, the outer loops of its blocks bound to threads. An error where a primitive refuses that.
+auto compile_plain_on(const Selection& selection, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
+  constexpr int64_t most_blocks = 65535, block_threads = 256;
+  schedule::Schedule sch(selection.before, 1);
+  LOOPSMITH_TRY(is_bound, tune::metaschedule::rewrite_unbound_block(most_blocks).apply(sch, {.threads_per_block = block_threads}));
+  if (!is_bound) { return error(Code::CannotEmit).arg("what", "the program").arg("function", selection.function.view()).arg("target", device->facts().target).arg("why", "its loops cannot be bound"); }
+  Selection plain;
+  static_cast<workspace::Selection&>(plain) = selection;
+  plain.module = sch.module();
+  return compile_for_device(plain, std::move(device));
+}
+
+/// Computes the outputs of the program as written: on a GPU if its loops can be bound, else on this machine.
+class Plain {
+ public:
+  static auto make(const Selection& selection, const std::shared_ptr<runtime::Device>& device) -> Result<Plain> {
+    Plain out;
+    if (!device->facts().is_processor) {
+      auto opened = runtime::open_device(selection.target);
+      auto code = opened ? compile_plain_on(selection, std::shared_ptr<runtime::Device>(std::move(*opened))) : Result<runtime::DeviceProgram>(opened.diagnostics());
+      if (code) {
+        out.on_device_.emplace(std::move(*code));
+        return out;
+      }
+    }
+    LOOPSMITH_TRY(code, compile_plain(selection));
+    out.here_.emplace(std::move(code));
+    return out;
+  }
+  auto run(const Selection& selection, const std::vector<runtime::Value>& values) -> Status {
+    if (on_device_) { return on_device_->call(symbol_of(selection), values); }
+    LOOPSMITH_TRY(function, here_->find(symbol_of(selection)));
+    Status ran = ok();
+    confined([&] { ran = runtime::call(*function, values); });
+    return ran;
+  }
+  [[nodiscard]] auto in_words() const -> std::string { return on_device_ ? "the program as written, its outer loops bound, on the same device" : "the program as written, compiled for this machine"; }
+
+ private:
+  std::optional<runtime::DeviceProgram> on_device_;
+  std::optional<runtime::JitModule> here_;
+};
+
 }  // namespace
 
 auto called(const runtime::Device& device) -> std::string {
@@ -63,11 +109,11 @@ auto check_on_device(const Selection& selection, std::shared_ptr<runtime::Device
   const bool is_exact = interp::is_exact_on_integers(func);
   auto program = compile_for_device(selection, device);
   if (!program) { return {.note = first(program)}; }
-  std::optional<runtime::JitModule> plain;
+  std::optional<Plain> plain;
   if (!is_small) {
-    auto code = compile_plain(selection);
-    if (!code) { return {.note = "the program as written does not build: " + first(code)}; }
-    plain.emplace(std::move(*code));
+    auto made = Plain::make(selection, device);
+    if (!made) { return {.note = "the program as written does not build: " + first(made)}; }
+    plain.emplace(std::move(*made));
   }
   int inputs_compared = 0, sampled = 0;
   for (interp::Contents contents : {interp::Contents::SmallIntegers, interp::Contents::Reals}) {
@@ -80,12 +126,7 @@ auto check_on_device(const Selection& selection, std::shared_ptr<runtime::Device
       auto stats = interp::interpret(selection.before, selection.function, expected.arguments, options);
       if (!stats) { return {.note = first(stats)}; }
     } else {
-      auto function = plain->find(symbol_of(selection));
-      if (!function) { return {.note = first(function)}; }
-      const std::vector<runtime::Value> values = values_of(expected);
-      Status ran = ok();
-      confined([&] { ran = runtime::call(**function, values); });
-      if (!ran) { return {.note = first(ran)}; }
+      if (Status ran = plain->run(selection, values_of(expected)); !ran) { return {.note = first(ran)}; }
     }
     auto ran = program->call(symbol_of(selection), values_of(got));
     if (!ran) { return {.note = first(ran)}; }
@@ -99,7 +140,7 @@ auto check_on_device(const Selection& selection, std::shared_ptr<runtime::Device
     if (!out.note.empty()) { break; }
   }
   out.is_equal = out.note.empty();
-  out.how = fmt::format("{} on {}: all outputs against {}", count_text(inputs_compared, "input"), called(*device), is_small ? "the interpreter" : "the program as written, compiled for this machine");
+  out.how = fmt::format("{} on {}: all outputs against {}", count_text(inputs_compared, "input"), called(*device), is_small ? "the interpreter" : plain->in_words());
   if (sampled > 0) { out.how += fmt::format(", {} elements against the interpreter", sampled); }
   return out;
 }

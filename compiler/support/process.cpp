@@ -123,11 +123,12 @@ struct ChildPlan {
 };
 
 // Only async-signal-safe calls from here to exec.
+constexpr uint64_t no_hard_limit = UINT64_MAX;
 void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   if (!value) { return; }
   rlimit current{};
   getrlimit(static_cast<__rlimit_resource_t>(resource), &current);
-  rlim_t hard = std::min<rlim_t>(current.rlim_max, *value + slack);
+  rlim_t hard = slack == no_hard_limit ? current.rlim_max : std::min<rlim_t>(current.rlim_max, *value + slack);
   rlimit wanted{std::min<rlim_t>(*value, hard), hard};
   setrlimit(static_cast<__rlimit_resource_t>(resource), &wanted);
 }
@@ -152,7 +153,7 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
 
   rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  limit(RLIMIT_AS, plan.limits.address_space, 0);
+  limit(RLIMIT_AS, plan.limits.address_space, no_hard_limit);
   limit(RLIMIT_CPU, plan.limits.cpu_seconds, 1);
   limit(RLIMIT_STACK, plan.limits.stack, 0);
   if (plan.niceness != 0) {
@@ -666,6 +667,18 @@ auto address_space_for(uint64_t bytes) -> std::optional<uint64_t> {
   // A thread has a stack of 8 MiB, and glibc reserves 128 MiB for its allocations.
   constexpr uint64_t own = 1ULL << 30U, of_thread = 136ULL << 20U;
   return bytes + own + of_thread * std::max(1U, std::thread::hardware_concurrency());
+}
+
+void limit_data_instead_of_addresses() {
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY) { return; }
+  rlimit data{};
+  getrlimit(RLIMIT_DATA, &data);
+  const rlim_t most = std::min<rlim_t>(addresses.rlim_cur, data.rlim_max);
+  data = {most, most};
+  if (setrlimit(RLIMIT_DATA, &data) != 0) { return; }
+  addresses.rlim_cur = addresses.rlim_max;
+  setrlimit(RLIMIT_AS, &addresses);
 }
 
 auto ExitStatus::describe() const -> std::string {

@@ -32,7 +32,7 @@ using Deadline = Clock::time_point;
 
 /// Limits that the kernel enforces on a child (and on each of its children separately). Core dumps are off.
 struct ProcessLimits {
-  std::optional<uint64_t> address_space = {};  // bytes; allocations beyond it fail (sanitized programs must have no limit)
+  std::optional<uint64_t> address_space = {};  // bytes; allocations beyond it fail (sanitized programs must have no limit); the child may lift it, see below
   std::optional<uint64_t> cpu_seconds = {};    // for all threads together; beyond it SIGXCPU, and a second later SIGKILL
   std::optional<uint64_t> stack = {};          // bytes of the main thread's stack
 };
@@ -40,6 +40,9 @@ struct ProcessLimits {
 /// The limit of address space for a copy of this program that may use `bytes` for data: adds its code, the stacks of its threads and the C library's
 /// reserves. None for programs with sanitizers, which map terabytes.
 [[nodiscard]] auto address_space_for(uint64_t bytes) -> std::optional<uint64_t>;
+/// Replaces this process's limit of address space by the same limit of writable private memory. Drivers of GPUs reserve terabytes of addresses when they start.
+/// Code under the filter of confinement.h cannot do this.
+void limit_data_instead_of_addresses();
 
 enum class Stream : uint8_t { Pipe, Null, Inherit };
 

@@ -201,13 +201,16 @@ class FindLocations : public Visitor {
       if (all <= few && __builtin_mul_overflow(all, *extent, &all)) { all = few + 1; }
     }
     uint64_t dice = 1;
-    for (int64_t sample = 0; sample < (all <= few ? all : few); ++sample) {
+    // Of many iterations: the first, the last, the second of all loops; the second and the last of each loop alone; then iterations drawn by chance.
+    const auto alone = static_cast<int64_t>(2 * outer.size());
+    for (int64_t sample = 0; sample < (all <= few ? all : few + alone); ++sample) {
       VarMap at;
       int64_t rest = sample;
       for (size_t i = 0; i < outer.size(); ++i) {
         int64_t last = extents[i] - 1;
         dice = dice * 6364136223846793005u + 1442695040888963407u;
         int64_t step = sample == 0 ? 0 : sample == 1 ? last : sample == 2 ? std::min<int64_t>(1, last) : static_cast<int64_t>((dice >> 33) % static_cast<uint64_t>(extents[i]));
+        if (sample >= 3 && sample < 3 + alone) { step = (sample - 3) / 2 != static_cast<int64_t>(i) ? 0 : (sample - 3) % 2 == 0 ? std::min<int64_t>(1, last) : last; }
         if (all <= few) {
           step = rest % extents[i];
           rest /= extents[i];
@@ -609,6 +612,7 @@ class Move : public Mutator {
 auto runs_at_once(const StmtNode* node) -> bool {
   if (!node || node->kind != NodeKind::For) { return false; }
   const auto& loop = *static_cast<const For*>(node);
+  if (is_one(loop.extent)) { return false; }
   return loop.for_kind == ForKind::Parallel || (loop.thread && is_block_axis(loop.thread->thread_tag.view()));
 }
 
@@ -616,6 +620,7 @@ auto runs_at_once(const StmtNode* node) -> bool {
 auto is_without_barriers(const StmtNode* node, const Buffer& buffer) -> bool {
   if (!node || node->kind != NodeKind::For || is_shared_memory(buffer->scope().view())) { return false; }
   const auto& loop = *static_cast<const For*>(node);
+  if (is_one(loop.extent)) { return false; }
   if (!loop.thread || !is_thread_axis(loop.thread->thread_tag.view())) { return false; }
   bool has_barrier = false;
   post_order(loop.body, [](const Stmt&) {}, [&](const Expr& e) {

@@ -2,6 +2,8 @@
 // and decides comparisons by the ranges of loop variables.
 #include "transform/simplify.h"
 
+#include <numeric>
+
 #include "ir/jumps.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -144,12 +146,39 @@ class Simplify : public Mutator {
       whole.constant += q;
       return whole.expr(n.dtype);
     }
+    if (auto steps = in_steps(rest, *c)) {
+      Expr coarse = steps->coarse.expr(n.dtype), count = constant_int(n.dtype, *c / steps->size);
+      if (!remainder) { return add(whole.expr(n.dtype), floordiv(std::move(coarse), std::move(count), n.origin), n.origin); }
+      return add(mul(floormod(std::move(coarse), std::move(count), n.origin), constant_int(n.dtype, steps->size)), steps->fine.expr(n.dtype), n.origin);
+    }
     if (!whole.terms.empty()) {
       Expr part = rest.expr(n.dtype);
       if (remainder) { return floormod(std::move(part), std::move(b), n.origin); }
       return add(whole.expr(n.dtype), floordiv(std::move(part), std::move(b), n.origin), n.origin);
     }
     return rebuilt(n, std::move(a), std::move(b));
+  }
+  // A sum as `size * coarse + fine` with `fine` in [0, size), for the largest size that divides `c`: `(64 * y + 4 * x + v) // 128` with v below 4
+  // is `(16 * y + x) // 32`.
+  struct Steps {
+    int64_t size;
+    Affine coarse, fine;
+  };
+  auto in_steps(const Affine& sum, int64_t c) const -> std::optional<Steps> {
+    std::optional<Steps> best;
+    for (const auto& candidate : sum.terms) {
+      const int64_t size = std::gcd(candidate.coefficient, c);
+      if (sum.has_wrapped || size <= (best ? best->size : 1)) { continue; }
+      Steps steps{size, {}, {}};
+      for (const auto& term : sum.terms) {
+        if (term.coefficient % size == 0) { steps.coarse.add(term.atom, term.coefficient / size); } else { steps.fine.add(term.atom, term.coefficient); }
+      }
+      steps.fine.constant = (sum.constant % size + size) % size;
+      steps.coarse.constant = (sum.constant - steps.fine.constant) / size;
+      auto low = constant_min(steps.fine, domains_), high = constant_max(steps.fine, domains_);
+      if (low && high && *low >= 0 && *high < size) { best = std::move(steps); }
+    }
+    return best;
   }
   // The smallest and largest lane of a vector of indices: ramps, broadcasts and their sums.
   auto ends_of(const Expr& e) const -> std::optional<std::pair<Affine, Affine>> {

@@ -2,7 +2,9 @@
 #include "transform/thread_block.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -50,6 +52,46 @@ auto is_collective(const Expr& expr) -> bool {
   std::string_view op = call->op.view();
   if (op.starts_with("tir.")) { op.remove_prefix(4); }
   return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
+}
+
+auto meets_in_iterations(const Var& of, const Expr& extent, const std::vector<const For*>& inside, const VarMap& known, const std::vector<Expr>& conditions, const Expr& index)
+    -> bool {
+  constexpr int64_t most_points = 4096;
+  std::vector<std::pair<const VarNode*, Range>> axes{{of.get(), Range{zero(of->dtype), extent}}};
+  for (const For* loop : inside) { axes.emplace_back(loop->var.get(), Range{loop->min, loop->extent}); }
+  int64_t points = 1;
+  Valuation values;
+  for (const auto& [variable, range] : axes) {
+    const auto count = as_int(range.extent);
+    if (!count || *count < 1 || !as_int(range.min)) { return false; }
+    points = std::min(points * std::min(*count, int64_t{1} << 20), int64_t{1} << 40);
+    values.emplace_back(variable, 0);
+  }
+  const Expr place = substitute(index, known);
+  std::vector<Expr> where;
+  for (const Expr& c : conditions) { where.push_back(substitute(c, known)); }
+  auto add_others = [&](const Expr& whole) {
+    post_order(whole, [&](const Expr& e) {
+      const auto* v = e.as<VarNode>();
+      if (v && std::none_of(values.begin(), values.end(), [&](const auto& one) { return one.first == v; })) { values.emplace_back(v, 0); }
+    });
+  };
+  add_others(place);
+  for (const Expr& c : where) { add_others(c); }
+  const int64_t step = points <= most_points ? 1 : points / most_points | 1;
+  std::unordered_map<int64_t, int64_t> iteration_of;
+  for (int64_t point = 0; point < points; point += step) {
+    int64_t rest = point;
+    for (size_t i = axes.size(); i-- > 0;) {
+      const int64_t count = *as_int(axes[i].second.extent);
+      values[i].second = *as_int(axes[i].second.min) + rest % count;
+      rest /= count;
+    }
+    const bool runs = std::none_of(where.begin(), where.end(), [&](const Expr& c) { return evaluate_integer(c, values) == 0; });
+    const auto element = runs ? evaluate_integer(place, values) : std::nullopt;
+    if (element && iteration_of.try_emplace(*element, values[0].second).first->second != values[0].second) { return true; }
+  }
+  return false;
 }
 
 ThreadBlock::ThreadBlock(const Stmt& outermost) {

@@ -31,6 +31,12 @@ struct ThreadLoop {
 /// True for calls that the threads of a warp execute together: matrix units, copies and exchanges.
 [[nodiscard]] auto is_collective(const Expr& expr) -> bool;
 
+/// True where two iterations of a loop over threads give an index one value, as for a loop that drives the element and the terms of its sum. Tries iterations of
+/// the loops inside, outermost first, a spread of them if there are many; `known`: values of variables; other variables count as 0. `conditions`: of the
+/// access. False where the index has no value that is known here.
+[[nodiscard]] auto meets_in_iterations(const Var& of, const Expr& extent, const std::vector<const For*>& inside, const VarMap& known, const std::vector<Expr>& conditions, const Expr& index)
+    -> bool;
+
 /// The threads of a block: every dimension that a loop in the block binds, the outermost first. Thread t has index
 /// t // (product of the extents before) % extent in a dimension.
 struct ThreadBlock {

@@ -29,9 +29,10 @@ struct CheckOptions {
   bool texts = true;           // print and parse the texts, replay the trace
   bool compiled = false;       // also compile to machine code
   bool has_units = false;      // some step inserted a tensor intrinsic (set by `check`)
-  bool kernels = false;        // lower for devices; the next three need it
+  bool kernels = false;        // lower for devices; the next four need it
   bool host = false;           // run the CUDA text on the processor
   bool opencl = false;         // run the OpenCL text by this machine's driver
+  bool cuda = false;           // run the CUDA text on the GPU, where NVIDIA's driver is
   bool cubin = false;          // compile the CUDA text for GPUs, if the CUDA Toolkit is installed
 };
 

@@ -1,5 +1,5 @@
 // loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]
-// loopsmith-gate --devices [--host N] [--opencl N] [--cubins N]              (kernels: --seed, --programs, --schedules, --seconds, --counts, --shrink as above)
+// loopsmith-gate --devices [--host N] [--opencl N] [--cuda N] [--cubins N]   (kernels: --seed, --programs, --schedules, --seconds, --counts, --shrink as above)
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and the results of every stage of lowering of both, all run by the
@@ -43,7 +43,7 @@ constexpr int most_lines = 15;   // lines of the script for a planted fault
 constexpr int most_device_lines = 40;   // the same for a fault of kernels
 
 struct Counts {
-  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0, host = 0, opencl = 0, cubins = 0, refused = 0;
+  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0, host = 0, opencl = 0, cuda = 0, cubins = 0, refused = 0;
   StepCounts steps;
   std::map<std::string, int64_t> refusals;   // of kernels, by message
 };
@@ -59,6 +59,7 @@ struct Settings {
   bool devices = false;          // draw schedules for devices
   int64_t host = 2;              // one of this many kernels runs as CUDA text on the processor
   int64_t opencl = 0;            // one of this many kernels runs as OpenCL; 0: none
+  int64_t cuda = 0;              // one of this many kernels runs on the GPU; 0: none
   int64_t cubins = 0;            // one of this many kernels is compiled for GPUs; 0: none
 };
 
@@ -181,10 +182,12 @@ auto try_device_program(uint64_t seed, const Settings& settings, Counts& counts)
     options.kernels = true;
     options.host = is_nth(settings.host);
     options.opencl = is_nth(settings.opencl);
+    options.cuda = is_nth(settings.cuda);
     options.cubin = is_nth(settings.cubins);
     options.texts = is_nth(settings.texts);
     counts.host += options.host ? 1 : 0;
     counts.opencl += options.opencl ? 1 : 0;
+    counts.cuda += options.cuda ? 1 : 0;
     counts.cubins += options.cubin ? 1 : 0;
     if (settings.verbose) { fmt::print("# seed {}, schedule {}\n{}", seed, s, script_of(c)); std::fflush(stdout); }
     bool ran = false;
@@ -203,7 +206,7 @@ auto try_one(uint64_t seed, const Settings& settings, Counts& counts) -> std::op
 void report(uint64_t seed, const Found& found, const Settings& settings) {
   Case small = shrink(found.c, found.failure, found.options, settings.shrink_seconds);
   auto failure = check(small, found.options);
-  fmt::print("FAILED ({}--seed {} --programs 1): {}\n{}\n", settings.devices ? fmt::format("--devices --host {} --opencl {} --cubins {} ", settings.host, settings.opencl, settings.cubins) : "",
+  fmt::print("FAILED ({}--seed {} --programs 1): {}\n{}\n", settings.devices ? fmt::format("--devices --host {} --opencl {} --cuda {} --cubins {} ", settings.host, settings.opencl, settings.cuda, settings.cubins) : "",
              seed, failure ? failure->what : found.failure.what, script_of(small));
   std::fflush(stdout);
 }
@@ -292,6 +295,7 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--devices")) { settings.devices = true; }
     else if (!std::strcmp(argv[i], "--host")) { settings.host = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--opencl")) { settings.opencl = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--cuda")) { settings.cuda = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--cubins")) { settings.cubins = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--counts")) { table = true; }
@@ -300,7 +304,7 @@ int main(int argc, char** argv) {
     else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
     else {
       fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]\n"
-                         "       loopsmith-gate --devices [--host N] [--opencl N] [--cubins N] [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--shrink S] [--verbose]\n"
+                         "       loopsmith-gate --devices [--host N] [--opencl N] [--cuda N] [--cubins N] [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--shrink S] [--verbose]\n"
                          "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
       return 2;
     }
@@ -333,7 +337,7 @@ int main(int argc, char** argv) {
   }
   fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} with loops of int64, {} left out, {} failures, {:.1f} s\n", counts.programs,
              counts.schedules, accepted, refused, counts.compiled, counts.wide, counts.left_out, counts.failures, now() - start);
-  if (settings.devices) { fmt::print("gate: of the kernels, {} ran as CUDA text on the processor, {} as OpenCL, {} were compiled for GPUs; {} schedules were refused\n", counts.host, counts.opencl, counts.cubins, counts.refused); }
+  if (settings.devices) { fmt::print("gate: of the kernels, {} ran as CUDA text on the processor, {} as OpenCL, {} by NVIDIA's driver, {} were compiled for GPUs; {} schedules were refused\n", counts.host, counts.opencl, counts.cuda, counts.cubins, counts.refused); }
   for (const auto& [reason, count] : counts.refusals) { if (table) { fmt::print("  {:6} {}\n", count, reason); } }
   // A generator or a compiler that refuses much tests little.
   bool is_enough = counts.refused * 10 <= counts.schedules;

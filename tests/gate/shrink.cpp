@@ -76,6 +76,7 @@ class Shrinker {
     const bool is_text = kind_ == Failure::Kind::KernelTextDiffers;
     options_.host = options_.host && is_text;
     options_.opencl = options_.opencl && (is_text || kind_ == Failure::Kind::LoweringFails);
+    options_.cuda = options_.cuda && is_text;
     options_.cubin = options_.cubin && is_text;
     options_.texts = kind_ == Failure::Kind::TextNotReadBack || kind_ == Failure::Kind::TraceNotReplayed;
     // If the schedule is at fault, lowering is not checked.

@@ -1,6 +1,6 @@
 // Kernels on a device compared with the reference interpreter: every scheduled program of the corpus with bound threads, lowered for OpenCL and
 // run by the OpenCL driver of this machine, must give the interpreter's results for the unscheduled program; so must its CUDA
-// text on the processor, in two orders of threads (tests/device). If the CUDA Toolkit is installed, kernels are also compiled for GPUs. `device_texts` is the
+// text on the processor, in two orders of threads (tests/device), and on the GPU where NVIDIA's driver is. If the CUDA Toolkit is installed, kernels are also compiled for GPUs. `device_texts` is the
 // same without results, for programs of any size.
 #include <fmt/format.h>
 
@@ -20,6 +20,14 @@ namespace {
 /// A device for each program, because the device stores compiled kernels.
 auto device() -> std::shared_ptr<runtime::Device> {
   auto opened = runtime::open_opencl();
+  return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
+}
+
+/// The GPU of NVIDIA's driver; none: no driver. The first one stays open, which makes opening the others quick.
+auto gpu() -> std::shared_ptr<runtime::Device> {
+  static const auto kept = runtime::open_cuda();
+  if (!kept.ok()) { return nullptr; }
+  auto opened = runtime::open_cuda();
   return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
 }
 
@@ -93,6 +101,7 @@ void check_device(const Json& line, Tally& tally) {
   if (!kernels) { return; }
   struct Run { const char* name; std::shared_ptr<runtime::Device> device; const Kernels& kernels; };
   const Run runs[] = {{"OpenCL", device(), kernels->opencl},
+                      {"CUDA", gpu(), kernels->cuda},
                       {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), kernels->cuda},
                       {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), kernels->cuda}};
   for (const Run& run : runs) {

@@ -1,5 +1,5 @@
-// loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N] [--failures N] [--json]: compares this implementation with recorded
-// results of a reference, in gzip-compressed JSON lines; with --stride, every N-th line of each file. Prints a line per check, `NAME PASSED/TOTAL`, then the first
+// loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N [--first K]] [--failures N] [--json]: compares this implementation with recorded
+// results of a reference, in gzip-compressed JSON lines; with --stride, every N-th line of each file, from line K on (0: the first). Prints a line per check, `NAME PASSED/TOTAL`, then the first
 // failures. Exit status: 0 all passed, 1 some failed, 2 wrong usage or an unreadable folder.
 #include <fmt/format.h>
 #include <zlib.h>
@@ -75,6 +75,7 @@ struct Options {
   std::vector<std::string> only;
   std::vector<std::string> ids;   // empty: all lines
   size_t stride = 1;              // every N-th line of a file
+  size_t first = 0;               // the first of them, below `stride`
   size_t failures = 10;
   bool json = false;
 };
@@ -92,7 +93,7 @@ auto run(const Kind& kind, const Options& options) -> int {
     size_t lines = 0;
     bool read = each_line(path, [&](const std::string& text) {
       // Programs that later lines name are read all: they have no `id`.
-      if (lines++ % options.stride != 0 && (name == kind.name || text.find("\"id\"") != std::string::npos)) { return; }
+      if (lines++ % options.stride != options.first % options.stride && (name == kind.name || text.find("\"id\"") != std::string::npos)) { return; }
       Json line = Json::parse(text, nullptr, false);
       if (line.is_discarded()) {
         tally.fail(name, "a line of JSON", text.substr(0, 80));
@@ -133,7 +134,7 @@ auto run(const Kind& kind, const Options& options) -> int {
 }
 
 auto usage() -> int {
-  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N] [--failures N] [--json]\n`compiled`, `device`, `device_texts`, `meaning` and `differences` compile or execute the programs and are left out unless named; with LOOPSMITH_TEST_LEVELS=1, `compiled` makes code at all of LLVM's levels\nchecks:");
+  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--stride N [--first K]] [--failures N] [--json]\n`compiled`, `device`, `device_texts`, `meaning` and `differences` compile or execute the programs and are left out unless named; with LOOPSMITH_TEST_LEVELS=1, `compiled` makes code at all of LLVM's levels\nchecks:");
   for (const Kind* kind = kinds; kind->name; ++kind) { fmt::print(stderr, " {}", kind->name); }
   fmt::print(stderr, "\n");
   return 2;
@@ -158,6 +159,9 @@ auto main(const std::vector<std::string>& args) -> int {
       const std::string* n = value();
       options.stride = n ? std::strtoul(n->c_str(), nullptr, 10) : 0;
       if (options.stride == 0) { return usage(); }
+    } else if (args[i] == "--first") {
+      const std::string* k = value();
+      options.first = k ? std::strtoul(k->c_str(), nullptr, 10) : 0;
     } else if (args[i] == "--failures") {
       const std::string* n = value();
       if (!n) { return usage(); }

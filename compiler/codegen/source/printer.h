@@ -94,6 +94,8 @@ class SourcePrinter {
   auto value_type(DataType dtype, Origin origin) -> std::string;
   /// The type of an element in memory.
   auto memory_type(DataType dtype, Origin origin) -> std::string;
+  /// A vector of elements of 32 or 64 bits, as `wide_lanes` chooses.
+  auto vector_type(DataType dtype, int lanes, Origin origin) -> std::string;
   /// Converts a stored element to a value, or a value to a stored element.
   auto from_memory(DataType dtype, std::string element) -> std::string;
   auto to_memory(DataType dtype, std::string value) -> std::string;

@@ -376,8 +376,7 @@ void SourcePrinter::load_vectors(const Expr& e) {
     const int wide = wide_lanes(node->buffer, node->indices[0]);
     if (wide == 1) { return; }
     const Expr& base = node->indices[0].as<Ramp>()->base;
-    const std::string type = fmt::format("{}{}", memory_type(node->buffer->dtype, node->origin), wide);
-    const std::string vector = kind_ == SourceDialect::Cuda && node->buffer->dtype.bits == 64 && node->buffer->dtype.is_int() ? fmt::format("longlong{}", wide) : type;
+    const std::string vector = vector_type(node->buffer->dtype, wide, node->origin);
     std::vector<std::string> lanes;
     for (int at = 0; at < node->indices[0].dtype().lanes; at += wide) {
       const std::string name = fresh(node->buffer->name.view());
@@ -417,8 +416,7 @@ void SourcePrinter::store(const BufferStore& node) {
   for (int k = 0; k < lanes; k += wide) {
     if (wide > 1) {
       const Expr& base = index.as<Ramp>()->base;
-      std::string type = fmt::format("{}{}", memory_type(t, node.origin), wide);
-      if (kind_ == SourceDialect::Cuda && t.bits == 64 && t.is_int()) { type = fmt::format("longlong{}", wide); }
+      const std::string type = vector_type(t, wide, node.origin);
       std::string parts;
       for (int i = 0; i < wide; ++i) { parts += (i > 0 ? ", " : "") + values[static_cast<size_t>(k + i)]; }
       line(fmt::format("*({}{}*)&{}[{}] = {}({});", address_space(*node.buffer->data), type, pointer(node.buffer), scalar(k == 0 ? base : add(base, int_imm(k, base.dtype()))),
@@ -482,6 +480,11 @@ auto SourcePrinter::memory_type(DataType dtype, Origin origin) -> std::string {
     }
   }
   return fail(fmt::format("memory of type `{}`", dtype.str()), "kernels have no text for it yet", origin);
+}
+auto SourcePrinter::vector_type(DataType dtype, int lanes, Origin origin) -> std::string {
+  // CUDA C names vectors of integers without spaces: uint4, longlong2.
+  if (kind_ == SourceDialect::OpenCl || !dtype.is_integral()) { return fmt::format("{}{}", memory_type(dtype, origin), lanes); }
+  return fmt::format("{}{}{}", dtype.is_uint() ? "u" : "", dtype.bits == 64 ? "longlong" : "int", lanes);
 }
 auto SourcePrinter::from_memory(DataType dtype, std::string element) -> std::string {
   if (dtype.is_bool()) { return "(" + element + " != 0)"; }

@@ -12,6 +12,7 @@
 #include "runtime/devices/cuda_compiler.h"
 #include "runtime/devices/device.h"
 #include "support/codes.h"
+#include "support/process.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -84,6 +85,7 @@ auto load() -> Result<const Library*> {
   static Library library;
   static std::string problem;
   static const bool is_loaded = [] {
+    limit_data_instead_of_addresses();
     void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) { problem = "libcuda.so.1 is not installed"; return false; }
 #define FIND(NAME, SYMBOL, ...)                                                     \

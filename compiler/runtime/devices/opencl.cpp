@@ -11,6 +11,7 @@
 
 #include "runtime/devices/device.h"
 #include "support/codes.h"
+#include "support/process.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -35,6 +36,7 @@ auto load() -> Result<const Library*> {
   static Library library;
   static std::string problem;
   static const bool loaded = [] {
+    limit_data_instead_of_addresses();
     void* handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) { problem = "libOpenCL.so.1 is not installed"; return false; }
 #define FIND(NAME)                                                                \

@@ -5,11 +5,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
+#include "arith/analyzer.h"
 #include "ir/evaluate.h"
 #include "ir/follow.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/facts/instance_walk.h"
 #include "schedule/func_tree.h"
 #include "support/saturate.h"
@@ -250,7 +253,44 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
 
 }  // namespace
 
-auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
+namespace {
+
+/// The part of a nest that matters for a loop: the values and conditions that use its variable, or a loop that another part uses. The other values
+/// do not depend on these, so that each combination occurs.
+struct RelatedLoops {
+  std::vector<std::pair<Var, Range>> loops;
+  std::vector<Expr> values;
+  Expr predicate = bool_imm(true);
+};
+auto related_to(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> RelatedLoops {
+  std::unordered_set<const VarNode*> related{of.get()};
+  auto is_related = [&](const Expr& e) { return uses_var(e, [&](const VarNode& v) { return related.contains(&v); }); };
+  auto add_all = [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* v = x.as<VarNode>()) { related.insert(v); } }); };
+  const std::vector<Expr> conditions = arith::split_conjunction(predicate);
+  for (size_t before = 0; before != related.size();) {
+    before = related.size();
+    for (const auto* parts : {&values, &conditions}) {
+      for (const Expr& e : *parts) { if (is_related(e)) { add_all(e); } }
+    }
+    for (const auto& [var, range] : loops) {
+      if (related.contains(var.get()) || is_related(range.min) || is_related(range.extent)) {
+        related.insert(var.get());
+        add_all(range.min);
+        add_all(range.extent);
+      }
+    }
+  }
+  RelatedLoops out;
+  for (const auto& loop : loops) { if (related.contains(loop.first.get())) { out.loops.push_back(loop); } }
+  for (const Expr& e : values) { if (is_related(e)) { out.values.push_back(e); } }
+  for (const Expr& e : conditions) { if (is_related(e)) { out.predicate = logical_and(out.predicate, e); } }
+  return out;
+}
+
+}  // namespace
+
+auto counted_sharing(const std::vector<std::pair<Var, Range>>& all_loops, const Var& of, const std::vector<Expr>& all_values, const Expr& whole_predicate) -> std::optional<bool> {
+  const auto [loops, iter_values, predicate] = related_to(all_loops, of, all_values, whole_predicate);
   bool found = false;
   // The iteration of `of` that gave a value first, by the iterations of the loops outside of `of`.
   std::map<std::pair<Follower::Element, Follower::Element>, int64_t> iteration_of;

@@ -22,17 +22,23 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
+// True if two iterations of a loop certainly run a common instance of the moved block.
+auto shares_instances(const Relocation& move, const Nest& nest, const Place& at) -> bool {
+  if (!nest.uses(at.loop->var)) { return true; }
+  return counted_sharing(nest.all_loops(move), at.loop->var, nest.iter_values, nest.predicate).value_or(false);
+}
+
 // True if several threads along a loop would run the same instances of a reduction, and the result is in a memory that these threads share.
-auto repeats_in_threads(const Place& block, const For& loop, const std::vector<Expr>& iter_values) -> bool {
-  auto thread = loop.thread ? thread_axis(loop.thread->thread_tag.view()) : std::nullopt;
-  if (!thread || is_one(loop.extent) || !block.block()->init) { return false; }
-  for (const Expr& value : iter_values) {
-    if (uses_var(value, [&](const VarNode& v) { return &v == loop.var.get(); })) { return false; }
-  }
-  return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
+// `is_global_shared`: global memory is such a memory too; else each thread gets a copy of a buffer there.
+auto repeats_in_threads(const Relocation& move, const Nest& nest, const Place& at, bool is_global_shared) -> bool {
+  const Block& block = *move.block->block();
+  auto thread = at.loop->thread ? thread_axis(at.loop->thread->thread_tag.view()) : std::nullopt;
+  if (!thread || is_one(at.loop->extent) || !block.init) { return false; }
+  const bool is_seen = std::any_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& write) {
     auto memory = memory_family(write.buffer->scope().view()).value_or(MemoryFamily::Global);
-    return memory == MemoryFamily::Global || (memory == MemoryFamily::Shared && thread->family != ThreadFamily::Block);
+    return (memory == MemoryFamily::Global && is_global_shared) || (memory == MemoryFamily::Shared && thread->family != ThreadFamily::Block);
   });
+  return is_seen && repeats_reduction(nest.all_loops(move), *at.loop, block, nest.iter_values, nest.predicate);
 }
 
 // True if an iteration of a loop and a later one certainly run common instances: either every iteration, or the first one. Compares boxes of iter
@@ -147,6 +153,8 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
   LOOPSMITH_CHECK(require_whole_sums(move, makers));
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
     bool has_makers = std::any_of(makers.begin(), makers.end(), [&](NodeId id) { return move.func.is_below(*move.func.find(id), *at); });
+    if (repeats_in_threads(move, nest, *at, /*is_global_shared=*/false)) { return refuse(Code::ReductionShared, move, *at); }
+    if (move.consumers.empty() && has_makers && is_bound_to_threads(*at->loop) && shares_instances(move, nest, *at)) { return whole_block_in_each(move, *at); }
     bool is_grid = (move.consumers.empty() || has_makers) && is_bound_to_grid(*at->loop);
     if ((!is_parallel(*at->loop) && !is_grid) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
@@ -165,7 +173,10 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
 auto require_apart_from_others(const Relocation& move, const Nest& nest, arith::Analyzer& analyzer) -> Status {
   LOOPSMITH_CHECK(require_whole_sums(move, producers_of(move.func, *move.block)));
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
-    if (repeats_in_threads(*move.block, *at->loop, nest.iter_values)) { return refuse(Code::ReductionShared, move, *at); }
+    if (repeats_in_threads(move, nest, *at, /*is_global_shared=*/true)) { return refuse(Code::ReductionShared, move, *at); }
+    // A thread would read elements that other threads make, perhaps later.
+    const bool has_makers = std::any_of(move.producers.begin(), move.producers.end(), [&](NodeId id) { return move.func.is_below(*move.func.find(id), *at); });
+    if (is_bound_to_threads(*at->loop) && has_makers && nest.uses(at->loop->var) && shares_instances(move, nest, *at)) { return refuse(Code::IterationsShare, move, *at); }
     if ((!is_parallel(*at->loop) && !is_bound_to_grid(*at->loop)) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
     if (!nest.uses(at->loop->var)) { return whole_block_in_each(move, *at); }

@@ -9,6 +9,7 @@
 #include "ir/vocabulary.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/bindings.h"
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
@@ -131,7 +132,22 @@ struct SetScope {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     if (args.storage_scope.empty() || !memory_family(args.storage_scope)) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
+    if (memory_family(args.storage_scope) == MemoryFamily::Shared) { LOOPSMITH_CHECK(require_own_reductions(cx, *args.block.func, region.buffer)); }
     return Plan{region.buffer, site};
+  }
+  // In shared memory, threads must not run the same instances of a reduction: they would update its result at the same time.
+  static auto require_own_reductions(const Context& cx, const FuncState& func, const Buffer& buffer) -> Status {
+    for (const Place& place : func.places()) {
+      if (!place.is_block() || !place.block()->init) { continue; }
+      const bool writes = std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& w) { return w.buffer == buffer; });
+      if (!writes) { continue; }
+      for (const Place* loop : func.loops(place)) {
+        if (!is_bound_to_threads(*loop->loop)) { continue; }
+        if (!repeats_reduction(loop_domains(func, place), *loop->loop, *place.block(), place.realize->iter_values.to_vector(), place.realize->predicate)) { continue; }
+        return note_block(note_loop(cx.error(Code::ReductionShared).arg("loop", loop->name().view()).arg("block", place.name().view()), *loop), place);
+      }
+    }
+    return ok();
   }
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
     Name scope(args.storage_scope);

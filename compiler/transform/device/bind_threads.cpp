@@ -513,10 +513,13 @@ class Share : public Mutator {
     if (!made) {
       BufferNode fields = *b;
       fields.data = renamed(b->data);
-      if (fields.shape.size() == 1) {
-        Expr extent = fields.shape[0];
-        for (size_t d : found->second) { extent = mul(std::move(extent), grid_.dimensions[d].extent); }
-        fields.shape = Array<Expr>{extent};
+      if (fields.shape.size() == 1 && !found->second.empty()) {
+        // A buffer may be smaller than the memory that it shares with others: the parts of threads lie at the distance of that memory's size.
+        Expr parts = int_imm(1);
+        for (size_t d : found->second) { parts = mul(std::move(parts), grid_.dimensions[d].extent); }
+        auto size = sizes_.find(b->data.get());
+        const bool is_whole = size == sizes_.end() || structural_equal(size->second, fields.shape[0]);
+        fields.shape = Array<Expr>{is_whole ? mul(parts, fields.shape[0]) : add(mul(sub(parts, int_imm(1)), size->second), fields.shape[0])};
       }
       made = make_buffer(std::move(fields));
     }

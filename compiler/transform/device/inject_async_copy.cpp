@@ -10,6 +10,7 @@
 #include "ir/vocabulary.h"
 #include "support/fault.h"
 #include "support/scoped_value.h"
+#include "transform/thread_block.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -45,7 +46,16 @@ class Inject : public Mutator {
         });
   }
 
+  // Memory that several kernels use is not that of a block.
+  auto on(const Allocate& n) -> Stmt override {
+    if (in_kernel_) { of_kernel_.insert(n.data.get()); }
+    return Mutator::on(n);
+  }
   auto on(const AttrStmt& n) -> Stmt override {
+    if (as_thread_loop(self(n))) {
+      ScopedValue inside(in_kernel_, true);
+      return Mutator::on(n);
+    }
     if (n.key != "async_scope") { return Mutator::on(n); }
     ScopedValue inside(is_async_, true);
     return mutate(n.body);
@@ -76,7 +86,7 @@ class Inject : public Mutator {
     const DataType element = store.buffer->dtype;
     if (load->buffer->dtype != element || element.bits < 8 || element.scalable || load->indices[0].dtype().lanes != 1 || store.indices[0].dtype().lanes != 1) { return {}; }
     const Var &to = store.buffer->data, &from = load->buffer->data;
-    if (!to->pointer || !is_shared_memory(to->pointer->scope.view()) || (from->pointer && !is_global_memory(from->pointer->scope.view())) || written_.contains(from.get())) { return {}; }
+    if (!to->pointer || !is_shared_memory(to->pointer->scope.view()) || (from->pointer && !is_global_memory(from->pointer->scope.view())) || written_.contains(from.get()) || !of_kernel_.contains(to.get())) { return {}; }
     if (predicate && lane && uses_var(predicate, [&](const VarNode& v) { return &v == lane.get(); })) { return {}; }
     Expr at = first_of_run(store.indices[0], lane, count), begin = first_of_run(load->indices[0], lane, count);
     if (!at || !begin) { return {}; }
@@ -108,7 +118,9 @@ class Inject : public Mutator {
   static constexpr int64_t most_copies = 16;
 
   std::unordered_set<const VarNode*> written_;   // memory that the function writes
+  std::unordered_set<const VarNode*> of_kernel_; // memory that a kernel allocates
   bool is_async_ = false;
+  bool in_kernel_ = false;
 };
 
 }  // namespace

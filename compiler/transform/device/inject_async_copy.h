@@ -10,7 +10,7 @@
 //
 // Needs   flat accesses; barriers are inserted: a wait comes before the barrier that lets other threads read.
 // Gives   no `async_scope`. A statement that is no such copy stays as it is: it is done when the thread goes on. So is a copy from a buffer that the
-//         function also writes.
+//         function also writes, and one to memory that no kernel allocates.
 // Keeps   values.
 // Place   after bind_threads; before vectorize_loop, which dissolves the loops that move several elements.
 #pragma once

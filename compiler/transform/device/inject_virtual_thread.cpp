@@ -46,7 +46,7 @@ auto is_repeated_call(const Expr& e) -> bool {
 /// The variables and the memory that differ between the virtual threads of a loop body.
 class Differences {
  public:
-  Differences(const Var& index, const Stmt& body) {
+  Differences(const Var& index, int64_t extent, const Stmt& body) {
     vars_.insert(index.get());
     post_order(body, [&](const Stmt& s) { if (const auto* n = s.as<Allocate>()) { own_.insert(n->data.get()); } }, [](const Expr&) {});
     do {
@@ -54,6 +54,7 @@ class Differences {
       walk(body, false);
     } while (has_changed_);
     find_passed(body, false);
+    is_entangled = is_entangled || MeetingUpdates(*this, index, extent).meets_in(body);
   }
   /// Virtual threads pass values to each other, or a pointer is used that has no parts.
   bool is_entangled = false;
@@ -84,6 +85,47 @@ class Differences {
   [[nodiscard]] auto has_parts(const VarNode* data) const -> bool { return memory_.contains(data); }
 
  private:
+  /// Finds updates of memory from outside whose elements several virtual threads update: one after the other they add up, side by side they would not.
+  class MeetingUpdates : public Visitor {
+   public:
+    MeetingUpdates(const Differences& differences, const Var& index, int64_t extent) : differences_(differences), index_(index), extent_(int_imm(extent, index->dtype)) {}
+    auto meets_in(const Stmt& body) -> bool {
+      visit(body);
+      return meets_;
+    }
+    using Visitor::on;
+    using Visitor::visit;
+    void on(const For& n) override {
+      loops_.push_back(&n);
+      Visitor::on(n);
+      loops_.pop_back();
+    }
+    void on(const LetStmt& n) override {
+      lets_[n.var.get()] = substitute(n.value, lets_);
+      Visitor::on(n);
+    }
+    void on(const IfThenElse& n) override {
+      conditions_.push_back(n.condition);
+      visit(n.then_case);
+      conditions_.back() = logical_not(n.condition);
+      if (n.else_case) { visit(n.else_case); }
+      conditions_.pop_back();
+    }
+    void on(const BufferStore& n) override {
+      const bool is_placed = n.indices.size() == 1 && differences_.differs(n.indices[0]) && differences_.is_update(n);
+      meets_ = meets_ || (is_placed && meets_in_iterations(index_, extent_, loops_, lets_, conditions_, n.indices[0]));
+    }
+
+   private:
+    const Differences& differences_;
+    const Var index_;
+    const Expr extent_;
+    std::vector<const For*> loops_;
+    std::vector<Expr> conditions_;
+    VarMap lets_;
+    bool meets_ = false;
+  };
+
   [[nodiscard]] auto differs_here(const Expr& e) const -> bool {
     const auto* v = e.as<VarNode>();
     const auto* load = e.as<BufferLoad>();
@@ -176,7 +218,7 @@ class Differences {
 /// Moves the loop over the virtual threads of one nest inwards.
 class Interleave {
  public:
-  Interleave(const Var& index, int64_t extent, ForKind kind, const Stmt& body) : index_(index), extent_(extent), kind_(kind), differences_(index, body) {}
+  Interleave(const Var& index, int64_t extent, ForKind kind, const Stmt& body) : index_(index), extent_(extent), kind_(kind), differences_(index, extent, body) {}
 
   /// None where the loop has to stay.
   auto run(const Stmt& body) -> Stmt {

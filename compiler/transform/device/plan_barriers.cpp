@@ -27,22 +27,26 @@ constexpr Run unbound_first = 0;   // outside of all loops over the dimension; o
 constexpr Run unbound_all = 1;     // outside of all loops over the dimension; all its threads execute the statement
 constexpr Run past = 2;            // a run of an earlier iteration of a loop around
 
-/// True for a sum that has a different value for each choice of the variables: each coefficient is larger than the largest sum of the terms with smaller ones.
-/// This also holds for padded rows and for tiles of larger arrays, which are no bijections.
+/// True for a sum that has a different value for each choice of the variables: its terms (`x`, `x // 4`, `x % 4`) tell the choices apart, and each coefficient
+/// is larger than the largest sum of the terms with smaller ones. This also holds for padded rows and for tiles of larger arrays, which are no bijections.
 auto differs_everywhere(const Affine& sum, const arith::IterDomains& domains) -> bool {
   if (sum.has_wrapped) { return false; }
+  arith::Analyzer analyzer;
+  for (const auto& [variable, range] : domains) { analyzer.bind(variable, range); }
+  auto varies = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& domain) { return domain.first.get() == &v; }); };
   struct Digit { uint64_t scale, extent; };
   std::vector<Digit> digits;
-  for (const auto& [variable, range] : domains) {
-    auto extent = as_int(range.extent);
-    const int64_t scale = sum.coefficient_of(variable.get());
-    if (!extent || *extent < 1 || scale == 0 || scale == std::numeric_limits<int64_t>::min()) { return false; }
-    digits.push_back({static_cast<uint64_t>(std::abs(scale)), static_cast<uint64_t>(*extent)});
-  }
-  auto varies = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& domain) { return domain.first.get() == &v; }); };
+  std::vector<Expr> atoms;
   for (const Affine::Term& term : sum.terms) {
-    if (!term.atom.as<VarNode>() && uses_var(term.atom, varies)) { return false; }
+    if (!uses_var(term.atom, varies)) { continue; }
+    const arith::ConstIntBound bounds = analyzer.const_int_bound(term.atom);
+    if (bounds.min < 0 || bounds.max > std::numeric_limits<int32_t>::max() || term.coefficient == std::numeric_limits<int64_t>::min()) { return false; }
+    digits.push_back({static_cast<uint64_t>(std::abs(term.coefficient)), static_cast<uint64_t>(bounds.max) + 1});
+    atoms.push_back(term.atom);
   }
+  auto is_term = [&](const Var& v) { return std::any_of(atoms.begin(), atoms.end(), [&](const Expr& e) { return e.as<VarNode>() == v.get(); }); };
+  const bool are_variables = std::all_of(domains.begin(), domains.end(), [&](const auto& domain) { return is_term(domain.first); });
+  if (!are_variables && arith::detect_iter_map(atoms, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer).indices.empty()) { return false; }
   std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.scale < b.scale; });
   uint64_t reach = 0;
   for (const Digit& digit : digits) {

@@ -27,6 +27,7 @@ struct Memory {
   size_t depth = 0;                    // of loops around
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = -1;
+  std::unordered_set<const StmtNode*> thread_loops = {};   // the innermost around the accesses
 };
 
 /// Finds the shared buffers of a kernel.
@@ -85,6 +86,12 @@ class Survey {
     Memory& m = found[number->second];
     m.first = std::min(m.first, now_);
     m.last = std::max(m.last, now_);
+    for (size_t i = path_.size(); i-- > 0;) {
+      auto loop = as_thread_loop(Stmt(Ref<StmtNode>(path_[i])));
+      if (!loop || is_virtual_axis(loop->tag.view())) { continue; }
+      m.thread_loops.insert(path_[i]);
+      break;
+    }
     if (loops_.size() > m.depth) { loops_.back().touched.insert(number->second); }
   }
   /// The next iteration may read what this one wrote.
@@ -111,6 +118,7 @@ struct Slot {
   std::vector<const StmtNode*> path;   // the statements around all members
   int64_t bytes = 0;
   int64_t last = -1;
+  std::unordered_set<const StmtNode*> thread_loops;
 };
 
 auto common_path(const Memory& a, const Slot& slot) -> std::vector<const StmtNode*> {
@@ -139,6 +147,8 @@ auto slots_of(const std::vector<Memory>& all) -> std::vector<Slot> {
       const Memory& other = all[slot.members.front()];
       const bool is_free = FAULT(shared_memory_shared_too_early) ? slot.last <= m.last : slot.last < m.first;
       if (!is_free || other.element_bytes != m.element_bytes || other.node->data->pointer->scope != m.node->data->pointer->scope) { continue; }
+      // One thread may be behind in the same loop, and no barrier stands between.
+      if (std::any_of(m.thread_loops.begin(), m.thread_loops.end(), [&](const StmtNode* loop) { return slot.thread_loops.contains(loop); })) { continue; }
       // Inside of a loop over threads, memory may be that of a thread.
       if (threads_around(other.path) != threads_around(m.path)) { continue; }
       // The slot whose size is nearest.
@@ -146,7 +156,7 @@ auto slots_of(const std::vector<Memory>& all) -> std::vector<Slot> {
       if (best == nullptr || waste(slot) < waste(*best)) { best = &slot; }
     }
     if (best == nullptr) {
-      out.push_back({{i}, m.path, m.bytes, m.last});
+      out.push_back({{i}, m.path, m.bytes, m.last, m.thread_loops});
       out.back().path.push_back(m.node);
       continue;
     }
@@ -154,6 +164,7 @@ auto slots_of(const std::vector<Memory>& all) -> std::vector<Slot> {
     best->members.push_back(i);
     best->bytes = std::max(best->bytes, m.bytes);
     best->last = m.last;
+    best->thread_loops.insert(m.thread_loops.begin(), m.thread_loops.end());
   }
   std::erase_if(out, [](const Slot& slot) { return slot.members.size() < 2; });
   return out;

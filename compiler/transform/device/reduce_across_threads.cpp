@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "arith/analyzer.h"
 #include "ir/equal.h"
-#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
@@ -92,7 +92,18 @@ class FindUpdates : public Visitor {
   }
   void on(const BufferStore& n) override {
     Visitor::on(n);
-    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1 || !depends_on(n.value, n.buffer->data.get())) { return; }
+    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1) { return; }
+    if (!depends_on(n.value, n.buffer->data.get())) {
+      // If the threads store different values in one element, that of the last thread stays: they run one after the other.
+      const bool varies = uses(n.value, depends_) || uses_var(n.value, [&](const VarNode& v) {
+        return inside_.contains(&v) && !uses_var(n.indices[0], [&](const VarNode& of_index) { return &of_index == &v; });
+      });
+      if (varies && !uses(n.indices[0], depends_) && is_seen_by_all(n.buffer)) {
+        is_taken_apart = false;
+        updates.push_back({&n, NodeKind::Add, {}, {}});
+      }
+      return;
+    }
     if (uses(n.indices[0], depends_) && !n.predicate && !shares_element(n.indices[0])) { return; }
     Update update{&n, NodeKind::Add, {}, {}};
     const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
@@ -102,6 +113,10 @@ class FindUpdates : public Visitor {
 
  private:
   using Variables = std::unordered_set<const VarNode*>;
+  static auto is_seen_by_all(const Buffer& buffer) -> bool {
+    const auto memory = memory_family(buffer->scope().view()).value_or(MemoryFamily::Global);
+    return memory == MemoryFamily::Global || memory == MemoryFamily::Shared;
+  }
   static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
   void derive(const Var& v, const Expr& from) {
     if (uses(from, depends_)) { depends_.insert(v.get()); }
@@ -116,42 +131,10 @@ class FindUpdates : public Visitor {
     if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
     conditions_.push_back(condition);
   }
-  /// True where two threads of the loop update the same element, as for a loop that drives the element and the terms of its sum. Tries iterations of the
-  /// loops inside, a spread of them if there are many; variables from outside count as 0. False where the index has no value that is known here.
   auto shares_element(const Expr& index) const -> bool {
-    constexpr int64_t most_points = 4096;
-    std::vector<std::pair<const VarNode*, Range>> axes{{loop_.var.get(), Range{zero(loop_.var->dtype), loop_.extent}}};
-    for (const For* loop : loops_) { axes.emplace_back(loop->var.get(), Range{loop->min, loop->extent}); }
-    int64_t points = 1;
-    Valuation values;
-    for (const auto& [variable, range] : axes) {
-      const auto extent = as_int(range.extent);
-      if (!extent || *extent < 1 || !as_int(range.min)) { return false; }
-      points = std::min(points * std::min(*extent, int64_t{1} << 20), int64_t{1} << 40);
-      values.emplace_back(variable, 0);
-    }
     VarMap known = lets_;
     if (loop_.alias) { known[loop_.alias.get()] = loop_.var; }
-    const Expr place = substitute(index, known);
-    post_order(place, [&](const Expr& e) {
-      const auto* v = e.as<VarNode>();
-      if (v && !depends_.contains(v) && !inside_.contains(v)) { values.emplace_back(v, 0); }
-    });
-    const int64_t step = points <= most_points ? 1 : points / most_points | 1;
-    std::unordered_map<int64_t, int64_t> thread_of;
-    for (int64_t point = 0; point < points; point += step) {
-      int64_t rest = point;
-      for (size_t i = axes.size(); i-- > 0;) {
-        const int64_t extent = *as_int(axes[i].second.extent);
-        values[i].second = *as_int(axes[i].second.min) + rest % extent;
-        rest /= extent;
-      }
-      const bool runs = std::none_of(conditions_.begin(), conditions_.end(), [&](const Expr& c) { return evaluate_integer(substitute(c, known), values) == 0; });
-      const auto element = runs ? evaluate_integer(place, values) : std::nullopt;
-      if (!element) { continue; }
-      if (thread_of.try_emplace(*element, values[0].second).first->second != values[0].second) { return true; }
-    }
-    return false;
+    return meets_in_iterations(loop_.var, loop_.extent, loops_, known, conditions_, index);
   }
   /// Keeps conditions that are the same for all threads around the combined update. False if another condition determines the elements.
   auto take_conditions(const BufferStore& n, Update& update) const -> bool {
@@ -294,9 +277,15 @@ class Reduce : public Mutator {
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
-      if (is_bound) { around_.push_back(as_thread_loop(stmt)->tag); }
+      if (is_bound) {
+        around_.push_back(as_thread_loop(stmt)->tag);
+        loops_around_.push_back(*as_thread_loop(stmt));
+      }
       out = walk();
-      if (is_bound) { around_.pop_back(); }
+      if (is_bound) {
+        around_.pop_back();
+        loops_around_.pop_back();
+      }
     }
     auto loop = as_thread_loop(out);
     if (!loop || !is_thread_index(loop->tag)) { return out; }
@@ -339,6 +328,7 @@ class Reduce : public Mutator {
     auto count = as_int(loop.extent);
     if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
     if (!found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
+    if (std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& update) { return is_reduced_around(update); })) { return stmt; }
     const int64_t warps = (*count + warp - 1) / warp;
     Stmt body = loop.body;
     std::vector<Stmt> begin, end, after;
@@ -377,6 +367,13 @@ class Reduce : public Mutator {
     Stmt out = seq(std::move(all), stmt.origin());
     for (const Buffer& b : shared) { out = with_buffer(b, std::move(out)); }
     return out;
+  }
+  /// True if a loop around over another dimension drives terms of the same sum: both loops are taken apart together.
+  [[nodiscard]] auto is_reduced_around(const Update& update) const -> bool {
+    return std::any_of(loops_around_.begin(), loops_around_.end(), [&](const ThreadLoop& loop) {
+      auto is_index = [&](const VarNode& v) { return &v == loop.var.get() || &v == loop.alias.get(); };
+      return is_thread_index(loop.tag) && !is_one(loop.extent) && !uses_var(update.store->indices[0], is_index);
+    });
   }
   /// `element = element op total`, for the update of the element.
   static auto result(const Update& update, const Buffer& total) -> Stmt {
@@ -423,6 +420,7 @@ class Reduce : public Mutator {
     after.push_back(result(update, parts));
     return inside;
   }
+ public:
   static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
     for (size_t i = 0; i < updates.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
@@ -451,6 +449,7 @@ class Reduce : public Mutator {
     const auto& n = *stmt.as<AttrStmt>();
     return make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
   }
+ private:
   static auto serial(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     Stmt body = loop.alias ? substitute(loop.body, {{loop.alias.get(), Expr(loop.var)}}) : loop.body;
     const auto* n = stmt.as<For>();
@@ -460,16 +459,90 @@ class Reduce : public Mutator {
   Uniformity uniformity_;          // of the current kernel
   bool in_kernel_ = false;
   std::vector<Name> around_;       // the dimensions of the thread-bound loops around
+  std::vector<ThreadLoop> loops_around_;
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
+};
+
+/// Moves loops over threads out of serial loops around them, where the loops compute nothing but one reduction: each thread then adds up its terms of all
+/// iterations, and the threads combine their parts once.
+class ThreadsOutside : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override {
+    auto bound = as_thread_loop(self(n));
+    // A loop of one iteration inside of another one over the same dimension does nothing of its own.
+    const bool is_inside = bound && std::find(around_.begin(), around_.end(), bound->tag) != around_.end();
+    if (is_inside && is_one(bound->extent)) {
+      Stmt body = substitute(bound->body, {{bound->var.get(), n.min}});
+      return mutate(bound->alias ? substitute(body, {{bound->alias.get(), n.min}}) : body);
+    }
+    if (bound) { around_.push_back(bound->tag); }
+    Stmt out = Mutator::on(n);
+    if (bound) { around_.pop_back(); }
+    const auto& serial = *out.as<For>();
+    auto loop = as_thread_loop(serial.body);
+    const bool is_plain = (serial.for_kind == ForKind::Serial || serial.for_kind == ForKind::Unrolled) && loop && is_thread_index(loop->tag);
+    if (!is_plain || uses_var(loop->extent, [&](const VarNode& v) { return &v == serial.var.get(); })) { return out; }
+    Stmt inside = make<For>(serial.var, serial.min, serial.extent, serial.for_kind, loop->body, std::nullopt, serial.annotations, serial.origin, serial.id);
+    return reduces_only(*loop, inside) && begins_once(serial, *loop) ? Reduce::with_body(serial.body, *loop, std::move(inside)) : out;
+  }
+
+ private:
+  /// True if other stores than updates, which begin a sum, run in the first iteration of the serial loop only.
+  static auto begins_once(const For& serial, const ThreadLoop& loop) -> bool {
+    struct FindBegins : Visitor {
+      using Visitor::on;
+      using Visitor::visit;
+      arith::Analyzer later;           // knows that an iteration is not the first
+      int conditions = 0;              // around, of which one never holds then
+      bool out = true;
+      void on(const IfThenElse& n) override {
+        const bool is_first_only = later.can_prove(logical_not(n.condition));
+        conditions += is_first_only ? 1 : 0;
+        visit(n.then_case);
+        conditions -= is_first_only ? 1 : 0;
+        if (n.else_case) { visit(n.else_case); }
+      }
+      void on(const BufferStore& n) override {
+        bool is_update = false;
+        post_order(n.value, [&](const Expr& e) { is_update = is_update || (e.as<BufferLoad>() && e.as<BufferLoad>()->buffer->data == n.buffer->data); });
+        out = out && (is_update || conditions > 0);
+      }
+    } find;
+    find.later.bind(serial.var, Range{add(serial.min, constant_int(serial.min.dtype(), 1)), sub(serial.extent, constant_int(serial.extent.dtype(), 1))});
+    find.later.bind(loop.var, from_zero(cast(loop.var->dtype, loop.extent)));
+    if (loop.alias) { find.later.bind(loop.alias, from_zero(cast(loop.alias->dtype, loop.extent))); }
+    find.visit(loop.body);
+    return find.out;
+  }
+  std::vector<Name> around_;   // the dimensions of the loops around
+  /// True if the body of the loop stores nothing but the elements of reductions that can be taken apart.
+  static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
+    loop.body = body;
+    FindUpdates found(loop);
+    found.visit(body);
+    if (found.updates.empty() || !found.is_taken_apart || Reduce::is_updated_twice(found.updates) || Reduce::is_read_elsewhere(body, found.updates)) { return false; }
+    bool out = true;
+    post_order(
+        body,
+        [&](const Stmt& s) {
+          out = out && !as_thread_loop(s) && !s.as<Evaluate>() && !s.as<While>() && !s.as<AttrStmt>();
+          const auto* store = s.as<BufferStore>();
+          out = out && (!store || std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& u) { return u.store->buffer->data == store->buffer->data; }));
+        },
+        [&](const Expr& e) { out = out && !is_exchange(e); });
+    return out;
+  }
 };
 
 }  // namespace
 
 auto reduce_in_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(ThreadsOutside().mutate(func->body))); });
 }
 auto reduce_across_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(ThreadsOutside().mutate(func->body))); });
 }
 
 }  // namespace loopsmith::transform

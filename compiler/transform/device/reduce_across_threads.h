@@ -28,6 +28,9 @@
 //                                                                          if tx == 0:
 //                                                                              C[0] = C[0] + total[0]
 //
+// Both first move a loop over threads out of the serial loops around it, where these compute nothing but the reduction: each thread adds up its terms of
+// all iterations, and the parts are combined once.
+//
 // Needs   flat accesses.
 // Gives   loops over threads whose iterations do not depend on one another; plan_barriers adds barriers to them.
 // Keeps   integer results; sums of reals are added in another order, as the schedule requested.
