@@ -759,7 +759,7 @@ auto best_text(const SessionResult& result) -> std::string {
   double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
   std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
   if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
-  if (result.is_ranked) { return out; }
+  if (result.is_ranked) { return out + " by an estimate, since no device measured"; }
   return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
 }
 
