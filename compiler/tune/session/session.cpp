@@ -546,7 +546,7 @@ auto Session::make_space() -> Status {
 auto Session::start() -> Status {
   LOOPSMITH_CHECK(open());
   std::string text = print_script(module_);
-  LOOPSMITH_CHECK(database_->add_workload(key_, label_, text));
+  if (!is_ranking_) { LOOPSMITH_CHECK(database_->add_workload(key_, label_, text)); }
   LOOPSMITH_CHECK(make_space());
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
