@@ -14,6 +14,7 @@
 #include "ir/equal.h"
 #include "script/find_program.h"
 #include "script/objects.h"
+#include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/guards.h"
 #include "support/hash.h"
@@ -320,10 +321,13 @@ auto predeclared(Name name) -> const eval::Value* {
     auto space = eval::make_object<eval::Namespace>(Name("ls"));
     const_cast<eval::Namespace*>(space.get())->add(Name("schedule"), eval::Value(Ref<eval::Object>(
         eval::make_object<eval::Builtin>(Name("schedule"), schedule_decorator).get())));
+    add_piece_decorators(const_cast<eval::Namespace&>(*space));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
   static const Name short_name("ls"), long_name("loopsmith");
-  return name == short_name || name == long_name ? ls : intrinsics::predeclared(name);
+  if (name == short_name || name == long_name) { return ls; }
+  if (const eval::Value* known = tuner_name(name)) { return known; }
+  return intrinsics::predeclared(name);
 }
 
 // Unchanged intrinsics keep their object, so that schedules that may use them are not run again.
