@@ -361,7 +361,7 @@ void report_done(const tune::SessionResult& result) {
   std::string failures;
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
   if (!result.device.empty()) { fmt::print(stderr, "measured on {}\n", result.device); }
-  fmt::print(stderr, "{}: {}, {} trials in {:.0f} s{}\n", result.is_ranked ? "best by estimates alone" : "best", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
+  fmt::print(stderr, "best: {}, {} trials in {:.0f} s{}\n", tune::best_text(result), result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
   if (!result.figures.empty()) { fmt::print(stderr, "compiled: {}\n", result.figures); }
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
@@ -498,7 +498,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
                                          {"plain_seconds", task.result.plain_seconds}, {"roof_seconds", task.roof_seconds}, {"gain_left", task.gain_left}, {"ended_by", tune::text_of(task.end)}, {"why", task.why},
-                                         {"verified", task.result.verified}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+                                         {"verified", task.result.verified}, {"device", task.result.device}, {"ranked", task.result.is_ranked}, {"name", name}, {"schedule_text", text}, {"causes", causes_as_json(files[i], tasks[i].label, causes)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       report_causes(files[i], tasks[i].label, causes);
     }
@@ -506,7 +506,11 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (arguments.has("--insert")) { status = std::max(status, insert(arguments, files[i], selections[i], name, text, reporter)); }
     else if (!arguments.json()) { fmt::print("{}\n", text); }
   }
-  if (!arguments.json()) { fmt::print(stderr, "{}", tune::table_of(tasks, results)); }
+  if (!arguments.json()) {
+    fmt::print(stderr, "{}", tune::table_of(tasks, results));
+    auto ranked = std::find_if(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.result.is_ranked; });
+    if (ranked != results.end()) { fmt::print(stderr, "note: times for targets without a device are estimates; nothing was measured\n"); }
+  }
   const bool has_failed = std::any_of(results.begin(), results.end(), [](const tune::TaskResult& task) { return task.end == tune::TaskEnd::Failed; });
   return has_failed ? std::max(status, static_cast<int>(exit_input)) : status;
 }

@@ -11,6 +11,7 @@
 
 #include "schedule/schedule.h"
 #include "tune/space/sketch.h"
+#include "tune/space/thread_bounds.h"
 
 namespace loopsmith::tune {
 
@@ -19,8 +20,8 @@ using FinishTrace = std::function<Status(schedule::Schedule&)>;
 
 class TraceSketch : public Sketch {
  public:
-  /// `sch` is the result of the trace from `context.module`.
-  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {});
+  /// `sch` is the result of the trace from `context.module`. `draft_finish`: the steps that drafts take in place of `finish`, if those are fewer.
+  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {}, FinishTrace draft_finish = {});
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
   [[nodiscard]] auto known_trace(const Point& point) const -> std::optional<schedule::Trace> override { return trace_at(point); }
@@ -44,9 +45,10 @@ class TraceSketch : public Sketch {
   CoreModel core_;
   std::optional<cost::GpuModel> gpu_;
   schedule::Trace trace_;
-  FinishTrace finish_;
+  FinishTrace finish_, draft_finish_;
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace
   std::optional<Point> own_;
+  std::vector<ThreadBound> thread_bounds_;
   // Of the schedule's file.
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   mutable std::map<Point, double> drafts_;
