@@ -79,6 +79,7 @@ void BackgroundJobs::Job::note(const std::string& line) {
     trace = text_in(event, "trace");
     seconds = number_in(event, "best_seconds");
     progress = best_text(static_cast<int>(number_in(event, "trials")), seconds, number_in(event, "plain_seconds"), text_in(event, "verified"));
+    if (auto ranked = event.find("ranked"); ranked != event.end() && ranked->is_boolean() && ranked->get<bool>()) { progress += "; estimated, since no device measured"; }
   } else if (std::string why = text_in(event, "message"); !why.empty()) {
     progress = why;
   }

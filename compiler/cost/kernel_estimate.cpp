@@ -6,8 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/evaluate.h"
@@ -20,8 +21,9 @@ namespace {
 
 constexpr double launch_seconds = 3e-6;
 constexpr double warp = 32;
-// The bytes that a sector of global memory and a cycle of shared memory move.
-constexpr double sector_bytes = 32, shared_cycle_bytes = 128;
+constexpr double sector_bytes = 32;
+// Of shared memory.
+constexpr int64_t banks = 32, bank_bytes = 4;
 // The innermost serial loops with at most this number of iterations are written out, and their elements live in registers.
 constexpr double most_unrolled = 1024;
 // Registers of a thread for indices and addresses, and the most that a thread can have.
@@ -31,13 +33,20 @@ constexpr double hiding_warps = 24;
 // Warp instructions of a multiprocessor per cycle.
 constexpr double issued = 4;
 
+auto floor_of(int64_t value, int64_t unit) -> int64_t { return value >= 0 ? value / unit : -((-value + unit - 1) / unit); }
+
 enum class LoopRole : uint8_t { Block, Thread, Virtual, Serial, Vector };
 
 struct Around {
   const VarNode* var = nullptr;
   double extent = 1;
   LoopRole role = LoopRole::Serial;
-  int dimension = -1;      // of threads
+  int dimension = -1;      // of threads and blocks
+
+  /// Loops over one axis of threads or blocks that stand inside of one another are the same loop.
+  [[nodiscard]] auto is_same_axis(const Around& other) const -> bool {
+    return (role == LoopRole::Block || role == LoopRole::Thread) && role == other.role && dimension == other.dimension;
+  }
 };
 
 /// The work of one kernel. Times are for the whole card.
@@ -53,7 +62,7 @@ struct Kernel {
 
 /// The reach of an access in each dimension over each loop around it, outermost first.
 struct Reach {
-  struct Loop { const VarNode* var; LoopRole role; std::vector<int64_t> spans; };
+  struct Loop { const VarNode* var; LoopRole role; double extent; std::vector<int64_t> spans; };
   std::vector<Loop> loops;
 };
 
@@ -62,6 +71,7 @@ struct Held {
   size_t kernel = 0;
   double bytes = 4;
   bool is_shared = false;
+  double versions = 1;       // of a tile that a pipeline fills while earlier ones are read
   std::vector<Reach> reaches;
 
   /// The elements that it has at once. It lives inside of the loops that are around all accesses, so these loops reuse its memory.
@@ -75,16 +85,23 @@ struct Held {
     double out = 1;
     for (const Reach& reach : reaches) {
       std::vector<int64_t> extents;
+      double iterations = 1;
       for (size_t i = 0; i < reach.loops.size(); ++i) {
         const Reach::Loop& loop = reach.loops[i];
         // Threads of a block share its memory, and virtual threads are one thread.
         const bool is_inside = loop.role == LoopRole::Virtual || (loop.role == LoopRole::Thread ? is_shared : loop.role != LoopRole::Block && i >= common);
         extents.resize(std::max(extents.size(), loop.spans.size()), 1);
-        for (size_t d = 0; is_inside && d < loop.spans.size(); ++d) { extents[d] += loop.spans[d]; }
+        bool is_used = false;
+        for (size_t d = 0; is_inside && d < loop.spans.size(); ++d) {
+          extents[d] += loop.spans[d];
+          is_used = is_used || loop.spans[d] != 0;
+        }
+        if (is_used) { iterations *= loop.extent; }
       }
       double elements = 1;
       for (int64_t extent : extents) { elements *= static_cast<double>(extent); }
-      out = std::max(out, elements);
+      // The elements of a thread need not be neighbours.
+      out = std::max(out, std::min(elements, iterations));
     }
     return out;
   }
@@ -100,7 +117,7 @@ class KernelWalker {
   void count_memory() {
     for (const auto& [buffer, held] : held_) {
       Kernel& k = kernels[held.kernel];
-      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
+      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes * held.versions; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
     }
   }
 
@@ -140,10 +157,25 @@ class KernelWalker {
     }
     values_.emplace_back(loop.var.get(), as_int(loop.min).value_or(0));
     around_.push_back(one);
+    const double outside = std::exchange(versions_, versions_ * versions_of(loop));
     walk(loop.body);
+    versions_ = outside;
     around_.pop_back();
     values_.pop_back();
     if (axis) { --depth_; }
+  }
+
+  /// The versions of a tile in a pipelined loop: one more than the stages between its first and its last statement.
+  static auto versions_of(const For& loop) -> double {
+    const Attr* attr = find_attr(loop.annotations, "software_pipeline_stage");
+    const Array<Attr>* stages = attr ? attr->list() : nullptr;
+    int64_t first = 0, last = 0;
+    for (size_t i = 0; stages != nullptr && i < stages->size(); ++i) {
+      const int64_t stage = as_int((*stages)[i].expr()).value_or(0);
+      first = i == 0 ? stage : std::min(first, stage);
+      last = std::max(last, stage);
+    }
+    return static_cast<double>(last - first + 1);
   }
 
   void walk_block(const BlockRealize& realize) {
@@ -156,8 +188,12 @@ class KernelWalker {
   /// The executions of a statement by all threads.
   [[nodiscard]] auto executions() const -> double {
     double out = 1;
-    for (const Around& one : around_) { out *= one.extent; }
+    for (size_t i = 0; i < around_.size(); ++i) { out *= is_repeated(i) ? 1 : around_[i].extent; }
     return out;
+  }
+  /// True for a loop over threads with another loop over the same threads inside.
+  [[nodiscard]] auto is_repeated(size_t i) const -> bool {
+    return std::any_of(around_.begin() + static_cast<std::ptrdiff_t>(i) + 1, around_.end(), [&](const Around& inner) { return inner.is_same_axis(around_[i]); });
   }
 
   void compute(const Expr& value) {
@@ -212,18 +248,17 @@ class KernelWalker {
     Reach reach;
     const double bytes = buffer->dtype.element_bytes();
     // Loads and stores of one thread: loops that the element does not depend on repeat it only outside of the loops that are written out.
-    double unrolled = 1, repeats = 1, width = 1, lane_stride = 0;
+    double unrolled = 1, repeats = 1, width = 1;
     for (size_t i = around_.size(); i-- > 0;) {
       const Around& one = around_[i];
       const auto next = indices_at(indices, one.var, 1), last = indices_at(indices, one.var, static_cast<int64_t>(one.extent) - 1);
       const bool is_known = base && next && last;
       const bool is_used = one.extent > 1 && (!is_known || *next != *base || *last != *base);
-      Reach::Loop loop{one.var, one.role, {}};
+      Reach::Loop loop{one.var, one.role, one.extent, {}};
       for (size_t d = 0; is_known && d < base->size(); ++d) { loop.spans.push_back(std::abs((*last)[d] - (*base)[d])); }
       reach.loops.insert(reach.loops.begin(), std::move(loop));
       if (one.role == LoopRole::Block || one.role == LoopRole::Thread) {
-        repeats *= one.extent;
-        if (one.role == LoopRole::Thread && one.dimension == 0 && is_used && is_known) { lane_stride = std::abs(static_cast<double>(distance(buffer, *base, *next))); }
+        repeats *= is_repeated(i) ? 1 : one.extent;
         continue;
       }
       const bool is_inside = one.role != LoopRole::Serial || unrolled * one.extent <= most_unrolled;
@@ -233,10 +268,36 @@ class KernelWalker {
     }
     const std::string_view scope = buffer->scope().view();
     if (!is_global_memory(scope)) {
-      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), {}});
+      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), 1, {}});
+      place->second.versions = std::max(place->second.versions, versions_);
       place->second.reaches.push_back(std::move(reach));
     }
-    if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, bytes, repeats, width, lane_stride); }
+    if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, repeats, width, base ? lanes_of(buffer, indices, *base) : std::vector<int64_t>{0}); }
+  }
+
+  /// The elements of the first warp, from that of its first thread. Threads count along x, then y, then z.
+  auto lanes_of(const Buffer& buffer, const std::vector<Expr>& indices, const std::vector<int64_t>& base) -> std::vector<int64_t> {
+    std::array<const Around*, 3> axes{};
+    for (const Around& one : around_) {
+      if (one.role == LoopRole::Thread && one.dimension >= 0) { axes[static_cast<size_t>(one.dimension)] = &one; }
+    }
+    const Valuation start = values_;
+    std::vector<int64_t> out;
+    for (int64_t lane = 0; lane < static_cast<int64_t>(warp); ++lane) {
+      int64_t rest = lane;
+      for (const Around* axis : axes) {
+        if (axis == nullptr) { continue; }
+        const auto extent = static_cast<int64_t>(axis->extent);
+        auto place = std::find_if(values_.begin(), values_.end(), [&](const auto& one) { return one.first == axis->var; });
+        place->second += rest % extent;
+        rest /= extent;
+      }
+      const bool is_thread = rest == 0;
+      auto at = is_thread ? indices_at(indices, nullptr, 0) : std::nullopt;
+      values_ = start;
+      if (at) { out.push_back(distance(buffer, base, *at)); }
+    }
+    return out;
   }
 
   /// The elements between two places of a buffer.
@@ -249,22 +310,29 @@ class KernelWalker {
     return out;
   }
 
-  void note(Kernel& k, const Buffer& buffer, double bytes, double repeats, double width, double lane_stride) {
-    const double warps = repeats / warp;
-    k.instructions += warps / width;
-    if (is_shared_memory(buffer->scope().view())) {
-      // Words of a bank are fetched one after the other.
-      const double words = lane_stride * bytes / 4;
-      const double ways = lane_stride == 0 ? 1 : std::clamp(std::gcd(static_cast<int64_t>(words), int64_t{32}) / std::max(width, 1.0), 1.0, warp);
-      const double cycles = lane_stride == 0 ? 1 / width : ways * std::max(1.0, warp * bytes / shared_cycle_bytes);
-      k.shared_cycles += warps * cycles;
+  void note(Kernel& k, const Buffer& buffer, double repeats, double width, const std::vector<int64_t>& lanes) {
+    const int64_t bytes = buffer->dtype.element_bytes();
+    const double warps = repeats / warp / width;
+    k.instructions += warps;
+    const bool is_shared = is_shared_memory(buffer->scope().view());
+    // The words or sectors that the warp touches together.
+    const int64_t unit = is_shared ? bank_bytes : static_cast<int64_t>(sector_bytes);
+    std::set<int64_t> touched;
+    for (int64_t lane : lanes) {
+      const int64_t last = (lane + static_cast<int64_t>(width)) * bytes - 1;
+      for (int64_t at = floor_of(lane * bytes, unit); at <= floor_of(last, unit); ++at) { touched.insert(at); }
+    }
+    if (is_shared) {
+      // Different words of a bank are fetched one after the other.
+      std::array<int, banks> words{};
+      int ways = 1;
+      for (int64_t word : touched) { ways = std::max(ways, ++words[static_cast<size_t>(((word % banks) + banks) % banks)]); }
+      k.shared_cycles += warps * ways;
       return;
     }
-    // Without a lane stride all threads of a warp load one element.
-    const double touched = lane_stride == 0 ? sector_bytes / width : std::min(warp * sector_bytes / width, warp * bytes * std::max(1.0, lane_stride / width));
-    k.sectors += warps * touched;
+    k.sectors += warps * static_cast<double>(touched.size()) * sector_bytes;
     double& whole = global_bytes[buffer.get()];
-    double elements = bytes;
+    auto elements = static_cast<double>(bytes);
     for (const Expr& extent : buffer->shape) { elements *= static_cast<double>(as_int(extent).value_or(1)); }
     whole = std::max(whole, elements);
   }
@@ -274,6 +342,7 @@ class KernelWalker {
   Valuation values_;
   VarMap bindings_;
   std::map<const BufferNode*, Held> held_;
+  double versions_ = 1;
 };
 
 auto product(const std::map<std::string, double>& extents) -> double {

@@ -488,7 +488,8 @@ void Jobs::finish(Job& job) {
       }
       message = job.schedule.empty() ? job.function : job.schedule;
       if (auto best = number_in(job.result, "best_seconds"); best && *best > 0) {
-        message += ": " + duration_text(*best);
+        const Json& ranked = member(job.result, "ranked");
+        message += ": " + duration_text(*best) + (ranked.is_boolean() && ranked.get<bool>() ? " by an estimate, since no device measured" : "");
         if (auto plain = number_in(job.result, "plain_seconds"); plain && *plain > 0) { message += fmt::format(", {:.3g}x", *plain / *best); }
       } else {
         message += " is tuned";

@@ -541,7 +541,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     session.say(fmt::format("the search had only {} candidates: its rules look for loops as they are written, and earlier steps have reshaped them; a `...` at an earlier step leaves more choices", trials));
   }
   session.print(curve_picture(progress.trials, session.settings()));
-  session.say(fmt::format("best of {} trials: {}; verified: {}", trials, tune::best_text(*result), result->verified));
+  session.say(fmt::format("best of {} trials: {}; {}", trials, tune::best_text(*result), result->verified.empty() ? "not verified" : "verified: " + result->verified));
   return adopt_found(session, program, result->trace, result->best_seconds);
 }
 

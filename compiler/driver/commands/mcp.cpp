@@ -342,8 +342,10 @@ auto result_of(const std::string& name, const std::string& output, const std::st
     return result;
   }
   if (!done.is_object()) { return text_result(text + errors, true); }
-  text += fmt::format("{:.6g} s, as written {:.6g} s, {} trials; verified: {}\n\n{}", done.value("best_seconds", 0.0), done.value("plain_seconds", 0.0),
-                      done.value("trials", int64_t{0}), done.value("verified", "nothing"), done.value("schedule_text", ""));
+  const double plain = done.value("plain_seconds", 0.0);
+  const std::string verified = done.value("verified", "");
+  text += fmt::format("{:.6g} s{}{}, {} trials; verified: {}\n\n{}", done.value("best_seconds", 0.0), done.value("ranked", false) ? " by an estimate, since no device measured" : "",
+                      plain > 0 ? fmt::format(", as written {:.6g} s", plain) : "", done.value("trials", int64_t{0}), verified.empty() ? "nothing" : verified, done.value("schedule_text", ""));
   Json result = text_result(text, false);
   done.erase("event");
   done.erase("trace");   // the schedule text contains the same steps

@@ -68,14 +68,22 @@ auto make_sets(const DeviceSubject& subject, std::span<const int64_t> sizes, con
   return sets;
 }
 
+// Seconds: a call this long is hardly longer for the loading of its kernel; a call this short is timed several times.
+constexpr double long_call = 10e-3, short_call = 0.5e-3;
+
 /// The first call also loads the kernels; the second one determines the size of a batch. A measurement: the program is slower than it may be.
 auto warm_up(Subject& s, const BenchOptions& options) -> Result<std::optional<Measurement>> {
   LOOPSMITH_TRY(first, s.time(std::max(1, options.warm_up)));
-  const bool is_far_too_slow = options.give_up_above > 0 && first > 4 * options.give_up_above;
+  const bool is_far_too_slow = options.give_up_above > 0 && first > std::max(4 * options.give_up_above, long_call);
   double seconds = first;
   if (!is_far_too_slow) {
     LOOPSMITH_TRY(second, s.time(1));
     seconds = second;
+    // The launch is a part of a single short call.
+    if (options.give_up_above > 0 && seconds > options.give_up_above && seconds < short_call) {
+      LOOPSMITH_TRY(mean, s.time(static_cast<int64_t>(std::ceil(short_call / std::max(seconds, 1e-7)))));
+      seconds = mean;
+    }
   }
   if (options.give_up_above > 0 && seconds > options.give_up_above) {
     Measurement out = measurement_of({seconds}, s.calls);

@@ -4,6 +4,7 @@
 #include "support/codes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 
@@ -41,9 +42,12 @@ auto WorkerPool::start(Worker& worker) -> Status {
   const bool is_first = &worker == workers_.front().get();
   task.opens_device = options_.opens_device && (is_first || !options_.measures_on_first);
   task.code_target = device_.code_target;
-  // Drivers of devices reserve far more addresses than they use.
-  if (options_.memory_limit && !task.opens_device) { options.limits.address_space = address_space_for(options_.memory_limit); }
+  if (options_.memory_limit) { options.limits.address_space = address_space_for(options_.memory_limit); }
   options.hides_environment = true;
+  // The places of CUDA's libraries, and the choice among several devices.
+  for (const char* name : {"CUDA_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES"}) {
+    if (const char* value = std::getenv(name); value != nullptr && options_.opens_device) { options.environment.emplace_back(name, value); }
+  }
   options.sweeps = options_.sweeps;
   options.standard_error = Stream::Null;
   options.niceness = options_.niceness;

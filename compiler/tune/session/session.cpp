@@ -550,7 +550,7 @@ auto Session::make_space() -> Status {
 auto Session::start() -> Status {
   LOOPSMITH_CHECK(open());
   std::string text = print_script(module_);
-  LOOPSMITH_CHECK(database_->add_workload(key_, label_, text));
+  if (!is_ranking_) { LOOPSMITH_CHECK(database_->add_workload(key_, label_, text)); }
   LOOPSMITH_CHECK(make_space());
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
@@ -763,7 +763,7 @@ auto best_text(const SessionResult& result) -> std::string {
   double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
   std::string beside = in_search > 0 && !result.stopped ? duration_text(in_search) + " in the search" : std::string();
   if (result.plain_seconds > 0) { beside += (beside.empty() ? "" : ", ") + duration_text(result.plain_seconds) + " as written"; }
-  if (result.is_ranked) { return out; }
+  if (result.is_ranked) { return out + " by an estimate, since no device measured"; }
   return out + (result.stopped ? "" : " measured again") + (beside.empty() ? "" : " (" + beside + ")");
 }
 

@@ -114,9 +114,10 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
   return out;
 }
 
-TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, std::shared_ptr<const metaschedule::Mutators> mutators)
-    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), own_(Point()), mutators_(std::move(mutators)),
-      mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
+TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, FinishTrace draft_finish,
+                         std::shared_ptr<const metaschedule::Mutators> mutators)
+    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
+      mutators_(std::move(mutators)), mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
   replayed.use_intrinsics(intrinsics_);
@@ -129,6 +130,7 @@ TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Sc
     ++index;
   });
   if (!done.ok()) { own_.reset(); }
+  if (gpu_) { thread_bounds_ = thread_bounds(trace_, instructions_); }
 }
 
 void TraceSketch::add_knob(size_t instruction, const Instruction& sampled, const Schedule& before) {
@@ -233,9 +235,11 @@ auto TraceSketch::apply(Schedule& sch, const Point& point) const -> Status {
 
 auto TraceSketch::draft(const Point& point) const -> double {
   auto [place, is_new] = drafts_.try_emplace(point, std::numeric_limits<double>::infinity());
-  if (!is_new) { return place->second; }
+  if (!is_new || !is_within(thread_bounds_, knobs_, point)) { return place->second; }
   Schedule sch(module_, 1);
-  if (!sch.work_on(function_).ok() || !apply(sch, point).ok()) { return place->second; }
+  if (intrinsics_) { sch.use_intrinsics(intrinsics_); }
+  const FinishTrace& finish = draft_finish_ ? draft_finish_ : finish_;
+  if (!sch.work_on(function_).ok() || !sch.replay(trace_at(point)).ok() || (finish && !finish(sch).ok())) { return place->second; }
   if (gpu_) {
     PrimFunc scheduled = sch.module()->find(function_);
     auto seconds = scheduled ? cost::kernel_seconds(scheduled, *gpu_) : std::nullopt;

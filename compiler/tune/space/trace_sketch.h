@@ -12,6 +12,7 @@
 #include "schedule/schedule.h"
 #include "tune/metaschedule/mutators/mutators.h"
 #include "tune/space/sketch.h"
+#include "tune/space/thread_bounds.h"
 
 namespace loopsmith::tune {
 
@@ -20,8 +21,9 @@ using FinishTrace = std::function<Status(schedule::Schedule&)>;
 
 class TraceSketch : public Sketch {
  public:
-  /// `sch` is the result of the trace from `context.module`. With mutators, the limit of `meta_schedule.parallel` is a knob too.
-  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {},
+  /// `sch` is the result of the trace from `context.module`. `draft_finish`: the steps that drafts take in place of `finish`, if those are fewer. With
+  /// mutators, the limit of `meta_schedule.parallel` is a knob too.
+  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {}, FinishTrace draft_finish = {},
               std::shared_ptr<const metaschedule::Mutators> mutators = nullptr);
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
@@ -52,9 +54,10 @@ class TraceSketch : public Sketch {
   CoreModel core_;
   std::optional<cost::GpuModel> gpu_;
   schedule::Trace trace_;
-  FinishTrace finish_;
+  FinishTrace finish_, draft_finish_;
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace
   std::optional<Point> own_;
+  std::vector<ThreadBound> thread_bounds_;
   std::shared_ptr<const metaschedule::Mutators> mutators_;
   metaschedule::MutatorContext mutator_context_;
   // Of the schedule's file.

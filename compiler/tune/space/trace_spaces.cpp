@@ -2,6 +2,7 @@
 #include "tune/space/trace_spaces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -31,12 +32,12 @@ auto form_of(const Trace& trace) -> std::string {
   return schedule::trace_to_json(open);
 }
 
-auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish,
+auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish, const FinishTrace& draft_finish = {},
                  const std::shared_ptr<const metaschedule::Mutators>& mutators = nullptr) -> Sketches {
   Sketches out;
   for (const Schedule& sch : schedules) {
     std::string number = schedules.size() > 1 ? fmt::format(" {}", out.size() + 1) : std::string();
-    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish, mutators));
+    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish, draft_finish, mutators));
   }
   return out;
 }
@@ -61,18 +62,26 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
   if (pieces.report && !written.empty()) { pieces.report(written); }
   const Name function = context.function;
   metaschedule::TargetNumbers numbers = metaschedule::numbers_of(target);
+  const std::vector<metaschedule::Postproc> all = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target);
+  std::vector<metaschedule::Postproc> for_drafts;
+  SpaceContext limited = context;
   if (context.gpu) {
     // The target `opencl` has no limits of its own: they are the device's, or without a device the least that OpenCL 1.2 requires.
-    const uint64_t shared = context.gpu->limits.shared_most;
+    uint64_t& shared = limited.gpu->limits.shared_most;
     if (numbers.shared_memory <= 0) { numbers.shared_memory = static_cast<int64_t>(shared > 0 ? shared : least_opencl_memory); }
+    // The draft of a kernel checks threads and shared memory itself, a hundred times as fast as by lowering.
+    shared = static_cast<uint64_t>(numbers.shared_memory);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(for_drafts), [](const metaschedule::Postproc& one) { return one.name != "VerifyGPUCode"; });
   }
-  FinishTrace finish = [postprocs = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target), numbers, function](Schedule& sch) -> Status {
-    LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
-    if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
-    return ok();
+  auto finish_by = [numbers, function](std::vector<metaschedule::Postproc> postprocs) -> FinishTrace {
+    return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
+      LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
+      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
+      return ok();
+    };
   };
   auto mutators = std::make_shared<const metaschedule::Mutators>(pieces.mutators ? *pieces.mutators : metaschedule::default_mutators(target));
-  return sketches_of(context, "metaschedule", different_traces(std::move(made.schedules)), finish, mutators);
+  return sketches_of(limited, "metaschedule", different_traces(std::move(made.schedules)), finish_by(all), for_drafts.empty() ? FinishTrace() : finish_by(for_drafts), mutators);
 }
 
 auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {

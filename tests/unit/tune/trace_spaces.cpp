@@ -181,6 +181,40 @@ TEST_CASE("points of the space for devices are kernels within the limits that co
   }
 }
 
+TEST_CASE("points beyond the bounds of threads are those that the space refuses") {
+  intrinsics::install();
+  IRModule module = module_of(product_relu);
+  target::Target target = target_of("cuda -arch=sm_80");
+  tune::SpaceContext context = context_of(module, target);
+  context.gpu = cost::gpu_model(target);
+  auto sketches = tune::metaschedule_space(context, target, 0);
+  REQUIRE(sketches.ok());
+  std::mt19937_64 random(2);
+  int outside = 0, inside = 0;
+  for (const auto& sketch : *sketches) {
+    const schedule::Trace trace = static_cast<const TraceSketch&>(*sketch).trace();
+    std::vector<size_t> knobs;
+    size_t index = 0;
+    for (const schedule::Instruction* step : trace.instructions()) {
+      if (step->primitive->is_sampling) { knobs.push_back(index); }
+      ++index;
+    }
+    REQUIRE(knobs.size() == sketch->knobs().size());
+    const std::vector<tune::ThreadBound> bounds = tune::thread_bounds(trace, knobs);
+    for (int i = 0; i < 20 && !bounds.empty(); ++i) {
+      Point point;
+      for (const tune::Knob& knob : sketch->knobs()) { point.push_back(static_cast<uint16_t>(random() % knob.choices.size())); }
+      if (tune::is_within(bounds, sketch->knobs(), point)) { ++inside; continue; }
+      schedule::Schedule sch(module, 1);
+      CHECK(!sketch->apply(sch, point).ok());
+      CHECK(std::isinf(sketch->draft(point)));
+      ++outside;
+    }
+  }
+  CHECK(outside > 0);
+  CHECK(inside > 0);
+}
+
 TEST_CASE("the own decisions of a trace are a point") {
   IRModule module = module_of(product_relu);
   schedule::Schedule sch(module, 5);
