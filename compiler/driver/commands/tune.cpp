@@ -13,9 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/template_search.h"
 #include "driver/execution.h"
 #include "driver/program.h"
+#include "driver/tuner_pieces.h"
 #include "ir/equal.h"
+#include "ir/vocabulary.h"
+#include "script/autotvm/space.h"
+#include "script/autotvm/templates.h"
 #include "support/process.h"
 #include "target/gpu.h"
 #include "support/text.h"
@@ -39,9 +44,12 @@ auto details() -> const std::string& {
                       "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
                       "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
                       "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
-                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.\n\n"
+                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them. So is an AutoTVM template: the search\n"
+                      "decides its knobs, begins as the file asks (`XGBTuner`, `n_trial`), and prints the best record for `--log`.\n\n"
                       "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
     for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
+    out += "\nModels:\n";
+    for (const tune::ModelKind& kind : tune::model_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
     out.pop_back();
     return out;
   }();
@@ -64,9 +72,12 @@ const Usage usage{
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), or `metaschedule`, the traces of TVM's rules (the default on devices)"},
+                {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
+                rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
+                {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template to this log, in AutoTVM's form"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -76,6 +87,7 @@ const Usage usage{
                  {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"},
                  {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"},
                  {"loopsmith tune matmul.tir softmax.tir --time 5min", "both; a table at the end"},
+                 {"loopsmith tune matmul.tir --rules tiles,ParallelizeVectorizeUnroll", "the traces of the rule `tiles` of the file, and of one of TVM's"},
                  {"loopsmith tune matmul.tir --explain-space", "what is searched, and what was tried of it"}},
     .least = 1,
     .most = 10000,
@@ -190,6 +202,9 @@ auto trials_of_effort(std::string_view word) -> std::optional<int> {
 }
 /// `post-order-apply` is TVM's name of the same space.
 auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
+  return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
+}
 auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
@@ -230,8 +245,13 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (tune::find_search(*name) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
     options.search = *name;
   }
+  if (auto name = arguments.get("--model")) {
+    if (tune::find_model(*name) == nullptr) { return usage_error("tune", fmt::format("`--model` is {}, not `{}`", tune::model_names(), *name)); }
+    options.model = *name;
+  }
   options.keep_order = arguments.has("--keep-order");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
+  if (arguments.get("--space", "") == "own" && names_pieces(arguments)) { return usage_error("tune", "`--rules`, `--postprocs` and `--mutators` make the space metaschedule"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
@@ -451,8 +471,10 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
         continue;
       }
       out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
-      if (is_metaschedule(arguments.get("--space", "own"))) {
-        out.tasks.back().space = [target = selection.target, seed](const tune::SpaceContext& context) { return tune::metaschedule_space(context, target, seed); };
+      if (uses_metaschedule(arguments, selection.target)) {
+        auto pieces = read_tuner_pieces(arguments, selection, reporter);
+        if (const int* status = std::get_if<int>(&pieces)) { return *status; }
+        out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
       }
       out.files.push_back(path);
       out.selections.push_back(std::move(selection));
@@ -510,6 +532,60 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   return has_failed ? std::max(status, static_cast<int>(exit_input)) : status;
 }
 
+/// The search that the file asks for, where the command line asks for none.
+void take_search_of_file(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options) {
+  const auto asked = script::autotvm::asked_search(selection.file->document().file());
+  if (!asked.search.empty() && !arguments.has("--search") && !arguments.has("--strategy")) { options.search = asked.search; }
+  const bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
+  if (!asked.trials || *asked.trials < 1 || is_bounded) { return; }
+  options.trials = static_cast<int>(std::min<int64_t>(*asked.trials, 10'000'000));
+  options.seconds = 0;
+}
+
+/// The knobs of an AutoTVM template.
+auto tune_template(const Arguments& arguments, tune::SessionOptions options, const Selection& selection, Reporter& reporter) -> int {
+  if (arguments.has("--space")) { return usage_error("tune", "`--space` and templates exclude each other: `" + selection.schedule + "` is the space"); }
+  if (arguments.has("--insert")) { return usage_error("tune", "`--insert` writes schedules of programs: keep the records of a template with `--log F`, and apply the best one with `loopsmith schedule FILE --log F`"); }
+  TemplateSearch search(selection);
+  options.space = [&](const tune::SpaceContext& context) { return search.space(context); };
+  take_search_of_file(arguments, selection, options);
+  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  listen_to_signals();
+  ProgressLine line(arguments.json(), floor_seconds(selection));
+  options.on_progress = [&](const tune::Progress& p) { line.show(p); };
+  auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);
+  if (!result.ok()) {
+    if (arguments.json()) { return fail(arguments, result.diagnostics().front().message()); }
+    reporter.report(result.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
+  const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
+  if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
+  if (auto path = arguments.get("--log")) {
+    auto written = search.append_to_log(*path, options);
+    if (!written.ok()) {
+      reporter.report(written.diagnostics(), nullptr);
+      return reporter.status();
+    }
+    if (!arguments.json()) { fmt::print(stderr, "{} records appended to {}\n", *written, *path); }
+  }
+  if (!result->found && result->is_unscheduled_best && !arguments.json()) {
+    fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
+    return exit_done;
+  }
+  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
+  const std::string record = search.line(result->trace, result->best_seconds);
+  if (arguments.json()) {
+    report_done_as_json(selection, *result, selection.schedule, record, causes_as_json(arguments.positional()[0], selection.program.str(), causes));
+    return exit_done;
+  }
+  report_done(*result);
+  fmt::print(stderr, "configuration: {}\n", search.configuration(result->trace));
+  fmt::print("{}\n", record);
+  return exit_done;
+}
+
 }  // namespace
 
 auto tune(std::vector<std::string> args) -> int {
@@ -522,22 +598,27 @@ auto tune(std::vector<std::string> args) -> int {
 
   Reporter reporter(arguments);
   if ((arguments.positional().size() > 1 || arguments.has("--all")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   const bool is_space = !selection.schedule.empty() && !selection.hole;
+  if (is_space && selection.space) { return tune_template(arguments, std::move(options), selection, reporter); }
+  if (arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates"); }
   if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
     return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
                                        selection.schedule));
   }
+  if (is_space && names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
   if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
   }
-  if (is_metaschedule(arguments.get("--space", "own"))) {
-    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
+  if (uses_metaschedule(arguments, selection.target)) {
+    auto pieces = read_tuner_pieces(arguments, selection, reporter);
+    if (const int* status = std::get_if<int>(&pieces)) { return *status; }
+    options.space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, options.seed);
   }
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
