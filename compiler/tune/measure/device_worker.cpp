@@ -95,6 +95,8 @@ auto DeviceWorker::task(const WorkerTask& task) -> TaskReply {
   expected_.clear();
   plain_.reset();
   arguments_.reset();
+  device_.reset();
+  is_stand_in_ = false;
   auto refused = [](std::string why) { return TaskReply{.ok = false, .why = std::move(why)}; };
   auto module = read_module(task.module, Name(task.function));
   if (!module.ok()) { return refused("the program does not parse: " + first_message(module.diagnostics())); }
@@ -234,6 +236,8 @@ auto DeviceWorker::measure(uint64_t id, double best_seconds, int repeat) -> Meas
   runtime::BenchOptions options;
   options.blocks = std::max(1, repeat);
   options.time_limit = 2;
+  // An idle GPU raises its clock within milliseconds.
+  options.warm_up_seconds = repeat > 1 ? 5e-3 : 0;
   options.give_up_above = best_seconds > 0 ? 2 * best_seconds : 0;
   auto measured = runtime::bench_call(built.program->device(), std::move(*call), options);
   if (!measured.ok()) { return refuse(Outcome::Crashed, measured.diagnostics()); }

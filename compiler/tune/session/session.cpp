@@ -523,6 +523,7 @@ auto Session::open() -> Status {
 auto Session::make_space() -> Status {
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
+  context.is_over = [this] { return (options_.stop && options_.stop()) || (options_.seconds > 0 && elapsed() >= options_.seconds - reserve()); };
   if (is_on_device_) {
     const TaskReply& device = pool_->device();
     auto own = target::parse(device.code_target.empty() ? target_.str() : device.code_target);

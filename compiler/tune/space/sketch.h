@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -80,6 +81,7 @@ struct SpaceContext {
   CoreModel core;
   std::set<std::string> taken = {};   // blocks that another sketch schedules; a rule does not touch them
   std::optional<cost::GpuModel> gpu = {};   // for targets of devices
+  std::function<bool()> is_over = {};       // called often; true: the search ends, and slow drafts refuse all points
 };
 
 using Sketches = std::vector<std::unique_ptr<Sketch>>;

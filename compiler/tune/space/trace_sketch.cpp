@@ -116,7 +116,7 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
 
 TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, FinishTrace draft_finish,
                          std::shared_ptr<const metaschedule::Mutators> mutators)
-    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
+    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), is_over_(context.is_over), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
       mutators_(std::move(mutators)), mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
@@ -234,6 +234,10 @@ auto TraceSketch::apply(Schedule& sch, const Point& point) const -> Status {
 }
 
 auto TraceSketch::draft(const Point& point) const -> double {
+  if (is_over_ && is_over_()) {
+    auto known = drafts_.find(point);
+    return known != drafts_.end() ? known->second : std::numeric_limits<double>::infinity();
+  }
   auto [place, is_new] = drafts_.try_emplace(point, std::numeric_limits<double>::infinity());
   if (!is_new || !is_within(thread_bounds_, knobs_, point)) { return place->second; }
   Schedule sch(module_, 1);

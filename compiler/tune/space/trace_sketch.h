@@ -53,6 +53,7 @@ class TraceSketch : public Sketch {
   Name function_;
   CoreModel core_;
   std::optional<cost::GpuModel> gpu_;
+  std::function<bool()> is_over_;
   schedule::Trace trace_;
   FinishTrace finish_, draft_finish_;
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace
