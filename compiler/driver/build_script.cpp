@@ -18,6 +18,7 @@
 #include "frontend/objects.h"
 #include "ir/printer.h"
 #include "script/objects.h"
+#include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/process.h"
 #include "support/origin.h"
@@ -430,10 +431,90 @@ auto run_bench(Evaluator& e, const eval::Arguments& a) -> Value {
   return Value::list(std::move(all));
 }
 
+// ---- pieces of the tuner ---------------------------------------------------------------------------------------------
+
+/// The text of lists of pieces for the options of `loopsmith tune`, and the file that defines the written ones.
+class PieceLists {
+ public:
+  PieceLists(Evaluator& e, std::vector<std::string>& argv) : e_(e), argv_(argv) {}
+
+  /// A list of pieces, or a word such as "default". False: an error was reported.
+  auto add(const Argument& list, const char* option) -> bool {
+    if (list.value.is_none()) { return true; }
+    std::string text;
+    const bool is_list = list.value.items() != nullptr;
+    for (const Value& item : is_list ? *list.value.items() : std::vector<Value>{list.value}) {
+      auto one = text_of(item, list);
+      if (!one) { return false; }
+      text += (text.empty() ? "" : ",") + *one;
+    }
+    argv_.insert(argv_.end(), {option, text});
+    return true;
+  }
+  /// A dictionary of mutators with their shares.
+  auto add_mutators(const Argument& probabilities) -> bool {
+    const auto* dict = probabilities.value.as<eval::Dict>();
+    if (!dict) { return add(probabilities, "--mutators"); }
+    std::string text;
+    for (const auto& [key, share] : dict->entries()) {
+      auto one = text_of(key, probabilities);
+      if (!one) { return false; }
+      if (!share.to_float()) { return wrong(e_, probabilities, "a dictionary with the share of each mutator"), false; }
+      text += (text.empty() ? "{" : ", ") + *one + ": " + share.repr();
+    }
+    argv_.insert(argv_.end(), {"--mutators", text.empty() ? "{}" : text + "}"});
+    return true;
+  }
+  /// Names the file of the pieces.
+  void finish() {
+    if (!file_.empty()) { argv_.insert(argv_.end(), {"--pieces", file_}); }
+  }
+
+ private:
+  auto text_of(const Value& item, const Argument& list) -> std::optional<std::string> {
+    if (const std::string* word = item.string()) { return *word; }
+    const auto* piece = item.as<script::Piece>();
+    const auto* type = piece ? piece->type.get() : item.as<script::PieceClass>();
+    const bool is_function = piece && piece->function;
+    if (!is_function && !type) { return wrong(e_, {item, list.where, {}}, "pieces of the tuner: `ms.schedule_rule.AutoInline(...)`, a class with `@ms.derived_object`, or a function with `@ls.rule`"), std::nullopt; }
+    if (is_function || type->origin == script::PieceClass::Origins::Written) {
+      std::string file = file_of(is_function ? piece->function.get() : method_of(*type));
+      if (file.empty() || (!file_.empty() && file != file_)) {
+        return bad(e_, list.where, "the pieces that one search uses are defined at the top of one file: this script, or one that it loads"), std::nullopt;
+      }
+      file_ = std::move(file);
+    }
+    return piece ? piece->repr() : type->name.str();
+  }
+  static auto method_of(const script::PieceClass& type) -> const eval::Function* {
+    for (const auto& [name, member] : type.members) {
+      if (const auto* function = member.as<eval::Function>()) { return function; }
+    }
+    return nullptr;
+  }
+  auto file_of(const eval::Function* function) -> std::string {
+    BuildScript& script = BuildScript::of(e_);
+    if (!function) { return {}; }
+    if (function->globals == &script) { return script.request.path == "-" ? std::string() : script.request.path; }
+    for (const auto& [path, value] : script.loaded) {
+      const auto* file = value.as<LoadedFile>();
+      if (file && function->globals == &file->file->document().file()) { return path; }
+    }
+    return {};
+  }
+
+  Evaluator& e_;
+  std::vector<std::string>& argv_;
+  std::string file_;
+};
+
+auto finish_tune(Evaluator& e, const Argument& what, const Subject& found, std::vector<std::string> argv, Origin call) -> Value;
+
 auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"what"}, {"trials", false}, {"time", false}, {"target", false}, {"db", false},
                                                     {"function", false}, {"seed", false}, {"insert", false}, {"name", false},
-                                                    {"space", false}, {"schedule", false}, {"search", false}, {"effort", false}, {"keep_order", false}};
+                                                    {"space", false}, {"schedule", false}, {"search", false}, {"effort", false}, {"keep_order", false},
+                                                    {"sch_rules", false}, {"postprocs", false}, {"mutator_probs", false}};
   BoundArguments b;
   if (!bind_arguments(e, "tune", a, parameters, b)) { return b.unknown; }
   BuildScript& script = BuildScript::of(e);
@@ -446,13 +527,71 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
       !path_option(e, b, 4, "--db", ":memory:", argv)) {
     return Value::error();
   }
+  PieceLists pieces(e, argv);
+  if (!pieces.add(b.values[14], "--rules") || !pieces.add(b.values[15], "--postprocs") || !pieces.add_mutators(b.values[16])) { return Value::error(); }
+  pieces.finish();
+  return finish_tune(e, b.values[0], *found, std::move(argv), a.call);
+}
+
+/// `ms.tune_tir(mod, target, work_dir, max_trials_global, ...)`, with TVM's parameters. The records go to `work_dir`, in the form of TVM's database too.
+auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"mod"}, {"target"}, {"work_dir"}, {"max_trials_global"}, {"max_trials_per_task", false}, {"num_trials_per_iter", false}, {"builder", false},
+                                                    {"runner", false}, {"database", false}, {"cost_model", false}, {"measure_callbacks", false}, {"task_scheduler", false}, {"space", false},
+                                                    {"strategy", false}, {"num_tuning_cores", false}, {"seed", false}, {"module_equality", false}, {"special_space", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "tune_tir", a, parameters, b)) { return b.unknown; }
+  BuildScript& script = BuildScript::of(e);
+  auto found = subject(e, b.values[0], {}, script.scratch());
+  if (!found) { return Value::error(); }
+  if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
+  const std::string* work_dir = b.values[2].value.string();
+  if (!work_dir) { return wrong(e, b.values[2], "a path"); }
+  std::vector<std::string> argv = {"tune", found->files[0], "--json"};
+  const auto* target = b.values[1].value.as<frontend::AttrObject>();
+  const Attr* written = target ? target_attr(target->attr) : nullptr;
+  if (written) { argv.insert(argv.end(), {"--target", script::target_text(*written)}); }
+  else if (!options(e, b, {{1, "--target"}}, argv)) { return Value::error(); }
+  if (!options(e, b, {{3, "--trials"}, {15, "--seed"}}, argv)) { return Value::error(); }
+  PieceLists pieces(e, argv);
+  if (const auto* space = b.values[12].value.as<eval::Dict>()) {
+    const std::pair<const char*, const char*> lists[] = {{"sch_rules", "--rules"}, {"postprocs", "--postprocs"}};
+    for (auto [name, option] : lists) {
+      const Value* list = space->find(Value::str(name));
+      if (list && !pieces.add({*list, b.values[12].where, {}}, option)) { return Value::error(); }
+    }
+    const Value* mutators = space->find(Value::str("mutator_probs"));
+    if (mutators && !pieces.add_mutators({*mutators, b.values[12].where, {}})) { return Value::error(); }
+    argv.insert(argv.end(), {"--space", "post-order-apply"});
+  } else if (!b.given[12]) {
+    argv.insert(argv.end(), {"--space", "post-order-apply"});
+  } else if (!options(e, b, {{12, "--space"}}, argv)) {
+    return Value::error();
+  }
+  if (!b.given[13]) { argv.insert(argv.end(), {"--search", "evolutionary"}); }
+  else if (!options(e, b, {{13, "--search"}}, argv)) { return Value::error(); }
+  pieces.finish();
+  std::error_code problem;
+  const std::string folder = script.path(*work_dir);
+  if (!script.request.dry_run) { fs::create_directories(folder, problem); }
+  const std::string database = folder + "/tuning.db";
+  argv.insert(argv.end(), {"--db", database});
+  Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call);
+  if (out.is_unknown() || script.request.dry_run) { return out; }
+  auto exported = command(e, {"db", "export", "--db", database, "--format", "metaschedule", "--output", folder, "--json"}, a.call);
+  return exported ? out : Value::error();
+}
+
+/// Runs the search, and returns its result with the program under the schedule that was found.
+auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std::vector<std::string> argv, Origin call) -> Value {
+  BuildScript& script = BuildScript::of(e);
+  const Subject* found = &subject;
   if (script.request.dry_run) {
     fmt::print("would tune {}\n", fs::path(found->files[0]).stem().string());
     return eval::make_object<Outcome>(std::vector<std::pair<Name, Value>>{
-        {Name("program"), b.values[0].value}, {Name("seconds"), 0.0}, {Name("plain_seconds"), 0.0}, {Name("trials"), 0},
+        {Name("program"), what.value}, {Name("seconds"), 0.0}, {Name("plain_seconds"), 0.0}, {Name("trials"), 0},
         {Name("verified"), Value::str("")}, {Name("schedule"), Value::str("")}});
   }
-  auto ran = command(e, std::move(argv), a.call);
+  auto ran = command(e, std::move(argv), call);
   if (!ran) { return Value::error(); }
   json done;
   std::string message;
@@ -461,7 +600,7 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
     message = line.value("message", message);
   }
   if (!ran->second.succeeded() || !done.is_object()) {
-    return bad(e, a.call, fmt::format("`loopsmith tune` {}{}", ran->second.describe(), message.empty() ? "" : ": " + message));
+    return bad(e, call, fmt::format("`loopsmith tune` {}{}", ran->second.describe(), message.empty() ? "" : ": " + message));
   }
   if (!script.request.json) {
     fmt::print("{}: {:.4g} ms, {} trials\n", found->names.empty() ? found->files[0] : found->names[0], done.value("best_seconds", 0.0) * 1e3,
@@ -473,14 +612,14 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, a.call, "the tuned program cannot be written"); }
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, call, "the tuned program cannot be written"); }
   auto file = SourceFile::read(tuned);
   auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
-  if (!run || !run->result) { return bad(e, a.call, "the schedule that was found does not apply"); }
-  bool bare = b.values[0].value.as<frontend::ProgramObject>() ? b.values[0].value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
+  if (!run || !run->result) { return bad(e, call, "the schedule that was found does not apply"); }
+  bool bare = what.value.as<frontend::ProgramObject>() ? what.value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
   Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
   std::vector<std::pair<Name, Value>> fields = {
-      {Name("program"), eval::make_object<frontend::ProgramObject>(run->result->module(), called, bare, a.call)},
+      {Name("program"), eval::make_object<frontend::ProgramObject>(run->result->module(), called, bare, call)},
       {Name("seconds"), value_of(done.value("best_seconds", json()))},
       {Name("plain_seconds"), value_of(done.value("plain_seconds", json()))},
       {Name("trials"), value_of(done.value("trials", json()))},
@@ -496,6 +635,7 @@ auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional
   for (const Function& f : functions) {
     if (name == Name(f.name)) { return Value(eval::make_object<eval::Builtin>(name, f.run)); }
   }
+  if (name == Name("ms.tune_tir")) { return Value(eval::make_object<eval::Builtin>(Name("tune_tir"), run_tune_tir)); }
   if (name == Name("args")) {
     std::vector<Value> items;
     for (const std::string& arg : request.args) { items.push_back(Value::str(arg)); }

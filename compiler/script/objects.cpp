@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "schedule/trace_json.h"
 #include "script/te/objects.h"
+#include "script/tuner/trace_values.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "target/choice.h"
@@ -185,6 +186,50 @@ auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments
   const auto* realize = stmt.as<BlockRealize>();
   return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(realize ? Stmt(realize->block) : stmt).get()));
 }
+// `sch.get_sref(block)`: the loop or block with those around it. `parent` is the next one outwards, None for the root block; other attributes are those of the
+// statement.
+class SRefObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit SRefObject(std::vector<Stmt> p) : Object(&type_tag), path(std::move(p)) {}
+  const std::vector<Stmt> path;   // innermost first
+  auto repr() const -> std::string override { return "<tir.StmtSRef>"; }
+  auto equals(const eval::Object& other) const -> bool override {
+    const auto* that = other.as<SRefObject>();
+    return that && that->path.front().same_as(path.front());
+  }
+  auto hash() const -> uint64_t override { return reinterpret_cast<uintptr_t>(path.front().get()); }
+  auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override {
+    static const Name parent("parent");
+    if (name == parent) {
+      if (path.size() == 1) { return eval::Value(); }
+      return eval::Value(Ref<eval::Object>(eval::make_object<SRefObject>(std::vector<Stmt>(path.begin() + 1, path.end())).get()));
+    }
+    return eval::make_object<frontend::StmtObject>(path.front())->get_attribute(evaluator, name, where);
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    out.emplace_back("parent");
+    eval::make_object<frontend::StmtObject>(path.front())->attribute_names(out);
+  }
+};
+const eval::TypeTag SRefObject::type_tag{"reference to a statement"};
+
+auto schedule_get_sref(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "get_sref", arguments, {{"rand_var_or_stmt"}}, bound)) { return bound.unknown; }
+  const auto* variable = bound.values[0].value.as<VariableObject>();
+  if (!variable || variable->variable.as<schedule::ExprRV>()) { return schedule_get(evaluator, self, arguments); }
+  const schedule::Schedule& sch = self_of(self).schedule;
+  auto place = variable->variable.as<schedule::BlockRV>() ? sch.get(*variable->variable.as<schedule::BlockRV>()) : sch.get(*variable->variable.as<schedule::LoopRV>());
+  if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
+  const schedule::State::Found found = sch.state().find((*place)->id);
+  std::vector<Stmt> path;
+  for (const schedule::Place* at = found.place; at != nullptr; at = at->parent < 0 ? nullptr : &found.func->places()[static_cast<size_t>(at->parent)]) {
+    path.push_back(at->is_block() ? Stmt(Ref<Block>(at->block())) : at->stmt());
+  }
+  return eval::Value(Ref<eval::Object>(eval::make_object<SRefObject>(std::move(path)).get()));
+}
+
 // Tries the call on a copy.
 auto schedule_can_decompose_padding(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
@@ -239,7 +284,7 @@ auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Argument
 
 struct Utility { const char* name; eval::Method::Run run; };
 constexpr Utility utilities[] = {
-    {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"get_sref", schedule_get},
+    {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"get_sref", schedule_get_sref},
     {"can_decompose_padding", schedule_can_decompose_padding}, {"show", schedule_show}, {"fork_seed", schedule_fork_seed}, {"remove_rv", schedule_remove_rv},
     {"tune", schedule_tune},
 };
@@ -406,6 +451,12 @@ const eval::TypeTag TraceObject::type_tag{"trace"};
 
 const eval::TypeTag VariableObject::type_tag{"variable of a schedule"};
 const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
+
+auto trace_value(schedule::Trace trace) -> eval::Value { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(std::move(trace), Dialect::Block).get())); }
+auto trace_of(const eval::Value& value) -> const schedule::Trace* {
+  const auto* object = value.as<TraceObject>();
+  return object ? &object->trace : nullptr;
+}
 
 void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at) {
   std::vector<Name> names;

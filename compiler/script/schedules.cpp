@@ -17,6 +17,7 @@
 #include "script/find_program.h"
 #include "script/objects.h"
 #include "script/topi.h"
+#include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/guards.h"
 #include "support/hash.h"
@@ -355,14 +356,17 @@ auto predeclared(Name name) -> const eval::Value* {
     auto space = eval::make_object<eval::Namespace>(Name("ls"));
     const_cast<eval::Namespace*>(space.get())->add(Name("schedule"), eval::Value(Ref<eval::Object>(
         eval::make_object<eval::Builtin>(Name("schedule"), schedule_decorator).get())));
+    add_piece_decorators(const_cast<eval::Namespace&>(*space));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
   static const Name short_name("ls"), long_name("loopsmith"), autotvm_name("autotvm"), auto_scheduler_name("auto_scheduler"), topi_name("topi"), tvm_name("tvm");
+  if (name == short_name || name == long_name) { return ls; }
   if (name == autotvm_name) { return &autotvm::namespace_autotvm(); }
   if (name == topi_name) { return &namespace_topi(); }
   if (name == auto_scheduler_name) { return &auto_scheduler::namespace_auto_scheduler(); }
   if (name == tvm_name) { (void)add_to_tvm(); }
-  return name == short_name || name == long_name ? ls : intrinsics::predeclared(name);
+  if (const eval::Value* known = tuner_name(name)) { return known; }
+  return intrinsics::predeclared(name);
 }
 
 // Unchanged intrinsics keep their object, so that schedules that may use them are not run again.

@@ -27,6 +27,17 @@ auto schedule_decorator(const FunctionDef& def) -> const CallExpr* {
   return nullptr;
 }
 
+// `@ls.rule`, `@ls.postproc`, `@ls.mutator`: a function that the tuner calls.
+auto is_tuner_piece(const FunctionDef& def) -> bool {
+  static const Name words[] = {Name("rule"), Name("postproc"), Name("mutator")};
+  return std::any_of(def.decorators.begin(), def.decorators.end(), [](const Expr* decorator) {
+    if (const auto* call = decorator->as<CallExpr>()) { decorator = call->callee; }
+    const auto* attribute = decorator->as<AttributeExpr>();
+    const auto* object = attribute ? attribute->object->as<NameExpr>() : nullptr;
+    return object && (object->name == "ls" || object->name == "loopsmith") && std::find(std::begin(words), std::end(words), attribute->attr.name) != std::end(words);
+  });
+}
+
 // A helper function of schedules: `def tiled(sch: tir.Schedule, rows, columns)`.
 auto needs_more_arguments(const FunctionDef& def) -> bool {
   return def.params.size() > 1 && std::any_of(def.params.begin() + 1, def.params.end(), [](const Param& p) { return p.kind == ParamKind::Plain && !p.default_value; });
@@ -237,6 +248,7 @@ auto schedule_parameter(const FunctionDef& def) -> Name {
 }
 
 auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm> {
+  if (is_tuner_piece(def)) { return {}; }
   ScheduleForm out;
   out.decorator = schedule_decorator(def);
   if (out.decorator || (!def.params.empty() && names_schedule(def.params[0].annotation))) {

@@ -26,6 +26,7 @@
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
 #include "tune/space/trace_spaces.h"
+#include "tune/written/pieces.h"
 #include "workspace/edits/schedule_text.h"
 
 namespace loopsmith::repl {
@@ -364,12 +365,25 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
 
 namespace {
 
-/// Takes `--search NAME` and `--keep-order` out of the arguments. False: reported.
-auto read_search(const Session& session, std::vector<std::string>& arguments, tune::SessionOptions& options) -> bool {
+/// Takes the options of the search and its pieces out of the arguments. False: reported.
+auto read_search(const Session& session, std::vector<std::string>& arguments, tune::SessionOptions& options, tune::PieceTexts& pieces) -> bool {
   std::vector<std::string> others;
   for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string* list = arguments[i] == "--rules" ? &pieces.rules : arguments[i] == "--postprocs" ? &pieces.postprocs : arguments[i] == "--mutators" ? &pieces.mutators : nullptr;
     if (arguments[i] == "--keep-order") {
       options.keep_order = true;
+    } else if (list != nullptr) {
+      if (i + 1 == arguments.size()) {
+        session.complain(fmt::format("`{}` takes a list of names: `{} tiles,AutoInline`\n", arguments[i], arguments[i]));
+        return false;
+      }
+      *list = arguments[++i];
+    } else if (arguments[i] == "--model") {
+      options.model = i + 1 < arguments.size() ? arguments[++i] : std::string();
+      if (tune::find_model(options.model) == nullptr) {
+        session.complain(fmt::format("`--model` takes {}\n", tune::model_names()));
+        return false;
+      }
     } else if (arguments[i] == "--search") {
       options.search = i + 1 < arguments.size() ? arguments[++i] : std::string();
       if (tune::find_search(options.search) == nullptr) {
@@ -385,8 +399,10 @@ auto read_search(const Session& session, std::vector<std::string>& arguments, tu
 }
 
 /// The options of a search. False: reported.
-auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options, std::string& space) -> bool {
-  if (!read_search(session, arguments, options)) { return false; }
+auto read_budget(const Session& session, std::vector<std::string> arguments, const std::optional<script::TuneRequest>& hole, tune::SessionOptions& options, std::string& space,
+                 tune::PieceTexts& pieces) -> bool {
+  if (!read_search(session, arguments, options, pieces)) { return false; }
+  if (!pieces.is_empty()) { space = "metaschedule"; }
   options.seconds = 20;
   if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
     space = at + 1 == arguments.end() ? std::string() : *(at + 1);
@@ -417,8 +433,17 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   return true;
 }
 
-auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options, const std::string& space) -> bool {
+auto tune_in_background(Session& session, const IRModule& program, bool is_at_hole, const tune::SessionOptions& options, const std::string& space,
+                        const tune::PieceTexts& pieces) -> bool {
+  if (is_at_hole && !pieces.is_empty()) {
+    session.complain("a search in the background that begins at a step has the target's pieces: leave out `&`, or go to the program as written by `:goto 0`\n");
+    return false;
+  }
   std::vector<std::string> how = {"--target", session.target().str(), "--space", space};
+  for (auto [option, list] : {std::pair{"--rules", &pieces.rules}, {"--postprocs", &pieces.postprocs}, {"--mutators", &pieces.mutators}}) {
+    if (!list->empty()) { how.insert(how.end(), {option, *list}); }
+  }
+  if (options.model != "residual") { how.insert(how.end(), {"--model", options.model}); }
   if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
   if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
   if (options.search != "guided") { how.insert(how.end(), {"--search", options.search}); }
@@ -473,12 +498,20 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   const IRModule program = hole ? session.module() : session.original();
   tune::SessionOptions options;
   std::string space = "own";
-  if (!read_budget(session, arguments, hole, options, space)) { return false; }
+  tune::PieceTexts texts;
+  if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
+  tune::SpacePieces pieces;
   if (space == "metaschedule") {
-    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, session.target(), options.seed); };
+    auto read = tune::read_pieces(session.file(), session.target(), texts, [&session](const Diagnostics& failed) { session.report(failed); });
+    if (!read.ok()) {
+      session.report(read.diagnostics());
+      return false;
+    }
+    pieces = std::move(*read);
+    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, session.target(), options.seed, pieces); };
   }
   if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
-  if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space); }
+  if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space, texts); }
   options.worker = {current_program(), "worker", "--measure"};
   CancelToken token = session.interrupt();
   options.stop = [token] { return token.is_cancelled(); };
@@ -521,6 +554,6 @@ const Command bench_command{"bench", "[N|NAME]...", "times the program as writte
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
 const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
-const Command tune_command{"tune", "[N | TIME] [--space S] [--search NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
+const Command tune_command{"tune", "[N | TIME] [--space S] [--rules LIST] [--search NAME] [--model NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

@@ -16,7 +16,9 @@
 #include "driver/commands/template_search.h"
 #include "driver/execution.h"
 #include "driver/program.h"
+#include "driver/tuner_pieces.h"
 #include "ir/equal.h"
+#include "ir/vocabulary.h"
 #include "script/autotvm/space.h"
 #include "script/autotvm/templates.h"
 #include "support/process.h"
@@ -46,6 +48,8 @@ auto details() -> const std::string& {
                       "decides its knobs, begins as the file asks (`XGBTuner`, `n_trial`), and prints the best record for `--log`.\n\n"
                       "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
     for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
+    out += "\nModels:\n";
+    for (const tune::ModelKind& kind : tune::model_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
     out.pop_back();
     return out;
   }();
@@ -68,6 +72,8 @@ const Usage usage{
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), or `metaschedule`, the traces of TVM's rules (the default on devices)"},
+                {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
+                rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
@@ -81,6 +87,7 @@ const Usage usage{
                  {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"},
                  {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"},
                  {"loopsmith tune matmul.tir softmax.tir --time 5min", "both; a table at the end"},
+                 {"loopsmith tune matmul.tir --rules tiles,ParallelizeVectorizeUnroll", "the traces of the rule `tiles` of the file, and of one of TVM's"},
                  {"loopsmith tune matmul.tir --explain-space", "what is searched, and what was tried of it"}},
     .least = 1,
     .most = 10000,
@@ -195,6 +202,9 @@ auto trials_of_effort(std::string_view word) -> std::optional<int> {
 }
 /// `post-order-apply` is TVM's name of the same space.
 auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
+  return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
+}
 auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
@@ -235,8 +245,13 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (tune::find_search(*name) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
     options.search = *name;
   }
+  if (auto name = arguments.get("--model")) {
+    if (tune::find_model(*name) == nullptr) { return usage_error("tune", fmt::format("`--model` is {}, not `{}`", tune::model_names(), *name)); }
+    options.model = *name;
+  }
   options.keep_order = arguments.has("--keep-order");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
+  if (arguments.get("--space", "") == "own" && names_pieces(arguments)) { return usage_error("tune", "`--rules`, `--postprocs` and `--mutators` make the space metaschedule"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
   options.verify = !arguments.has("--no-verify");
@@ -456,8 +471,10 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
         continue;
       }
       out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
-      if (is_metaschedule(arguments.get("--space", "own"))) {
-        out.tasks.back().space = [target = selection.target, seed](const tune::SpaceContext& context) { return tune::metaschedule_space(context, target, seed); };
+      if (uses_metaschedule(arguments, selection.target)) {
+        auto pieces = read_tuner_pieces(arguments, selection, reporter);
+        if (const int* status = std::get_if<int>(&pieces)) { return *status; }
+        out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
       }
       out.files.push_back(path);
       out.selections.push_back(std::move(selection));
@@ -591,14 +608,17 @@ auto tune(std::vector<std::string> args) -> int {
     return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
                                        selection.schedule));
   }
+  if (is_space && names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
   if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
     options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
   }
-  if (is_metaschedule(arguments.get("--space", "own"))) {
-    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, selection.target, options.seed); };
+  if (uses_metaschedule(arguments, selection.target)) {
+    auto pieces = read_tuner_pieces(arguments, selection, reporter);
+    if (const int* status = std::get_if<int>(&pieces)) { return *status; }
+    options.space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, options.seed);
   }
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }

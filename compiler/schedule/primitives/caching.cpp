@@ -113,6 +113,20 @@ class LoadsWithin : public Visitor {
   bool is_within_ = true;
 };
 
+// The copy of a buffer that threads share covers the elements of all threads of the loops around. The writer must not be below these loops: its threads
+// may be late.
+auto require_made_by_thread(const Context& cx, const FuncState& func, const Place& writer, const Stage& stage) -> Status {
+  for (const Place* loop = stage.at; loop && loop->is_loop(); loop = func.parent(*loop)) {
+    if (!is_bound_to_threads(*loop->loop) || !is_shared_across(stage.region.buffer->scope(), loop->loop->thread->thread_tag) || !func.is_below(writer, *loop)) { continue; }
+    auto is_index = [&](const VarNode& v) { return &v == loop->loop->var.get(); };
+    const bool is_own = std::any_of(stage.region.region.begin(), stage.region.region.end(), [&](const Range& r) { return uses_var(r.min, is_index); });
+    const bool differs = std::any_of(writer.realize->iter_values.begin(), writer.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, is_index); });
+    if (is_own || !differs) { continue; }
+    return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", writer.name().view()).arg("loop", loop->name().view()).arg("buffer", stage.region.buffer->name.view()), writer), *loop);
+  }
+  return ok();
+}
+
 // If only one block inside the outer block uses a buffer: the part of that block's predicate that limits the iter vars of the outer block. None: there is no such
 // part. Dialects with `T.sblock` copy only that part; earlier versions copied the whole region that the outer block declares.
 auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
@@ -292,7 +306,7 @@ struct CacheRead {
       plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
       LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
-      LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage, args.storage_scope));
+      LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage));
       // Blocks with hidden reads may read more than was written.
       for (const Place* block : mentioning) {
         bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
@@ -317,20 +331,6 @@ struct CacheRead {
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
-  }
-
-  // A copy in memory that threads share covers the elements of all threads of the loops around. The writer must not be below these loops: its threads
-  // may be late.
-  static auto require_made_by_thread(const Context& cx, const FuncState& func, const Place& writer, const Stage& stage, const std::string& storage) -> Status {
-    for (const Place* loop = stage.at; loop && loop->is_loop(); loop = func.parent(*loop)) {
-      if (!is_bound_to_threads(*loop->loop) || !is_shared_across(Name(storage), loop->loop->thread->thread_tag) || !func.is_below(writer, *loop)) { continue; }
-      auto is_index = [&](const VarNode& v) { return &v == loop->loop->var.get(); };
-      const bool is_own = std::any_of(stage.region.region.begin(), stage.region.region.end(), [&](const Range& r) { return uses_var(r.min, is_index); });
-      const bool differs = std::any_of(writer.realize->iter_values.begin(), writer.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, is_index); });
-      if (is_own || !differs) { continue; }
-      return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", writer.name().view()).arg("loop", loop->name().view()).arg("buffer", stage.region.buffer->name.view()), writer), *loop);
-    }
-    return ok();
   }
 
   // Iterations that run at the same time as the scope must not write elements of the copied region. The copied region is the one that the scope declares
@@ -440,6 +440,7 @@ struct CacheWrite {
     plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at, where_used_inside(cx, func, *writer, buffer, false)));
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
+    LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes the whole region. Elements of it that the block does not write would lose their values: those of the caller, or of an
     // earlier run of the scope. A buffer that the scope allocates has no earlier values.

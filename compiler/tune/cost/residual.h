@@ -3,18 +3,16 @@
 // features takes well under a millisecond.
 #pragma once
 
-#include <cstddef>
-#include <vector>
+#include "tune/cost/model.h"
 
 namespace loopsmith::tune {
 
-class ResidualModel {
+class ResidualModel final : public CostModel {
  public:
-  /// `log_ratio`: log(measured / draft). Weight 1: a full measurement; less for a measurement that was stopped early.
-  void add(std::vector<double> features, double log_ratio, double weight = 1);
-  void fit();
-  [[nodiscard]] auto predict(const std::vector<double>& features) const -> double;
-  [[nodiscard]] auto size() const -> size_t { return rows_.size(); }
+  void add(std::vector<double> features, double log_ratio, double weight = 1) override;
+  void fit() override;
+  [[nodiscard]] auto predict(const std::vector<double>& features) const -> double override;
+  [[nodiscard]] auto size() const -> size_t override { return rows_.size(); }
 
  private:
   struct Row { std::vector<double> features; double target; double weight; };

@@ -1,7 +1,8 @@
-// MetaSchedule's evolutionary search, with TVM's parameters and default probabilities of mutators for CPUs. Its individuals are points of sketches: each mutator
-// changes a knob of its kind. The scores are those of draft and residual model.
+// MetaSchedule's evolutionary search, with TVM's parameters. Its individuals are points of sketches. In a space with mutators, these change the trace of a point;
+// in others a knob of the kind changes that TVM's mutators for CPUs would choose. The scores are those of draft and residual model.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -112,7 +113,9 @@ class Evolutionary : public PointSearch {
       out.push_back(parent);
       if (draw_share() >= genetic_mutate_prob) { continue; }
       for (int fail = 0; fail < genetic_max_fail_count; ++fail) {
-        Point child = mutated(parent);
+        std::optional<Point> mutant = mutated(parent);
+        if (!mutant) { continue; }
+        Point child = *std::move(mutant);
         const double expected = score(parent.sketch, child);
         if (!std::isfinite(expected)) { continue; }
         out.back() = {expected, parent.sketch, std::move(child)};
@@ -122,7 +125,8 @@ class Evolutionary : public PointSearch {
     return out;
   }
 
-  auto mutated(const Individual& parent) -> Point {
+  auto mutated(const Individual& parent) -> std::optional<Point> {
+    if (sketches_[parent.sketch]->has_mutators()) { return sketches_[parent.sketch]->mutated(parent.point, static_cast<int64_t>(draw(1U << 30)) + 1); }
     const auto& knobs = sketches_[parent.sketch]->knobs();
     const double kind = draw_share();
     std::vector<size_t> fitting, all;

@@ -93,7 +93,7 @@ auto Guided::evolve_all(size_t keep) -> std::vector<Expected> {
   for (size_t s = 0; s < sketches_.size(); ++s) {
     Arm& arm = arms_[s];
     if (is_closed(arm)) { continue; }
-    arm.residual.fit();
+    arm.model->fit();
     for (auto& [expected, point] : evolve(s, keep)) { pool.push_back({expected, {s, std::move(point)}}); }
   }
   std::sort(pool.begin(), pool.end());

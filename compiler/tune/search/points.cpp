@@ -14,11 +14,15 @@ constexpr size_t walk_length = 64;
 
 }  // namespace
 
-PointSearch::PointSearch(const Sketches& sketches, uint64_t seed) : sketches_(sketches), random_(seed), arms_(sketches.size()) {}
+PointSearch::PointSearch(const Sketches& sketches, uint64_t seed) : sketches_(sketches), random_(seed), arms_(sketches.size()) { use_model(model_kinds().front()); }
+
+void PointSearch::use_model(const ModelKind& kind) {
+  for (Arm& arm : arms_) { arm.model = kind.make(static_cast<uint64_t>(&arm - arms_.data()) + 1); }
+}
 
 auto PointSearch::random_point(size_t sketch) -> Point {
   Point point;
-  for (const Knob& knob : sketches_[sketch]->knobs()) { point.push_back(static_cast<uint16_t>(draw(knob.choices.size()))); }
+  for (const Knob& knob : sketches_[sketch]->knobs()) { point.push_back(knob.usual ? *knob.usual : static_cast<uint16_t>(draw(knob.choices.size()))); }
   return point;
 }
 
@@ -81,12 +85,12 @@ auto PointSearch::score(size_t sketch, const Point& point) const -> double {
   double draft = sketches_[sketch]->draft(point);
   if (!std::isfinite(draft)) { return std::numeric_limits<double>::infinity(); }
   const Arm& arm = arms_[sketch];
-  if (arm.residual.size() == 0) { return draft; }
-  return draft * std::exp(std::clamp(arm.residual.predict(sketches_[sketch]->features(point)), -3.0, 3.0));
+  if (arm.model->size() == 0) { return draft; }
+  return draft * std::exp(std::clamp(arm.model->predict(sketches_[sketch]->features(point)), -3.0, 3.0));
 }
 
 void PointSearch::fit() {
-  for (Arm& arm : arms_) { arm.residual.fit(); }
+  for (Arm& arm : arms_) { arm.model->fit(); }
 }
 
 auto PointSearch::take(size_t sketch, const Point& point, double expected, std::vector<Proposal>& out) -> bool {
@@ -151,7 +155,7 @@ void PointSearch::learn(const Proposal& proposal, double seconds, bool exact) {
   const Sketch& sketch = *sketches_[proposal.sketch];
   double draft = sketch.draft(proposal.point);
   if (std::isfinite(draft) && draft > 0) {
-    arm.residual.add(sketch.features(proposal.point), std::log(seconds / draft), exact ? 1.0 : 0.5);
+    arm.model->add(sketch.features(proposal.point), std::log(seconds / draft), exact ? 1.0 : 0.5);
   }
   if (!exact) { return; }
   auto place = std::lower_bound(arm.measured.begin(), arm.measured.end(), seconds, [](const Measured& m, double s) { return m.seconds < s; });

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "tune/cost/residual.h"
 #include "tune/search/search.h"
 
 namespace loopsmith::tune {
@@ -14,11 +13,12 @@ class PointSearch : public Search {
  public:
   void learn(const Proposal& proposal, double seconds, bool exact) override;
   void reject(const Proposal& proposal) override;
+  void use_model(const ModelKind& kind) override;
 
  protected:
   struct Measured { Point point; double seconds; };
   struct Arm {
-    ResidualModel residual;
+    std::unique_ptr<CostModel> model;
     std::vector<Measured> measured;   // fastest first
     int proposed = 0;
     int rejected = 0;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tune/cost/model.h"
 #include "tune/space/sketch.h"
 
 namespace loopsmith::tune {
@@ -32,6 +33,8 @@ class Search {
   /// The point is not a candidate: it is not legal, or did not build, run or give the right result.
   virtual void reject(const Proposal& proposal) = 0;
 
+  /// Corrects drafts by a model of this kind instead of the default one. Call it first. Searches without a model ignore it.
+  virtual void use_model(const ModelKind& /*kind*/) {}
   /// The number of proposals that the search wants to make before it learns from them.
   [[nodiscard]] virtual auto batch() const -> size_t { return 16; }
   /// The reason why the search proposes no more points of a sketch; empty: it may.

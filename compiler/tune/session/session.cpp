@@ -507,6 +507,9 @@ auto Session::open() -> Status {
   if (!func) { return refuse("the module has no such function"); }
   if (!root_block(func)) { return refuse("it is not at schedule level (no blocks to schedule)"); }
   if (find_search(options_.search) == nullptr) { return refuse(fmt::format("no search is named `{}`; the searches are {}", options_.search, search_names())); }
+  const ModelKind* model = find_model(options_.model);
+  if (model == nullptr) { return refuse(fmt::format("no model is named `{}`; the models are {}", options_.model, model_names())); }
+  if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(fmt::format("the model `{}` cannot be used: {}", options_.model, why)); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
   if (is_on_device_) { LOOPSMITH_CHECK(open_device()); }
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
@@ -540,6 +543,7 @@ auto Session::make_space() -> Status {
   }
   progress_.sketches.resize(sketches_.size());
   search_ = find_search(options_.search)->make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
+  search_->use_model(*find_model(options_.model));
   return ok();
 }
 

@@ -60,6 +60,7 @@ struct SessionOptions {
   double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
   std::string search = "guided"; // of search/search.h
+  std::string model = "residual";   // of cost/model.h
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;

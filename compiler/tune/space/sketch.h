@@ -31,6 +31,8 @@ struct Knob {
   std::string name;
   /// Each choice is a list of numbers: the factors of a tile, an index, 0 or 1.
   std::vector<std::vector<int64_t>> choices;
+  /// The choice of points that are drawn at random; none: all choices have the same chance.
+  std::optional<uint16_t> usual = {};
 };
 
 /// One choice per knob, by index.
@@ -54,6 +56,10 @@ class Sketch {
   [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
   /// The input of the residual model; it has the same length for all points of the sketch.
   [[nodiscard]] virtual auto features(const Point& point) const -> std::vector<double> = 0;
+  /// A point near another one, by the mutators of the space; its random numbers follow from `seed`. None: the space has no mutators, or the drawn one has no
+  /// change for this point.
+  [[nodiscard]] virtual auto mutated(const Point& /*point*/, int64_t /*seed*/) const -> std::optional<Point> { return {}; }
+  [[nodiscard]] virtual auto has_mutators() const -> bool { return false; }
   /// The number of points that a search keeps and breeds; smaller where a draft takes long.
   [[nodiscard]] virtual auto population() const -> size_t { return 384; }
 

@@ -68,6 +68,24 @@ auto choice_of(const Instruction& sampled) -> std::vector<int64_t> {
   return out;
 }
 
+using Choices = std::vector<std::vector<int64_t>>;
+/// The choice that is nearest in the ratios of its numbers: long lists of tiles are thinned out, and limits are powers of two. The end: no choice has the form.
+auto nearest_choice(const Choices& choices, const std::vector<int64_t>& wanted) -> Choices::const_iterator {
+  auto best = choices.end();
+  double least = std::numeric_limits<double>::infinity();
+  if (std::any_of(wanted.begin(), wanted.end(), [](int64_t n) { return n < 1; })) { return best; }
+  for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
+    if (choice->size() != wanted.size()) { continue; }
+    double distance = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) { distance += std::abs(std::log(static_cast<double>(std::max<int64_t>((*choice)[i], 1)) / static_cast<double>(wanted[i]))); }
+    if (distance < least) {
+      least = distance;
+      best = choice;
+    }
+  }
+  return best;
+}
+
 auto is_categorical(const Instruction& sampled) -> bool { return sampled.primitive->kind == "SampleCategorical"; }
 
 auto number(const Value& value, int64_t otherwise) -> int64_t {
@@ -96,8 +114,10 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
   return out;
 }
 
-TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, FinishTrace draft_finish)
-    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()), intrinsics_(sch.intrinsics()) {
+TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, FinishTrace draft_finish,
+                         std::shared_ptr<const metaschedule::Mutators> mutators)
+    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
+      mutators_(std::move(mutators)), mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
   replayed.use_intrinsics(intrinsics_);
@@ -105,6 +125,8 @@ TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Sc
   size_t index = 0;
   Status done = replayed.replay(trace_, false, [&](const Instruction& instruction, const IRModule&) {
     if (instruction.primitive->is_sampling) { add_knob(index, instruction, replayed); }
+    const Value* limit = has_mutators() ? metaschedule::annotated(instruction, "meta_schedule.parallel") : nullptr;
+    if (limit && limit->integer()) { add_parallel_knob(index, *limit->integer()); }
     ++index;
   });
   if (!done.ok()) { own_.reset(); }
@@ -150,6 +172,43 @@ void TraceSketch::add_knob(size_t instruction, const Instruction& sampled, const
   instructions_.push_back(instruction);
 }
 
+void TraceSketch::add_parallel_knob(size_t instruction, int64_t limit) {
+  // Between the extents of some loops and those of one loop more lies a power of two, so powers of two reach every number of loops.
+  std::vector<std::vector<int64_t>> choices;
+  for (int64_t power = 1; power < limit; power *= 2) { choices.push_back({power}); }
+  choices.push_back({limit});
+  const auto own = static_cast<uint16_t>(choices.size() - 1);
+  if (own_) { own_->push_back(own); }
+  knobs_.push_back({"parallel", std::move(choices), own});
+  instructions_.push_back(instruction);
+}
+
+auto TraceSketch::point_of(const Trace& trace) const -> std::optional<Point> {
+  const auto mine = trace_.instructions(), its = trace.instructions();
+  if (mine.size() > its.size()) { return std::nullopt; }
+  Point out;
+  size_t knob = 0;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    if (its[i]->primitive != mine[i]->primitive) { return std::nullopt; }
+    if (knob == instructions_.size() || instructions_[knob] != i) { continue; }
+    const auto& choices = knobs_[knob++].choices;
+    std::vector<int64_t> wanted = choice_of(*its[i]);
+    if (const Value* limit = metaschedule::annotated(*its[i], "meta_schedule.parallel"); limit && limit->integer()) { wanted = {*limit->integer()}; }
+    const auto exact = std::find(choices.begin(), choices.end(), wanted);
+    const auto found = exact != choices.end() ? exact : nearest_choice(choices, wanted);
+    if (found == choices.end()) { return std::nullopt; }
+    out.push_back(static_cast<uint16_t>(found - choices.begin()));
+  }
+  return out;
+}
+
+auto TraceSketch::mutated(const Point& point, int64_t seed) const -> std::optional<Point> {
+  if (!has_mutators()) { return std::nullopt; }
+  schedule::RandomEngine random(seed);
+  const std::optional<Trace> made = metaschedule::mutate(*mutators_, mutator_context_, trace_at(point), random);
+  return made ? point_of(*made) : std::nullopt;
+}
+
 auto TraceSketch::trace_at(const Point& point) const -> Trace {
   Trace out;
   size_t index = 0, knob = 0;
@@ -158,7 +217,8 @@ auto TraceSketch::trace_at(const Point& point) const -> Trace {
     if (knob < instructions_.size() && instructions_[knob] == index) {
       const std::vector<int64_t>& choice = chosen(point, knob);
       const bool is_tile = copy.decision.as<Value::List>() != nullptr;
-      copy.decision = is_tile ? Value(choice) : Value(choice[0]);
+      if (!copy.primitive->is_sampling) { copy.values[2] = Value(choice[0]); }
+      else { copy.decision = is_tile ? Value(choice) : Value(choice[0]); }
       ++knob;
     }
     out.append(std::move(copy));

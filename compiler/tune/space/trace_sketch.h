@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "schedule/schedule.h"
+#include "tune/metaschedule/mutators/mutators.h"
 #include "tune/space/sketch.h"
 #include "tune/space/thread_bounds.h"
 
@@ -20,13 +21,17 @@ using FinishTrace = std::function<Status(schedule::Schedule&)>;
 
 class TraceSketch : public Sketch {
  public:
-  /// `sch` is the result of the trace from `context.module`. `draft_finish`: the steps that drafts take in place of `finish`, if those are fewer.
-  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {}, FinishTrace draft_finish = {});
+  /// `sch` is the result of the trace from `context.module`. `draft_finish`: the steps that drafts take in place of `finish`, if those are fewer. With
+  /// mutators, the limit of `meta_schedule.parallel` is a knob too.
+  TraceSketch(const SpaceContext& context, std::string name, const schedule::Schedule& sch, FinishTrace finish = {}, FinishTrace draft_finish = {},
+              std::shared_ptr<const metaschedule::Mutators> mutators = nullptr);
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
   [[nodiscard]] auto known_trace(const Point& point) const -> std::optional<schedule::Trace> override { return trace_at(point); }
   [[nodiscard]] auto draft(const Point& point) const -> double override;
   [[nodiscard]] auto features(const Point& point) const -> std::vector<double> override;
+  [[nodiscard]] auto mutated(const Point& point, int64_t seed) const -> std::optional<Point> override;
+  [[nodiscard]] auto has_mutators() const -> bool override { return mutators_ && !mutators_->empty(); }
   /// A draft takes a millisecond.
   [[nodiscard]] auto population() const -> size_t override { return 32; }
 
@@ -39,6 +44,10 @@ class TraceSketch : public Sketch {
  private:
   /// Adds a knob for a sampling instruction.
   void add_knob(size_t instruction, const schedule::Instruction& sampled, const schedule::Schedule& before);
+  /// Adds a knob for the limit of an annotation `meta_schedule.parallel`, of one of the numbers up to that limit that fuse different numbers of loops.
+  void add_parallel_knob(size_t instruction, int64_t limit);
+  /// The point whose decisions a trace has; none: the trace is not one of this sketch.
+  [[nodiscard]] auto point_of(const schedule::Trace& trace) const -> std::optional<Point>;
 
   IRModule module_;
   Name function_;
@@ -49,6 +58,8 @@ class TraceSketch : public Sketch {
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace
   std::optional<Point> own_;
   std::vector<ThreadBound> thread_bounds_;
+  std::shared_ptr<const metaschedule::Mutators> mutators_;
+  metaschedule::MutatorContext mutator_context_;
   // Of the schedule's file.
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   mutable std::map<Point, double> drafts_;

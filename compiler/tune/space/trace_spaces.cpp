@@ -32,11 +32,12 @@ auto form_of(const Trace& trace) -> std::string {
   return schedule::trace_to_json(open);
 }
 
-auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish, const FinishTrace& draft_finish = {}) -> Sketches {
+auto sketches_of(const SpaceContext& context, const std::string& name, const std::vector<Schedule>& schedules, const FinishTrace& finish, const FinishTrace& draft_finish = {},
+                 const std::shared_ptr<const metaschedule::Mutators>& mutators = nullptr) -> Sketches {
   Sketches out;
   for (const Schedule& sch : schedules) {
     std::string number = schedules.size() > 1 ? fmt::format(" {}", out.size() + 1) : std::string();
-    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish, draft_finish));
+    out.push_back(std::make_unique<TraceSketch>(context, name + number, sch, finish, draft_finish, mutators));
   }
   return out;
 }
@@ -52,10 +53,16 @@ auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> 
   return out;
 }
 
-auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches> {
-  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules::default_rules(target), static_cast<int64_t>(seed % 2147483646) + 1));
+auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces) -> Result<Sketches> {
+  const rules::Rules rules = pieces.rules ? *pieces.rules : rules::default_rules(target, pieces.custom);
+  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules, static_cast<int64_t>(seed % 2147483646) + 1, pieces.intrinsics));
+  // A refused step of a rule has a place only in written rules; TVM's rules leave such blocks alone.
+  Diagnostics written;
+  for (const Diagnostic& d : made.refusals) { if (d.where.is_known() || d.code == Code::CannotTune) { written.push_back(d); } }
+  if (pieces.report && !written.empty()) { pieces.report(written); }
+  const Name function = context.function;
   metaschedule::TargetNumbers numbers = metaschedule::numbers_of(target);
-  const std::vector<metaschedule::Postproc> all = metaschedule::default_postprocs(target);
+  const std::vector<metaschedule::Postproc> all = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target);
   std::vector<metaschedule::Postproc> for_drafts;
   SpaceContext limited = context;
   if (context.gpu) {
@@ -66,14 +73,15 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
     shared = static_cast<uint64_t>(numbers.shared_memory);
     std::copy_if(all.begin(), all.end(), std::back_inserter(for_drafts), [](const metaschedule::Postproc& one) { return one.name != "VerifyGPUCode"; });
   }
-  auto finish_by = [numbers, function = context.function](std::vector<metaschedule::Postproc> postprocs) -> FinishTrace {
+  auto finish_by = [numbers, function](std::vector<metaschedule::Postproc> postprocs) -> FinishTrace {
     return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
       LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
       if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
       return ok();
     };
   };
-  return sketches_of(limited, "metaschedule", different_traces(std::move(made.schedules)), finish_by(all), for_drafts.empty() ? FinishTrace() : finish_by(for_drafts));
+  auto mutators = std::make_shared<const metaschedule::Mutators>(pieces.mutators ? *pieces.mutators : metaschedule::default_mutators(target));
+  return sketches_of(limited, "metaschedule", different_traces(std::move(made.schedules)), finish_by(all), for_drafts.empty() ? FinishTrace() : finish_by(for_drafts), mutators);
 }
 
 auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {

@@ -1,16 +1,32 @@
 // Spaces made of traces: MetaSchedule's, and those that schedule functions span.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "schedule/schedule.h"
 #include "target/target.h"
+#include "tune/metaschedule/postprocs/postprocs.h"
+#include "tune/metaschedule/rules/rule.h"
 #include "tune/space/trace_sketch.h"
 
 namespace loopsmith::tune {
 
-/// A sketch for each trace that MetaSchedule's default rules make for the target, with its default post-processors behind it.
-[[nodiscard]] auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed) -> Result<Sketches>;
+/// The pieces of MetaSchedule that make and change traces. Those that are not given are the default ones of the target.
+struct SpacePieces {
+  std::optional<rules::Rules> rules = {};
+  std::optional<std::vector<metaschedule::Postproc>> postprocs = {};
+  std::optional<metaschedule::Mutators> mutators = {};
+  rules::CustomRules custom = {};                  // for blocks with the annotation `schedule_rule`
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics = {};   // of the file; null: none
+  /// Receives the steps of written rules that were refused; may be empty.
+  std::function<void(const Diagnostics&)> report = {};
+};
+
+/// A sketch for each trace that the rules make, with the post-processors behind it.
+[[nodiscard]] auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces = {}) -> Result<Sketches>;
 
 /// The space that a schedule function spans: one sketch, of the trace of a run of it.
 [[nodiscard]] auto sampled_space(const SpaceContext& context, const std::string& name, const schedule::Trace& trace) -> Result<Sketches>;

@@ -64,11 +64,13 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics&
 
 }  // namespace
 
-auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state) -> Result<RuleSpace> {
+auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state,
+                      std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics) -> Result<RuleSpace> {
   // TVM derives the seed of the generator of spaces from that of the tuning context, and the seed of the schedule from that.
   schedule::RandomEngine context(rand_state);
   schedule::RandomEngine generator(context.fork_seed());
   Schedule sch(module, generator.fork_seed());
+  if (intrinsics) { sch.use_intrinsics(std::move(intrinsics)); }
   LOOPSMITH_CHECK(sch.work_on(function));
   std::vector<BlockRV> blocks;
   for (Name name : block_names(sch.state().func(function)->func())) {
@@ -78,9 +80,13 @@ auto post_order_apply(const IRModule& module, Name function, const Rules& rules,
   RuleSpace space{.schedules = {std::move(sch)}};
   for (const RulePtr& rule : rules) {
     std::vector<Pending> stack;
-    for (Schedule& one : space.schedules) { stack.push_back({std::move(one), blocks}); }
-    LOOPSMITH_TRY(next, apply_everywhere(*rule, std::move(stack), space.refusals));
-    space.schedules = std::move(next);
+    for (const Schedule& one : space.schedules) { stack.push_back({one, blocks}); }
+    auto next = apply_everywhere(*rule, std::move(stack), space.refusals);
+    if (next.ok()) {
+      space.schedules = std::move(*next);
+    } else {
+      for (Diagnostic& d : std::move(next).diagnostics()) { space.refusals.push_back(std::move(d)); }
+    }
   }
   return space;
 }

@@ -9,12 +9,13 @@ namespace loopsmith::tune::rules {
 
 struct RuleSpace {
   Schedules schedules;
-  /// The steps of rules that were refused. Such a rule leaves its block alone, where TVM ends with an error.
+  /// The steps of rules that were refused. Such a rule leaves its block alone, where TVM ends with an error. A rule that makes too many schedules is left out.
   Diagnostics refusals = {};
 };
 
 /// Applies each rule in turn to every block, the last one in the post-order of blocks first, on each schedule that the rules before have made. The random
-/// numbers follow from `rand_state`, the seed of TVM's tuning context.
-[[nodiscard]] auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state) -> Result<RuleSpace>;
+/// numbers follow from `rand_state`, the seed of TVM's tuning context. `intrinsics` are those of the file.
+[[nodiscard]] auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state,
+                                    std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics = nullptr) -> Result<RuleSpace>;
 
 }  // namespace loopsmith::tune::rules

@@ -1,0 +1,33 @@
+// The pieces of MetaSchedule that the options `--rules`, `--postprocs`, `--mutators` and `--pieces` of `loopsmith tune` name.
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "driver/program.h"
+#include "tune/written/pieces.h"
+
+namespace loopsmith::driver {
+
+inline const Option rules_option{.name = "--rules", .value = "LIST", .help = "schedule rules in place of the target's: names of the file, TVM's names, calls with arguments; `default` stands for the target's list"};
+inline const Option postprocs_option{.name = "--postprocs", .value = "LIST", .help = "post-processors, in the same form"};
+inline const Option mutators_option{.name = "--mutators", .value = "LIST", .help = "mutators of the evolutionary search with their shares: MutateTileSize=0.9,mine=0.1"};
+inline const Option pieces_option{.name = "--pieces", .value = "FILE", .help = "the file whose names the lists use; the default is that of the program"};
+
+/// Pieces with the file whose functions they run.
+struct TunerPieces {
+  std::unique_ptr<SourceFile> file;   // null: that of the program
+  tune::SpacePieces pieces;
+};
+
+/// True where an option names pieces: the space is then that of MetaSchedule.
+[[nodiscard]] auto names_pieces(const Arguments& arguments) -> bool;
+
+/// Reads the options for a program. Errors of pieces, also those during the search, are reported by `reporter`, which must outlive the pieces, like `program`.
+/// An exit status: a list cannot be read, which was reported.
+[[nodiscard]] auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int>;
+
+/// The space of MetaSchedule with these pieces.
+[[nodiscard]] auto space_of_pieces(std::shared_ptr<const TunerPieces> pieces, const target::Target& target, uint64_t seed) -> std::function<Result<tune::Sketches>(const tune::SpaceContext&)>;
+
+}  // namespace loopsmith::driver

@@ -1,0 +1,222 @@
+// Calls of written pieces: see call.h.
+#include "script/tuner/call.h"
+
+#include <algorithm>
+
+#include "script/objects.h"
+#include "script/tuner/trace_values.h"
+#include "support/codes.h"
+#include "support/guards.h"
+
+namespace loopsmith::script {
+namespace {
+
+using eval::Value;
+using schedule::Schedule;
+
+// A rule that returns more schedules for one block is refused.
+constexpr size_t most_results = 256;
+
+auto is_limit(Code code) -> bool { return code == Code::TooMuchWork || code == Code::TooDeep || code == Code::Cancelled; }
+
+auto failure(const Piece& piece, Origin where, std::string why) -> Diagnostic {
+  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("why", std::move(why));
+}
+
+/// The statement at a place in a file, if it is Python that the evaluator does not run; null: another statement.
+auto opaque_statement(const frontend::File& file, const Origin& at) -> const syntax::OpaqueStmt* {
+  const syntax::OpaqueStmt* found = nullptr;
+  auto look = [&](const syntax::Item& item) {
+    for (const syntax::Stmt* stmt : item.statements) {
+      syntax::walk(*stmt, [&](const syntax::Node& node) {
+        if (node.decl == at.decl && node.span.begin == at.begin && node.span.end == at.end && node.kind == syntax::Kind::OpaqueStmt) { found = static_cast<const syntax::OpaqueStmt*>(&node); }
+        return found == nullptr;
+      });
+    }
+  };
+  for (size_t i = 0; i < file.size() && !found; ++i) { look(*file.item(i)); }
+  return found;
+}
+
+auto apply_name() -> Name {
+  static const Name apply("apply");
+  return apply;
+}
+
+/// The function of a piece, or the method `apply` of its class; null: the class has none.
+auto method_of(const Piece& piece) -> const eval::Function* {
+  if (piece.function) { return piece.function.get(); }
+  const Value* found = piece.type ? piece.type->find(apply_name()) : nullptr;
+  return found ? found->as<eval::Function>() : nullptr;
+}
+
+/// The parameters behind `self`.
+auto parameters_of(const Piece& piece) -> size_t {
+  const eval::Function* method = method_of(piece);
+  const size_t all = method ? method->params().size() : 0;
+  return piece.function ? all : all - std::min<size_t>(1, all);
+}
+
+/// One call of the method `apply`, or of the function.
+class Call {
+ public:
+  /// Values that the call makes may outlive it in attributes of the piece, so they belong to the heap of the file.
+  Call(const Piece& piece, frontend::File& file) : piece_(piece), file_(file), evaluator_(file.evaluator().heap()) {}
+
+  /// None: it failed, with the reasons in `take_errors`.
+  auto run(std::vector<Value> values) -> std::optional<Value> {
+    std::optional<Value> callee = function();
+    if (!callee) { return std::nullopt; }
+    evaluator_.limits = piece_limits();
+    evaluator_.globals = &file_;
+    evaluator_.not_called = [](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
+      leave_out_call(called, *written.callee, arguments);
+      return std::nullopt;
+    };
+    Value result = evaluator_.call(*callee, std::move(values), piece_.where);
+    if (std::any_of(evaluator_.diagnostics.begin(), evaluator_.diagnostics.end(), [](const Diagnostic& d) { return is_limit(d.code); })) { piece_.is_closed = true; }
+    if (has_failed()) { return std::nullopt; }
+    if (result.is_unknown()) {
+      unknown();
+      return std::nullopt;
+    }
+    return result;
+  }
+
+  /// Adds the error of a result that is unknown since the piece uses Python that is not run here.
+  void unknown() {
+    const Origin at = evaluator_.opaque_at.is_known() ? evaluator_.opaque_at : piece_.where;
+    // Statements that raise end here: pieces catch nothing.
+    const syntax::OpaqueStmt* statement = opaque_statement(file_, at);
+    const bool raises = statement && statement->what == "raise";
+    fail(at, raises ? "raises an exception" : "uses Python that Loopsmith does not evaluate, so its result is unknown");
+  }
+  void fail(Origin where, std::string why) { (void)evaluator_.report(failure(piece_, where, std::move(why))); }
+  void wrong_result(const Value& result, const char* wanted) {
+    fail(piece_.where, "returns " + (result.is_none() ? "nothing" : eval::describe(result)) + " instead of " + wanted);
+  }
+
+  [[nodiscard]] auto has_failed() const -> bool { return has_errors(evaluator_.diagnostics); }
+  /// The errors, each with a note that names the piece; hints are left out.
+  auto take_errors() -> Diagnostics {
+    Diagnostics out;
+    for (Diagnostic& d : evaluator_.diagnostics) {
+      if (d.severity != Severity::Error) { continue; }
+      if (d.code != Code::TunerPiece) { (void)std::move(d).note(piece_.where, "in the " + std::string(kind_text(piece_.kind)) + " `" + piece_.name.str() + "`"); }
+      if (is_limit(d.code)) { (void)std::move(d).remedy("end the loop or the recursion: the " + std::string(kind_text(piece_.kind)) + " is not called again"); }
+      out.push_back(std::move(d));
+    }
+    return out;
+  }
+
+ private:
+  auto function() -> std::optional<Value> {
+    const eval::Function* method = method_of(piece_);
+    if (!method) {
+      fail(piece_.where, "has no method `apply`");
+      return std::nullopt;
+    }
+    return piece_.function ? Value(Ref<eval::Object>(method)) : piece_.get_attribute(evaluator_, apply_name(), piece_.where);
+  }
+
+  const Piece& piece_;
+  frontend::File& file_;
+  eval::Evaluator evaluator_;
+};
+
+/// True where a schedule continues another one: the instructions of the other are its first ones.
+auto continues(const Schedule& made, const Schedule& given) -> bool {
+  const auto before = given.trace().instructions();
+  const auto now = made.trace().instructions();
+  return now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin());
+}
+
+template <class T> auto object_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
+
+}  // namespace
+
+auto run_rule(const Piece& rule, frontend::File& file, const Schedule& sch, schedule::BlockRV block) -> Result<std::vector<Schedule>> {
+  if (rule.is_closed) { return std::vector<Schedule>{sch}; }
+  Call call(rule, file);
+  std::optional<Value> result = call.run({object_of(eval::make_object<ScheduleObject>(sch)), from_schedule(schedule::Value(block))});
+  if (!result) { return call.take_errors(); }
+  constexpr const char* wanted = "a list of schedules";
+  const bool is_list = result->as<eval::List>() || result->as<eval::Tuple>();
+  std::vector<Value> items = is_list ? *result->items() : std::vector<Value>{*result};
+  // TVM takes only lists; a function in the short form may return its only schedule.
+  if (!is_list && !(rule.function && result->as<ScheduleObject>())) { call.wrong_result(*result, wanted); }
+  else if (items.empty()) { call.fail(rule.where, "returns an empty list: return `[sch]` to leave the block as it is"); }
+  else if (items.size() > most_results) { call.fail(rule.where, "returns more than " + std::to_string(most_results) + " schedules for one block"); }
+  std::vector<Schedule> out;
+  for (const Value& item : items) {
+    if (call.has_failed()) { break; }
+    const auto* made = item.as<ScheduleObject>();
+    if (item.is_unknown() || (made && made->record.is_unknown)) { call.unknown(); }
+    else if (!made) { call.fail(rule.where, "returns a list with " + eval::describe(item) + " instead of " + wanted); }
+    else if (!continues(made->schedule, sch)) { call.fail(rule.where, "returns a schedule that does not continue the one that it was given"); }
+    else { out.push_back(made->schedule); }
+  }
+  if (call.has_failed()) { return call.take_errors(); }
+  return out;
+}
+
+auto run_postproc(const Piece& postproc, frontend::File& file, Schedule& sch) -> Result<bool> {
+  if (postproc.is_closed) { return failure(postproc, postproc.where, "ran out of steps or time, so it accepts no more schedules"); }
+  Call call(postproc, file);
+  auto object = eval::make_object<ScheduleObject>(sch);
+  std::optional<Value> result = call.run({object_of(object)});
+  if (result && object->record.is_unknown) { call.unknown(); }
+  else if (result && !result->is_bool()) { call.wrong_result(*result, "True or False"); }
+  if (call.has_failed() || !result) { return call.take_errors(); }
+  sch = object->schedule;
+  return result->bool_value();
+}
+
+auto run_mutator(const Piece& mutator, frontend::File& file, const schedule::Trace& trace, int64_t seed) -> Result<std::optional<schedule::Trace>> {
+  if (mutator.is_closed) { return std::optional<schedule::Trace>(); }
+  std::vector<Value> values{trace_value(trace)};
+  // TVM passes a random state behind the trace; the short form may leave it out.
+  if (parameters_of(mutator) > 1) { values.emplace_back(seed); }
+  Call call(mutator, file);
+  std::optional<Value> result = call.run(std::move(values));
+  const schedule::Trace* made = result ? trace_of(*result) : nullptr;
+  if (result && !made && !result->is_none()) { call.wrong_result(*result, "a trace or None"); }
+  if (call.has_failed() || !result) { return call.take_errors(); }
+  return made ? std::optional(*made) : std::nullopt;
+}
+
+auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>> {
+  std::vector<std::pair<std::string, Ref<Piece>>> out;
+  static const Name register_func("register_func"), register_global_func("register_global_func");
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    const auto* def = item->statements.size() == 1 ? item->statements[0]->as<syntax::FunctionDef>() : nullptr;
+    if (!def) { continue; }
+    for (const syntax::Expr* decorator : def->decorators) {
+      const auto* call = decorator->as<syntax::CallExpr>();
+      const auto* attribute = call ? call->callee->as<syntax::AttributeExpr>() : nullptr;
+      const auto* name = call ? call->callee->as<syntax::NameExpr>() : nullptr;
+      const Name called = attribute ? attribute->attr.name : name ? name->name : Name();
+      const bool registers = (called == register_func || called == register_global_func) && call->args.size() > 0;
+      const auto* key = registers ? call->args[0]->as<syntax::StringExpr>() : nullptr;
+      if (!key) { continue; }
+      for (const std::string& of_target : target_keys) {
+        const std::string prefix = "meta_schedule." + of_target + ".";
+        if (!key->value.starts_with(prefix)) { continue; }
+        Temporarily tree(file.evaluator().tree, std::shared_ptr<const void>(item));
+        Temporarily globals(file.evaluator().globals, static_cast<eval::Environment*>(&file));
+        const Value made = file.evaluator().make_function(*def, {});
+        const auto* function = made.as<eval::Function>();
+        if (!function) { continue; }
+        const Origin where{def->decl, def->name.span.begin, def->name.span.end, 0};
+        out.emplace_back(std::string(key->value).substr(prefix.size()), eval::make_object<Piece>(PieceKind::ScheduleRule, def->name.name, where, Ref<eval::Function>(function)));
+      }
+    }
+    const std::optional<Value> value = file.value(def->name.name);
+    const auto* piece = value ? value->as<Piece>() : nullptr;
+    if (piece && piece->function && piece->kind == PieceKind::ScheduleRule) { out.emplace_back(piece->name.str(), Ref<Piece>(piece)); }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::script

@@ -1,0 +1,33 @@
+// Runs pieces of the tuner that are written in script. A piece may loop, raise, return nothing or break off: each is an error with its place, and the schedule
+// stays as it was. A piece that runs out of steps or time is closed, and not run again.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/file.h"
+#include "schedule/schedule.h"
+#include "script/tuner/pieces.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::script {
+
+/// The limits of one call of a piece.
+[[nodiscard]] constexpr auto piece_limits() -> eval::Limits { return {.steps = 2'000'000, .seconds = 5}; }
+
+// `file` is the file that names the piece: its names are those that the piece sees, also if it comes from another file.
+
+/// The schedules that a rule makes of a schedule: one for each way to schedule the block. A closed rule returns the schedule as it is.
+[[nodiscard]] auto run_rule(const Piece& rule, frontend::File& file, const schedule::Schedule& sch, schedule::BlockRV block) -> Result<std::vector<schedule::Schedule>>;
+/// Runs a post-processor on a schedule. False: the schedule is rejected. A closed post-processor is an error.
+[[nodiscard]] auto run_postproc(const Piece& postproc, frontend::File& file, schedule::Schedule& sch) -> Result<bool>;
+/// Another trace; none: the mutator has none. `seed` is the random state that TVM passes to functions with a parameter for it.
+[[nodiscard]] auto run_mutator(const Piece& mutator, frontend::File& file, const schedule::Trace& trace, int64_t seed) -> Result<std::optional<schedule::Trace>>;
+
+/// The rules that a file registers for blocks with the annotation `schedule_rule`, with the names in the annotation: functions with `@ls.rule`, and those with
+/// `@register_func("meta_schedule.cpu.NAME")`, where `cpu` is one of the keys of the target.
+[[nodiscard]] auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>>;
+
+}  // namespace loopsmith::script

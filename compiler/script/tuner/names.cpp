@@ -1,0 +1,188 @@
+// The names of the tuner in scripts: TVM's `meta_schedule` with its classes of pieces, `derived_object`, and the decorators of `ls`. See pieces.h.
+#include "script/tuner/pieces.h"
+
+#include "support/codes.h"
+
+namespace loopsmith::script {
+namespace {
+
+using eval::Arguments;
+using eval::Evaluator;
+using eval::Value;
+
+template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
+
+/// The class of pieces that a base stands for. A base of unknown value counts by its last name: files import it in many ways.
+auto base_class(Evaluator& evaluator, const syntax::Expr& base, const eval::ScopeRef& scope) -> Ref<PieceClass> {
+  const Value value = evaluator.eval(base, scope);
+  if (const auto* type = value.as<PieceClass>()) { return Ref<PieceClass>(type); }
+  const auto* attribute = base.as<syntax::AttributeExpr>();
+  const auto* name = base.as<syntax::NameExpr>();
+  const Value* known = value.is_opaque() ? tuner_name(attribute ? attribute->attr.name : name ? name->name : Name()) : nullptr;
+  const auto* type = known ? known->as<PieceClass>() : nullptr;
+  return type ? Ref<PieceClass>(type) : Ref<PieceClass>();
+}
+
+/// `@derived_object` in front of a class.
+class DerivedObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  DerivedObject() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& evaluator, const Arguments& given) const -> std::optional<Value> override {
+    return given.positional == 1 && given.all[0].value.as<PieceClass>() ? given.all[0].value : evaluator.opaque(given.call);
+  }
+  auto repr() const -> std::string override { return "<function derived_object>"; }
+  auto decorate(Evaluator& evaluator, const syntax::Stmt& declaration, const eval::ScopeRef& scope, Origin) const -> std::optional<Value> override {
+    const auto* def = declaration.as<syntax::ClassDef>();
+    if (!def) { return {}; }
+    Ref<PieceClass> base;
+    for (const syntax::Expr* one : def->bases) {
+      if (!base) { base = base_class(evaluator, *one, scope); }
+    }
+    // Classes of other parts of TVM (a runner, a task scheduler) are unknown.
+    if (!base) { return evaluator.opaque(def->origin()); }
+    PieceClass::Members members = base->members;
+    // Functions do not see the names of the class around them.
+    const eval::ScopeRef constants = evaluator.new_scope(scope);
+    for (const syntax::Stmt* stmt : def->body) {
+      if (const auto* method = stmt->as<syntax::FunctionDef>()) {
+        members.emplace_back(method->name.name, evaluator.make_function(*method, scope));
+        continue;
+      }
+      Value ignored;
+      (void)evaluator.exec(*stmt, constants, ignored);
+    }
+    for (const auto& slot : constants->slots()) { members.push_back(slot); }
+    const Origin where{def->decl, def->name.span.begin, def->name.span.end, 0};
+    return value_of(eval::make_object<PieceClass>(base->kind, def->name.name, PieceClass::Origins::Written, where, std::move(members)));
+  }
+};
+const eval::TypeTag DerivedObject::type_tag{"function"};
+
+/// `@ls.rule`, `@ls.postproc` and `@ls.mutator` in front of a function.
+class PieceDecorator final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit PieceDecorator(PieceKind k) : Object(&type_tag), kind(k) {}
+  const PieceKind kind;
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& evaluator, const Arguments& given) const -> std::optional<Value> override {
+    const auto* function = given.positional == 1 && given.all.size() == 1 ? given.all[0].value.as<eval::Function>() : nullptr;
+    // `@ls.rule()` is the same as `@ls.rule`.
+    if (given.all.empty()) { return Value(Ref<eval::Object>(this)); }
+    if (!function) {
+      return evaluator.report(error(Code::WrongType, given.all[0].where).arg("expected", "a function").arg("found", eval::describe(given.all[0].value)));
+    }
+    Origin where = given.all[0].where;
+    if (function->def) { where = {function->def->decl, function->def->name.span.begin, function->def->name.span.end, 0}; }
+    return value_of(eval::make_object<Piece>(kind, function->name(), where, Ref<eval::Function>(function)));
+  }
+  auto repr() const -> std::string override { return "<decorator of a " + std::string(kind_text(kind)) + ">"; }
+};
+const eval::TypeTag PieceDecorator::type_tag{"function"};
+
+// `ReuseType(req="must", levels=[4], scope="shared")`: a dictionary here.
+auto reuse_type(Evaluator& evaluator, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "ReuseType", given, {{"req"}, {"levels"}, {"scope"}}, bound)) { return bound.unknown; }
+  auto out = eval::make_object<eval::Dict>();
+  out->set(Value::str("req"), bound.values[0].value);
+  out->set(Value::str("levels"), bound.values[1].value);
+  out->set(Value::str("scope"), bound.values[2].value);
+  return value_of(out);
+}
+
+// `PostOrderApply(sch_rules=..., postprocs=..., mutator_probs=...)`: a dictionary here.
+auto post_order_apply(Evaluator& evaluator, const Arguments& given) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"f_block_filter", false}, {"sch_rules", false}, {"postprocs", false}, {"mutator_probs", false}};
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "PostOrderApply", given, parameters, bound)) { return bound.unknown; }
+  if (bound.given[0] && !bound.values[0].value.is_none()) { return evaluator.opaque(bound.values[0].where); }
+  auto out = eval::make_object<eval::Dict>();
+  for (size_t i = 1; i < parameters.size(); ++i) {
+    if (bound.given[i]) { out->set(Value::str(parameters[i].name.str()), bound.values[i].value); }
+  }
+  return value_of(out);
+}
+
+// `ms.tune_tir(...)`: only build scripts have such a function, which they give under its full name.
+auto tune_tir(Evaluator& evaluator, const Arguments& given) -> Value {
+  static const Name full_name("ms.tune_tir");
+  const std::optional<Value> known = evaluator.globals ? evaluator.globals->lookup(evaluator, full_name, given.call) : std::nullopt;
+  return known && known->object() ? evaluator.call(eval::Argument{*known, given.callee, {}}, given) : evaluator.opaque(given.call);
+}
+
+void add(const Ref<eval::Namespace>& space, const char* name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(name), std::move(value)); }
+
+auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
+
+struct Names {
+  std::vector<std::pair<Name, Value>> tvm;      // TVM's pieces
+  std::vector<std::pair<Name, Value>> imported; // names that files import from TVM's modules
+
+  Names() {
+    struct Kind { PieceKind kind; const char* space; const char* base; std::vector<const char*> names; };
+    const std::vector<Kind> kinds = {
+        {PieceKind::ScheduleRule, "schedule_rule", "PyScheduleRule",
+         {"AddRFactor", "ApplyCustomRule", "AutoBind", "AutoInline", "CrossThreadReduction", "InlineConstantScalars", "MultiLevelTiling", "MultiLevelTilingTensorCore",
+          "MultiLevelTilingWideVector", "MultiLevelTilingWithIntrin", "ParallelizeVectorizeUnroll", "RandomComputeLocation"}},
+        {PieceKind::Postproc, "postproc", "PyPostproc",
+         {"DisallowAsyncStridedMemCopy", "DisallowDynamicLoop", "RewriteCooperativeFetch", "RewriteLayout", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock",
+          "RewriteTensorize", "RewriteUnboundBlock", "VerifyGPUCode", "VerifyVTCMLimit"}},
+        {PieceKind::Mutator, "mutator", "PyMutator", {"MutateComputeLocation", "MutateParallel", "MutateThreadBinding", "MutateTileSize", "MutateUnroll"}},
+    };
+    // Names that are not known here are unknown, not wrong: the module has many more.
+    auto ms = eval::make_object<eval::Namespace>(Name("ms"), any_name);
+    const Value derived = value_of(eval::make_object<DerivedObject>());
+    add(ms, "derived_object", derived);
+    auto utils = eval::make_object<eval::Namespace>(Name("ms.utils"), any_name);
+    add(utils, "derived_object", derived);
+    add(ms, "utils", value_of(utils));
+    auto generators = eval::make_object<eval::Namespace>(Name("ms.space_generator"), any_name);
+    add(generators, "PostOrderApply", value_of(eval::make_object<eval::Builtin>(Name("PostOrderApply"), post_order_apply)));
+    add(ms, "space_generator", value_of(generators));
+    add(ms, "tune_tir", value_of(eval::make_object<eval::Builtin>(Name("tune_tir"), tune_tir)));
+    imported.emplace_back(Name("derived_object"), derived);
+    for (const Kind& kind : kinds) {
+      auto space = eval::make_object<eval::Namespace>(Name(std::string("ms.") + kind.space), any_name);
+      const Value base = value_of(eval::make_object<PieceClass>(kind.kind, Name(kind.base), PieceClass::Origins::Base));
+      add(space, kind.base, base);
+      imported.emplace_back(Name(kind.base), base);
+      for (const char* name : kind.names) {
+        Value type = value_of(eval::make_object<PieceClass>(kind.kind, Name(name), PieceClass::Origins::Tvm));
+        add(space, name, type);
+        tvm.emplace_back(Name(name), std::move(type));
+      }
+      if (kind.kind == PieceKind::ScheduleRule) { add(space, "ReuseType", value_of(eval::make_object<eval::Builtin>(Name("ReuseType"), reuse_type))); }
+      add(ms, kind.space, value_of(space));
+    }
+    imported.emplace_back(Name("ms"), value_of(ms));
+    imported.emplace_back(Name("meta_schedule"), value_of(ms));
+  }
+};
+
+auto names() -> const Names& {
+  static thread_local const Names the_names;
+  return the_names;
+}
+
+auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const Value* {
+  for (const auto& [known, value] : all) {
+    if (known == name) { return &value; }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+auto tuner_name(Name name) -> const Value* { return find_in(names().imported, name); }
+auto tvm_piece(Name name) -> const Value* { return find_in(names().tvm, name); }
+
+void add_piece_decorators(eval::Namespace& ls) {
+  ls.add(Name("rule"), value_of(eval::make_object<PieceDecorator>(PieceKind::ScheduleRule)));
+  ls.add(Name("postproc"), value_of(eval::make_object<PieceDecorator>(PieceKind::Postproc)));
+  ls.add(Name("mutator"), value_of(eval::make_object<PieceDecorator>(PieceKind::Mutator)));
+}
+
+}  // namespace loopsmith::script

@@ -1,0 +1,242 @@
+// Lists of pieces from the texts of options: see pieces.h.
+#include "tune/written/pieces.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/vocabulary.h"
+#include "script/tuner/call.h"
+#include "support/codes.h"
+#include "support/guards.h"
+#include "tune/written/arguments.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using eval::Value;
+using script::Piece;
+using script::PieceKind;
+
+constexpr const char* default_word = "default";
+
+/// Passes errors on, each once.
+class Reports {
+ public:
+  explicit Reports(std::function<void(const Diagnostics&)> sink) : sink_(std::move(sink)) {}
+  void add(const Diagnostics& diagnostics) {
+    Diagnostics fresh;
+    for (const Diagnostic& d : diagnostics) {
+      const std::string key = d.message() + "@" + std::to_string(d.where.decl) + ":" + std::to_string(d.where.begin);
+      if (reported_.insert(key).second) { fresh.push_back(d); }
+    }
+    if (sink_ && !fresh.empty()) { sink_(fresh); }
+  }
+
+ private:
+  std::function<void(const Diagnostics&)> sink_;
+  std::set<std::string> reported_;
+};
+using ReportsPtr = std::shared_ptr<Reports>;
+
+/// A rule that is written in a file, as a rule of the tuner.
+class WrittenRule final : public rules::Rule {
+ public:
+  WrittenRule(Ref<Piece> piece, frontend::File& file) : piece_(std::move(piece)), file_(file) {}
+  auto name() const -> std::string_view override { return piece_->name.view(); }
+  auto apply(schedule::Schedule sch, schedule::BlockRV block) const -> Result<rules::Schedules> override { return script::run_rule(*piece_, file_, sch, block); }
+
+ private:
+  Ref<Piece> piece_;
+  frontend::File& file_;
+};
+
+/// Reads one text, with the names of a file.
+class Lists {
+ public:
+  Lists(frontend::File& file, const target::Target& target, ReportsPtr reports) : file_(file), evaluator_(file.evaluator()), target_(target), reports_(std::move(reports)) {}
+
+  auto read(const PieceTexts& texts) -> Result<SpacePieces> {
+    Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
+    const size_t before = evaluator_.diagnostics.size();
+    SpacePieces out;
+    add_custom_rules(out.custom);
+    if (!texts.rules.empty()) { out.rules = rules(texts.rules, out.custom); }
+    if (!texts.postprocs.empty()) { out.postprocs = postprocs(texts.postprocs); }
+    if (!texts.mutators.empty()) { out.mutators = mutators(texts.mutators); }
+    out.report = [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); };
+    Diagnostics problems(evaluator_.diagnostics.begin() + static_cast<ptrdiff_t>(before), evaluator_.diagnostics.end());
+    evaluator_.diagnostics.resize(before);
+    std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
+    // The text of an option is no place in the file.
+    for (Diagnostic& d : problems) { if (!file_.holds(d.where.decl)) { d.where = {}; } }
+    if (!problems.empty()) { return problems; }
+    return out;
+  }
+
+ private:
+  void add_custom_rules(rules::CustomRules& out) {
+    std::vector<std::string> keys{target_.kind, "cpu"};
+    if (const TargetKind* kind = find_target_kind(target_.kind); kind && kind->is_gpu) { keys = {target_.kind, "gpu"}; }
+    for (auto& [name, piece] : script::rules_for_annotations(file_, keys)) {
+      auto rule = std::make_shared<WrittenRule>(piece, file_);
+      out[name] = [rule](schedule::Schedule sch, schedule::BlockRV block) { return rule->apply(std::move(sch), block); };
+    }
+  }
+
+  /// The items of a list between commas; errors are reported.
+  auto items_of(const std::string& text, const std::string& option) -> std::vector<Value> {
+    syntax::Document document("_ = [" + text + "\n]\n");
+    const syntax::ListExpr* list = nullptr;
+    if (document.items().size() == 1 && !document.items()[0].item->has_error && document.items()[0].item->statements.size() == 1) {
+      const auto* assign = document.items()[0].item->statements[0]->as<syntax::AssignStmt>();
+      list = assign ? assign->value->as<syntax::ListExpr>() : nullptr;
+    }
+    std::vector<Value> out;
+    if (!list) {
+      (void)evaluator_.report(error(Code::BadValue, {}).arg("what", "`" + option + "` takes names and calls with commas between them, not `" + text + "`"));
+      return out;
+    }
+    const eval::ScopeRef scope = names_used(*list);
+    Temporarily tree(evaluator_.tree, std::shared_ptr<const void>(document.items()[0].item));
+    for (const syntax::Expr* one : list->elements) {
+      Value item = evaluator_.eval(*one, scope);
+      // A name of the file may stand for a list.
+      if (item.items()) { out.insert(out.end(), item.items()->begin(), item.items()->end()); } else { out.push_back(std::move(item)); }
+    }
+    return out;
+  }
+  /// The names in an expression that are TVM's. Those of the file come first.
+  auto names_used(const syntax::Expr& expression) -> eval::ScopeRef {
+    const eval::ScopeRef scope = evaluator_.new_scope({});
+    std::vector<Name> used;
+    syntax::walk(expression, [&](const syntax::Node& node) {
+      if (const auto* name = node.as<syntax::NameExpr>()) { used.push_back(name->name); }
+      return true;
+    });
+    for (Name name : used) {
+      if (file_.find(name)) { continue; }
+      if (const Value* known = script::tvm_piece(name)) { scope->set(name, *known); }
+      if (name == default_word) { scope->set(name, Value::str(default_word)); }
+    }
+    return scope;
+  }
+  static auto is_default(const Value& item) -> bool { return item.string() && (*item.string() == default_word || *item.string() == "from-target"); }
+
+  /// An item as a piece of a kind. Null: it is none, which is reported.
+  auto piece(const Value& item, PieceKind kind) -> Ref<Piece> {
+    if (item.is_error()) { return {}; }
+    const std::string wanted(script::kind_text(kind));
+    Ref<Piece> out = script::piece_of(evaluator_, item);
+    if (out && out->kind == kind) { return out; }
+    if (out) {
+      (void)evaluator_.report(error(Code::WrongType, out->where).arg("expected", "a " + wanted).arg("found", "the " + std::string(script::kind_text(out->kind)) + " `" + out->name.str() + "`"));
+    } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
+      const char* word = kind == PieceKind::ScheduleRule ? "rule" : kind == PieceKind::Postproc ? "postproc" : "mutator";
+      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a " + wanted).arg("found", item.is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(item))
+                                  .remedy(std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class"));
+    }
+    return {};
+  }
+
+  auto rules(const std::string& text, const rules::CustomRules& custom) -> rules::Rules {
+    rules::Rules out;
+    for (const Value& item : items_of(text, "--rules")) {
+      std::optional<rules::Rules> more;
+      if (is_default(item)) {
+        more = rules::default_rules(target_, custom);
+      } else if (Ref<Piece> rule = piece(item, PieceKind::ScheduleRule)) {
+        more = rule->is_written() ? rules::Rules{std::make_shared<WrittenRule>(rule, file_)} : tvm_rules(evaluator_, *rule, target_, custom);
+      }
+      if (more) { out.insert(out.end(), more->begin(), more->end()); }
+    }
+    return out;
+  }
+
+  auto postprocs(const std::string& text) -> std::vector<metaschedule::Postproc> {
+    std::vector<metaschedule::Postproc> out;
+    for (const Value& item : items_of(text, "--postprocs")) {
+      if (is_default(item)) {
+        for (metaschedule::Postproc& one : metaschedule::default_postprocs(target_)) { out.push_back(std::move(one)); }
+      } else if (Ref<Piece> postproc = piece(item, PieceKind::Postproc)) {
+        std::optional<metaschedule::Postproc> made = postproc->is_written() ? written_postproc(postproc) : tvm_postproc(evaluator_, *postproc, target_);
+        if (made) { out.push_back(std::move(*made)); }
+      }
+    }
+    return out;
+  }
+  auto written_postproc(const Ref<Piece>& postproc) -> metaschedule::Postproc {
+    return {postproc->name.str(), [postproc, file = &file_, reports = reports_](schedule::Schedule& sch, const metaschedule::TargetNumbers&) -> metaschedule::Verdict {
+              Result<bool> done = script::run_postproc(*postproc, *file, sch);
+              if (!done.ok()) { reports->add(done.diagnostics()); }
+              return done;
+            }};
+  }
+
+  auto mutators(const std::string& text) -> metaschedule::Mutators {
+    metaschedule::Mutators out;
+    if (text.find_first_not_of(' ') != std::string::npos && text[text.find_first_not_of(' ')] == '{') {
+      const std::vector<Value> made = items_of(text, "--mutators");
+      const auto* dict = made.size() == 1 ? made[0].as<eval::Dict>() : nullptr;
+      for (const auto& [key, value] : dict ? dict->entries() : std::vector<std::pair<Value, Value>>()) { add_mutator(key, value, out); }
+      return out;
+    }
+    // `NAME=SHARE` is an item of a dictionary.
+    for (const std::string& item : parts_of(text)) {
+      const size_t equals = item.find('=');
+      const bool has_share = equals != std::string::npos && item.find('(') > equals;
+      const std::vector<Value> keys = items_of(has_share ? item.substr(0, equals) : item, "--mutators");
+      const std::vector<Value> shares = has_share ? items_of(item.substr(equals + 1), "--mutators") : std::vector<Value>(keys.size(), Value(1.0));
+      for (size_t i = 0; i < keys.size() && i < shares.size(); ++i) { add_mutator(keys[i], shares[i], out); }
+    }
+    return out;
+  }
+  /// The parts between commas outside of parentheses.
+  static auto parts_of(const std::string& text) -> std::vector<std::string> {
+    std::vector<std::string> out(1);
+    int depth = 0;
+    for (char c : text) {
+      depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+      if (c == ',' && depth == 0) { out.emplace_back(); } else if (c != ' ' || !out.back().empty()) { out.back() += c; }
+    }
+    return out;
+  }
+  void add_mutator(const Value& key, const Value& share, metaschedule::Mutators& out) {
+    if (is_default(key)) {
+      for (metaschedule::WeightedMutator& one : metaschedule::default_mutators(target_)) { out.push_back(std::move(one)); }
+      return;
+    }
+    Ref<Piece> mutator = piece(key, PieceKind::Mutator);
+    if (!mutator) { return; }
+    if (share.is_error()) { return; }
+    const std::optional<double> number = share.to_float();
+    if (!number || !(*number >= 0) || *number > 1e6) {
+      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "the share of the mutator `" + mutator->name.str() + "`, a number such as 0.1").arg("found", eval::describe(share)));
+      return;
+    }
+    std::optional<metaschedule::Mutator> made = mutator->is_written() ? written_mutator(mutator) : tvm_mutator(evaluator_, *mutator);
+    if (made) { out.push_back({std::move(*made), *number}); }
+  }
+  auto written_mutator(const Ref<Piece>& mutator) -> metaschedule::Mutator {
+    return {mutator->name.str(), [mutator, file = &file_, reports = reports_](const metaschedule::MutatorContext&, const schedule::Trace& trace, schedule::RandomEngine& random) -> std::optional<schedule::Trace> {
+              auto done = script::run_mutator(*mutator, *file, trace, random.fork_seed());
+              if (!done.ok()) { reports->add(done.diagnostics()); }
+              return done.ok() ? *done : std::nullopt;
+            }};
+  }
+
+  frontend::File& file_;
+  eval::Evaluator& evaluator_;
+  const target::Target& target_;
+  ReportsPtr reports_;
+};
+
+}  // namespace
+
+auto read_pieces(frontend::File& file, const target::Target& target, const PieceTexts& texts, std::function<void(const Diagnostics&)> report) -> Result<SpacePieces> {
+  auto shared = std::make_shared<Reports>(std::move(report));
+  // A limit that an earlier evaluation reached does not count.
+  file.evaluator().reset_steps();
+  return Lists(file, target, std::move(shared)).read(texts);
+}
+
+}  // namespace loopsmith::tune

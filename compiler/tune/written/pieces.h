@@ -1,0 +1,27 @@
+// The pieces of MetaSchedule that a user names: in options of commands (`--rules tiles,AutoInline`), by TVM's names with TVM's parameters, or written in the file.
+// A written piece that fails is an error with its place; the search goes on with the others.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "frontend/file.h"
+#include "target/target.h"
+#include "tune/space/trace_spaces.h"
+
+namespace loopsmith::tune {
+
+/// Lists as options give them. The items are expressions of the script language: names of the file, TVM's names, and calls of them with arguments. The word
+/// `default` stands for the list of the target. Empty: the list of the target.
+struct PieceTexts {
+  std::string rules;
+  std::string postprocs;
+  std::string mutators;      // `MutateTileSize=0.9, mine=0.1`, or a dictionary `{mine(): 0.1}`
+  [[nodiscard]] auto is_empty() const -> bool { return rules.empty() && postprocs.empty() && mutators.empty(); }
+};
+
+/// Reads the lists, with the names of `file`, which must outlive the pieces. Also finds the rules that the file has for blocks with the annotation `schedule_rule`.
+/// `report` receives the errors of written pieces while the space is made and searched, each once; the places are those of the file.
+[[nodiscard]] auto read_pieces(frontend::File& file, const target::Target& target, const PieceTexts& texts, std::function<void(const Diagnostics&)> report) -> Result<SpacePieces>;
+
+}  // namespace loopsmith::tune
