@@ -1,9 +1,7 @@
-// Reads and writes logs of the auto-scheduler: see ansor_log.h.
+// Reads logs of the auto-scheduler: see ansor_log.h.
 #include "driver/ansor_log.h"
 
 #include <algorithm>
-#include <cmath>
-#include <ctime>
 
 #include <fmt/format.h>
 
@@ -97,25 +95,10 @@ auto read_ansor_log(const std::string& path, const std::string& text) -> Result<
     auto record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
     if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
     record->number = number;
+    record->line = line;
     out.push_back(*std::move(record));
   }
   return out;
-}
-
-auto ansor_line(const AnsorRecord& record) -> std::string {
-  json key = json::array({record.workload});
-  for (const eval::Value& argument : record.arguments) { key.push_back(json_of_value(argument)); }
-  json steps = json::array();
-  for (const Step& step : record.steps) {
-    json one = json::array({step.kind});
-    for (const auto& argument : step.arguments) { std::visit([&](const auto& value) { one.push_back(value); }, argument); }
-    steps.push_back(std::move(one));
-  }
-  nlohmann::ordered_json line;
-  line["i"] = json::array({json::array({key.dump(), record.target}), json::array({json::array(), steps})});
-  line["r"] = json::array({record.seconds, record.seconds.empty() ? 4 : 0, record.mean(), static_cast<int64_t>(std::time(nullptr))});
-  line["v"] = "v0.6";
-  return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }

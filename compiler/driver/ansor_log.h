@@ -19,6 +19,7 @@ struct AnsorRecord {
   std::string target;                      // as written
   std::vector<script::auto_scheduler::Step> steps;
   std::vector<double> seconds;             // of each run; empty: not measured
+  std::string line;                        // as the log has it
 
   /// The mean; 0: not measured.
   [[nodiscard]] auto mean() const -> double;
@@ -27,8 +28,6 @@ struct AnsorRecord {
 /// True for a text whose first line is a record of the auto-scheduler.
 [[nodiscard]] auto is_ansor_log(std::string_view text) -> bool;
 [[nodiscard]] auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>>;
-/// The line without its end.
-[[nodiscard]] auto ansor_line(const AnsorRecord& record) -> std::string;
 
 /// The task of a file that a log is for: that of the variable, or the first one with records. Fails with the reason against the first record.
 struct AnsorChoice {

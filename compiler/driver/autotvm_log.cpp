@@ -118,6 +118,7 @@ auto read_autotvm_log(const std::string& path, const std::string& text) -> Resul
     auto record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
     if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
     record->number = number;
+    record->line = line;
     out.push_back(*std::move(record));
   }
   return out;

@@ -22,6 +22,7 @@ struct AutotvmRecord {
   int64_t index = 0;
   std::vector<double> seconds;             // of each run; empty: not measured
   int64_t error = 0;                       // 0: measured
+  std::string line = {};                   // as the log has it
 
   /// The mean; 0: not measured.
   [[nodiscard]] auto mean() const -> double;

@@ -112,21 +112,27 @@ auto read_trace(const std::string& path) -> Result<schedule::Trace> {
   return schedule::trace_from_json(text);
 }
 
+struct ChosenRecord {
+  std::string line;                        // as the log has it
+  std::optional<schedule::Trace> trace;    // of a record that is no choice of knobs
+};
+
 /// The fastest record of a log of the auto-scheduler, as a trace on the program of its task.
-auto choose_ansor_record(SourceFile& file, const std::string& path, const std::string& text, workspace::SelectionRequest& wanted, std::optional<schedule::Trace>& trace) -> Status {
+auto choose_ansor_record(SourceFile& file, const std::string& path, const std::string& text, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(records, read_ansor_log(path, text));
   LOOPSMITH_TRY(best, best_of_log(path, records, script::auto_scheduler::tasks_of(file.document().file()), wanted.function));
   LOOPSMITH_TRY(applied, script::auto_scheduler::apply_steps(file.document().file(), best.task, best.record.steps, {path, best.record.number}));
   wanted.function = best.task.variable.str();
   wanted.only_schedule = false;
-  wanted.trace = &trace.emplace(std::move(applied.trace));
+  wanted.trace = &out.trace.emplace(std::move(applied.trace));
+  out.line = std::move(best.record.line);
   return ok();
 }
 
-/// Chooses the fastest record of a log for the template that is asked for, or for the only one. `trace` receives the steps of a record that is no choice of knobs.
-auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, std::optional<schedule::Trace>& trace) -> Status {
+/// Chooses the fastest record of a log for the template that is asked for, or for the only one.
+auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(text, read_file(path));
-  if (is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, trace); }
+  if (is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, out); }
   if (!is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("why", "its first line is no record of AutoTVM or of the auto-scheduler"); }
   LOOPSMITH_TRY(records, read_autotvm_log(path, text));
   const std::string name = wanted.schedule.empty() ? workspace::only_template(*file.snapshot()) : wanted.schedule;
@@ -138,6 +144,7 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
   }
   LOOPSMITH_TRY(best, best_of_log(path, records, schedule->template_name, schedule->arguments));
   wanted.schedule = name;
+  out.line = std::move(best.line);
   wanted.decisions = std::make_shared<const script::autotvm::Decisions>(std::move(best.decisions));
   return ok();
 }
@@ -176,8 +183,9 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     if (!text) { return fail(text.diagnostics()); }
     wanted.trace = &trace.emplace(std::move(*text));
   }
+  ChosenRecord chosen_record;
   if (auto path = arguments.get("--log"); path && request.takes_log) {
-    if (Status chosen = choose_record(file, *path, wanted, trace); !chosen) { return fail(chosen.diagnostics()); }
+    if (Status chosen = choose_record(file, *path, wanted, chosen_record); !chosen) { return fail(chosen.diagnostics()); }
   }
   workspace::SelectionOutput output;
   auto selected = workspace::select(file.document(), wanted, output);
@@ -201,6 +209,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     out.target = std::move(*target);
   }
   out.file = std::move(*read);
+  out.record = std::move(chosen_record.line);
   return out;
 }
 

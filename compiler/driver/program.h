@@ -75,6 +75,7 @@ class Reporter {
 struct Selection : workspace::Selection {
   std::unique_ptr<SourceFile> file;
   target::Target target;
+  std::string record;          // the line of the log that `--log` chose; empty: none
 };
 
 /// Options that select: `--function F`, `--with NAME`, `--trace T.json`, `--until LINE`, `--target T`; a command declares those that it accepts. Reports

@@ -1,4 +1,4 @@
-// The calls in a file, found by their text: tasks of AutoTVM and of the auto-scheduler are made by statements that nothing runs here.
+// The calls in a file, found by their text: no command runs the statements that make tasks of AutoTVM and of the auto-scheduler.
 #pragma once
 
 #include <functional>

@@ -88,9 +88,9 @@ auto TemplateSearch::line(const std::string& trace, double seconds) const -> std
   return autotvm_line(record);
 }
 
-auto TemplateSearch::append_to_log(const std::string& path, const tune::SessionOptions& options) const -> Result<size_t> {
+auto TemplateSearch::append_to_log(const std::string& path, const tune::SessionOptions& options, const std::string& device) const -> Result<size_t> {
   LOOPSMITH_TRY(database, tune::Database::open(options.database.empty() ? tune::Database::default_path() : options.database));
-  LOOPSMITH_TRY(records, database.records({structural_hash(selection_.before), selection_.target.str(), target::machine_identity()}));
+  LOOPSMITH_TRY(records, database.records({structural_hash(selection_.before), selection_.target.str(), device.empty() ? target::machine_identity() : device}));
   std::ofstream log(path, std::ios::app);
   size_t count = 0;
   for (const tune::Record& record : records) {

@@ -10,12 +10,12 @@ namespace {
 
 const Usage usage{
     .command = "trace",
-    .arguments = "FILE [--with NAME] [--format json|python] [--dialect D]",
+    .arguments = "FILE [--with NAME] [--log F] [--format json|python|record] [--dialect D]",
     .summary = "Prints the trace that a schedule function makes.",
     .details = "The JSON is that of TVM's `trace.as_json()`, the Python that of `trace.show()`: both work in TVM and here.",
     .options = {with_option,
                 log_option,
-                {.name = "--format", .value = "F", .help = "python (the default) or json"},
+                {.name = "--format", .value = "F", .help = "python (the default), json, or record: the line of the `--log`"},
                 {.name = "--until", .value = "LINE", .help = "runs the statements up to this line of the file only"},
                 function_option,
                 dialect_option,
@@ -32,7 +32,8 @@ auto trace(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   std::string format = arguments.get("--format", "python");
-  if (format != "json" && format != "python") { return usage_error("trace", fmt::format("`--format` is json or python, not `{}`", format)); }
+  if (format != "json" && format != "python" && format != "record") { return usage_error("trace", fmt::format("`--format` is json, python or record, not `{}`", format)); }
+  if (format == "record" && !arguments.has("--log")) { return usage_error("trace", "`--format record` prints the line that `--log` chooses: name the log"); }
   std::optional<Dialect> dialect;
   if (!read_dialect("trace", arguments, dialect)) { return exit_usage; }
   Reporter reporter(arguments);
@@ -40,7 +41,9 @@ auto trace(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   const Dialect spelled = dialect.value_or(selection.module->dialect);
-  if (format == "json") {
+  if (format == "record") {
+    fmt::print("{}\n", selection.record);
+  } else if (format == "json") {
     fmt::print("{}\n", trace_to_json(*selection.trace, spelled));
   } else {
     std::string text = selection.trace->python(spelled);

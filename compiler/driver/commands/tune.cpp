@@ -563,7 +563,7 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
   if (auto path = arguments.get("--log")) {
-    auto written = search.append_to_log(*path, options);
+    auto written = search.append_to_log(*path, options, result->device);
     if (!written.ok()) {
       reporter.report(written.diagnostics(), nullptr);
       return reporter.status();

@@ -275,7 +275,7 @@ auto axis_of(Evaluator& e, const Value&, const Arguments& a) -> Value {
   return length ? Value(eval::make_object<SpaceAxisObject>(std::string(), 0, *length)) : Value::error();
 }
 
-// True: TVM checks there whether a run has marked its configuration as not legal; here the step itself is refused.
+// Always true: a step that is not legal is refused at its statement. TVM marks the configuration instead.
 auto valid(Evaluator&, const Value&, const Arguments&) -> Value { return true; }
 auto nothing(Evaluator&, const Value&, const Arguments&) -> Value { return {}; }
 

@@ -22,7 +22,7 @@ enum class KnobKind : uint8_t { Split, Reorder, Annotate, Other };
 
 struct Choice {
   KnobKind kind = KnobKind::Other;
-  std::vector<int64_t> numbers;      // Split: the factors, outermost first, where -1 is the rest; Reorder: the permutation; Annotate by place: axes
+  std::vector<int64_t> numbers;      // Split: the factors, outermost first, where -1 is the rest; Reorder: the permutation; Annotate with `locate_cache`: the axes
   std::vector<std::string> words;    // Annotate: "none", "vec", "unroll", "blockIdx.x" ...
   eval::Value value;                 // Other
 
@@ -64,13 +64,13 @@ struct SplitOptions {
   int64_t most = INT64_C(1) << 31;         // of each factor behind the first
   std::optional<bool> has_no_tail = {};    // only factors whose product divides the axis; none: as the policy has it
 };
-/// The factors of a split; none: the policy is none of these.
+/// The factors of a split. None: the policy does not exist.
 [[nodiscard]] auto splits(int64_t length, const SplitOptions& options) -> std::optional<std::vector<Choice>>;
 /// All orders of the axes from `begin` to `end`; the others keep their places.
 [[nodiscard]] auto orders(size_t axes, size_t begin, size_t end) -> std::vector<Choice>;
 /// The orders that merge chains of axes, where the longest rest goes first. `spatial`, `reduce`: chains of axis numbers. `for_threads`: the innermost spatial axes stay behind.
 [[nodiscard]] auto interleaved(const std::vector<std::vector<int64_t>>& spatial, const std::vector<std::vector<int64_t>>& reduce, bool for_threads) -> std::vector<Choice>;
-/// The annotations of a policy: "try_vec", "try_unroll_vec", "bind_gpu", "bind_gpu_virtual"; none: it is no policy, or takes more axes.
+/// The annotations of a policy: "try_vec", "try_unroll_vec", "bind_gpu", "bind_gpu_virtual". None: the policy does not exist, or needs more axes.
 [[nodiscard]] auto annotations(size_t axes, std::string_view policy) -> std::optional<std::vector<Choice>>;
 /// The ways to choose `anchors` of the axes, in their order.
 [[nodiscard]] auto anchors(size_t axes, size_t count) -> std::vector<Choice>;
