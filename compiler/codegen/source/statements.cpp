@@ -101,31 +101,17 @@ void SourcePrinter::add_source(const std::string& text) { constants_ += text + (
 
 namespace {
 
-/// The types of elements of which a condition may choose between a load from memory that the kernel writes and one from memory that it only reads. NVIDIA's
-/// compiler (NVRTC 12 and 13) makes one load of both, from the address that the condition selects, and takes the cache that misses the kernel's own stores if the
-/// memory that is only read is `__restrict__`.
-auto types_of_chosen_loads(const Stmt& body, const std::unordered_set<const VarNode*>& written) -> std::set<std::string> {
-  std::set<std::string> stored, chosen;
-  auto is_global = [](const Buffer& buffer) { return memory_family(buffer->scope().view()).value_or(MemoryFamily::Global) == MemoryFamily::Global; };
-  auto note_loads = [&](const Expr& e, bool is_written, std::set<std::string>& to) {
-    post_order(e, [&](const Expr& x) {
-      const auto* load = x.as<BufferLoad>();
-      if (load && is_global(load->buffer) && written.contains(load->buffer->data.get()) == is_written) { to.insert(load->buffer->dtype.element().str()); }
-    });
-  };
-  post_order(
-      body,
-      [&](const Stmt& s) {
-        if (!s.as<IfThenElse>()) { return; }
-        post_order(s, [](const Stmt&) {}, [&](const Expr& e) { if (e.as<BufferLoad>()) { note_loads(e, false, chosen); } });
-      },
-      [&](const Expr& e) {
-        if (e.as<BufferLoad>()) { note_loads(e, true, stored); }
-        const auto* call = e.as<Call>();
-        if (e.as<Select>() || (call && call->op == "if_then_else")) { note_loads(e, false, chosen); }
-      });
-  std::erase_if(chosen, [&](const std::string& t) { return !stored.contains(t); });
-  return chosen;
+/// The types of elements that a kernel loads from global memory which it also writes. Where NVIDIA's compilers (of CUDA 13 and OpenCL) see a choice between such a load
+/// and one from `__restrict__` memory that is only read, they load from the address that the condition selects, through the cache that misses the kernel's own stores.
+/// They find such choices also where a store is forwarded to a load, so that only the types tell that there is none.
+auto types_loaded_and_stored(const Stmt& body, const std::unordered_set<const VarNode*>& written) -> std::vector<DataType> {
+  std::vector<DataType> out;
+  post_order(body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    const bool is_global = load && memory_family(load->buffer->scope().view()).value_or(MemoryFamily::Global) == MemoryFamily::Global;
+    if (is_global && written.contains(load->buffer->data.get())) { out.push_back(load->buffer->dtype.element()); }
+  });
+  return out;
 }
 
 }  // namespace
@@ -165,7 +151,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
           if (const auto* element = arg.as<BufferLoad>(); element && c->op == "address_of") { written.insert(element->buffer->data.get()); }
         }
       });
-  const std::set<std::string> mixed = kind_ == SourceDialect::Cuda ? types_of_chosen_loads(kernel->body, written) : std::set<std::string>();
+  const std::vector<DataType> stored = types_loaded_and_stored(kernel->body, written);
   std::string parameters;
   for (const Var& p : kernel->params) {
     std::string parameter;
@@ -173,7 +159,8 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
       DataType element = elements_.contains(p.get()) ? elements_.at(p.get()) : p->pointer ? p->pointer->element.element() : DataType::uint(8);
       elements_.emplace(p.get(), element);
       spaces_[p.get()] = std::string(dialect_.global_memory);
-      const bool is_plain = !restricted || (!written.contains(p.get()) && mixed.contains(element.str()));
+      const bool is_mixed = std::any_of(stored.begin(), stored.end(), [&](DataType t) { return memory_type(t, p->origin) == memory_type(element, p->origin); });
+      const bool is_plain = !restricted || (!written.contains(p.get()) && is_mixed);
       parameter = fmt::format("{}{}{}* {}{}", dialect_.global_memory, written.contains(p.get()) ? "" : "const ", memory_type(element, p->origin), is_plain ? "" : dialect_.restrict_word, name_of(*p));
     } else {
       parameter = fmt::format("{} {}", value_type(p->dtype, p->origin), name_of(*p));
