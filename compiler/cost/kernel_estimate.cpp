@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/evaluate.h"
@@ -70,6 +71,7 @@ struct Held {
   size_t kernel = 0;
   double bytes = 4;
   bool is_shared = false;
+  double versions = 1;       // of a tile that a pipeline fills while earlier ones are read
   std::vector<Reach> reaches;
 
   /// The elements that it has at once. It lives inside of the loops that are around all accesses, so these loops reuse its memory.
@@ -115,7 +117,7 @@ class KernelWalker {
   void count_memory() {
     for (const auto& [buffer, held] : held_) {
       Kernel& k = kernels[held.kernel];
-      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
+      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes * held.versions; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
     }
   }
 
@@ -155,10 +157,25 @@ class KernelWalker {
     }
     values_.emplace_back(loop.var.get(), as_int(loop.min).value_or(0));
     around_.push_back(one);
+    const double outside = std::exchange(versions_, versions_ * versions_of(loop));
     walk(loop.body);
+    versions_ = outside;
     around_.pop_back();
     values_.pop_back();
     if (axis) { --depth_; }
+  }
+
+  /// The versions of a tile in a pipelined loop: one more than the stages between its first and its last statement.
+  static auto versions_of(const For& loop) -> double {
+    const Attr* attr = find_attr(loop.annotations, "software_pipeline_stage");
+    const Array<Attr>* stages = attr ? attr->list() : nullptr;
+    int64_t first = 0, last = 0;
+    for (size_t i = 0; stages != nullptr && i < stages->size(); ++i) {
+      const int64_t stage = as_int((*stages)[i].expr()).value_or(0);
+      first = i == 0 ? stage : std::min(first, stage);
+      last = std::max(last, stage);
+    }
+    return static_cast<double>(last - first + 1);
   }
 
   void walk_block(const BlockRealize& realize) {
@@ -251,7 +268,8 @@ class KernelWalker {
     }
     const std::string_view scope = buffer->scope().view();
     if (!is_global_memory(scope)) {
-      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), {}});
+      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), 1, {}});
+      place->second.versions = std::max(place->second.versions, versions_);
       place->second.reaches.push_back(std::move(reach));
     }
     if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, repeats, width, base ? lanes_of(buffer, indices, *base) : std::vector<int64_t>{0}); }
@@ -324,6 +342,7 @@ class KernelWalker {
   Valuation values_;
   VarMap bindings_;
   std::map<const BufferNode*, Held> held_;
+  double versions_ = 1;
 };
 
 auto product(const std::map<std::string, double>& extents) -> double {

@@ -202,6 +202,14 @@ auto program_identity(const std::string& path) -> std::string {
 
 }  // namespace
 
+auto kernel_name_of(const std::string& file) -> std::string {
+  std::string name = fs::path(file).stem().string();
+  for (char& c : name) {
+    if (!is_name_part(c) || static_cast<unsigned char>(c) >= 0x80) { c = '_'; }
+  }
+  return name.empty() || is_digit(name.front()) ? "kernel_" + name : name;
+}
+
 auto engine_id() -> std::string { return program_identity(current_program()); }
 
 auto write_whole(const std::string& path, std::string_view content) -> Status {
@@ -273,15 +281,6 @@ auto tuned(const workspace::Program& program, const BuildJob& job, const target:
   if (trace && sch.replay(*trace)) { return Scheduled{program.module, sch.module(), best->name}; }
   notes.push_back(fmt::format("`{}`: the best trace of the tuning database does not apply to it any more", program.name.view()));
   return {};
-}
-
-/// The name of the file as a name of C, for a kernel that has none: `my-kernel.py` gives `my_kernel`.
-auto kernel_name_of(const std::string& file) -> std::string {
-  std::string name = fs::path(file).stem().string();
-  for (char& c : name) {
-    if (!is_name_part(c) || static_cast<unsigned char>(c) >= 0x80) { c = '_'; }
-  }
-  return name.empty() || is_digit(name.front()) ? "kernel_" + name : name;
 }
 
 /// The kind of device of DLPack.

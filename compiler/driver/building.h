@@ -57,6 +57,9 @@ struct BuildResult {
 /// Reports the errors of the file. None: it has errors; at most files in the staging folder were written.
 [[nodiscard]] auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult>;
 
+/// The name of the file as a name of C, for a kernel that has none: `my-kernel.py` gives `my_kernel`.
+[[nodiscard]] auto kernel_name_of(const std::string& file) -> std::string;
+
 /// Moves artefacts to their places. If one move fails, all moved artefacts are removed.
 [[nodiscard]] auto publish(const std::vector<Artefact>& artefacts) -> Status;
 

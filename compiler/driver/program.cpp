@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/annotate.h"
+#include "driver/ansor_log.h"
+#include "driver/autotvm_log.h"
 #include "driver/command.h"
 #include "ir/dialects.h"
 #include "ir/highlight.h"
@@ -110,6 +112,36 @@ auto read_trace(const std::string& path) -> Result<schedule::Trace> {
   return schedule::trace_from_json(text);
 }
 
+/// The fastest record of a log of the auto-scheduler, as a trace on the program of its task.
+auto choose_ansor_record(SourceFile& file, const std::string& path, const std::string& text, workspace::SelectionRequest& wanted, std::optional<schedule::Trace>& trace) -> Status {
+  LOOPSMITH_TRY(records, read_ansor_log(path, text));
+  LOOPSMITH_TRY(best, best_of_log(path, records, script::auto_scheduler::tasks_of(file.document().file()), wanted.function));
+  LOOPSMITH_TRY(applied, script::auto_scheduler::apply_steps(file.document().file(), best.task, best.record.steps, {path, best.record.number}));
+  wanted.function = best.task.variable.str();
+  wanted.only_schedule = false;
+  wanted.trace = &trace.emplace(std::move(applied.trace));
+  return ok();
+}
+
+/// Chooses the fastest record of a log for the template that is asked for, or for the only one. `trace` receives the steps of a record that is no choice of knobs.
+auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, std::optional<schedule::Trace>& trace) -> Status {
+  LOOPSMITH_TRY(text, read_file(path));
+  if (is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, trace); }
+  if (!is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("why", "its first line is no record of AutoTVM or of the auto-scheduler"); }
+  LOOPSMITH_TRY(records, read_autotvm_log(path, text));
+  const std::string name = wanted.schedule.empty() ? workspace::only_template(*file.snapshot()) : wanted.schedule;
+  const script::FileSchedule* schedule = file.document().schedules().find(Name(name));
+  if (!schedule || schedule->template_name.empty()) {
+    return error(Code::RecordRefused).arg("number", static_cast<int64_t>(1)).arg("file", path)
+        .arg("why", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is no template", name))
+        .remedy("name the template: `--with NAME`");
+  }
+  LOOPSMITH_TRY(best, best_of_log(path, records, schedule->template_name, schedule->arguments));
+  wanted.schedule = name;
+  wanted.decisions = std::make_shared<const script::autotvm::Decisions>(std::move(best.decisions));
+  return ok();
+}
+
 auto target_text(std::string_view option, const Selection& selection) -> std::string {
   std::string text = target::chosen_target(option, selection.module, selection.function, selection.schedule_target);
   return text.empty() ? std::string(target_kind::llvm) : text;
@@ -132,7 +164,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
   reporter.report(file.diagnostics(), &file, true);
 
   workspace::SelectionRequest wanted{.function = request.function.empty() ? arguments.get("--function", "") : request.function, .schedule = request.with.empty() ? arguments.get("--with", "") : request.with,
-                                     .only_schedule = request.only_schedule, .takes_ill_formed = request.ill_formed, .stops_at_hole = request.until_hole};
+                                     .only_schedule = request.only_schedule, .takes_ill_formed = request.ill_formed, .stops_at_hole = request.until_hole, .only_template = request.only_template};
   if (auto line = arguments.get("--until")) {
     auto number = parse_number(*line, 1, 100'000'000);
     if (!number) { return usage_error("schedule", "`--until` takes a line number"); }
@@ -143,6 +175,9 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     auto text = read_trace(*path);
     if (!text) { return fail(text.diagnostics()); }
     wanted.trace = &trace.emplace(std::move(*text));
+  }
+  if (auto path = arguments.get("--log"); path && request.takes_log) {
+    if (Status chosen = choose_record(file, *path, wanted, trace); !chosen) { return fail(chosen.diagnostics()); }
   }
   workspace::SelectionOutput output;
   auto selected = workspace::select(file.document(), wanted, output);

@@ -88,12 +88,15 @@ struct PickRequest {
   bool needs_target = false;   // resolve the target even if none is named
   bool needs_function = false; // refuse a module without functions
   bool until_hole = false;     // with a schedule: up to its first `sch.tune()`, in spite of errors behind it
+  bool takes_log = true;       // `--log` names records to apply
+  bool only_template = false;  // without --with, in a file without programs, use the only AutoTVM template
 };
 [[nodiscard]] auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int>;
 
 // Options that several commands share.
 inline const Option function_option{.name = "--function", .value = "F", .help = "the program, where the file has several"};
 inline const Option with_option{.name = "--with", .value = "NAME", .help = "the schedule function to apply"};
+inline const Option log_option{.name = "--log", .value = "F", .help = "a log of AutoTVM or of TVM's auto-scheduler: applies the fastest record of the task"};
 inline const Option target_option{.name = "--target", .value = "T", .help = "the target, as \"llvm -mcpu=znver4 -num-cores=2\"; the default is this machine"};
 inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM until 0.23), sblock (0.24), s_tir (0.25, 0.26), ts (September 2026), tensor (since October 2026), or a version; the default is that of the file"};
 inline const Option json_option{.name = "--json", .help = "diagnostics and results as lines of JSON on standard output"};

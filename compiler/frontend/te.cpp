@@ -32,6 +32,7 @@ auto te_namespace(const Value& tir) -> Value {
   add("var", te::variable);
   add("size_var", te::variable);
   add("create_prim_func", te::create_prim_func);
+  members.add(Name("hybrid"), te::namespace_hybrid());
   for (const auto& [name, reducer] : te::named_reducers()) { members.add(Name(name), reducer); }
   return space;
 }

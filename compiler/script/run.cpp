@@ -6,6 +6,7 @@
 #include "frontend/inner_programs.h"
 #include "frontend/objects.h"
 #include "ir/equal.h"
+#include "script/autotvm/config.h"
 #include "script/recorder.h"
 #include "script/te/create.h"
 #include "support/codes.h"
@@ -83,7 +84,7 @@ auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const 
 
 auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text, const syntax::ScheduleForm& form)
     -> ScheduleFunction {
-  ScheduleFunction out{.def = &def, .form = form, .tree = std::move(tree), .text = text, .others = {}, .contexts = {}};
+  ScheduleFunction out{.def = &def, .form = form, .tree = std::move(tree), .text = text, .others = {}, .contexts = {}, .arguments = {}};
   if (form.made && !form.is_call) { out.program = syntax::scheduled_program(*form.made); }
   if (form.decorator) {
     if (!form.decorator->args.empty()) { out.program = form.decorator->args[0]; }
@@ -156,8 +157,13 @@ auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, co
     arguments.positional = 1;
     return evaluator.start(callee, arguments);
   }
+  size_t given = 0;
   for (const syntax::Param& p : def.params) {
     if (p.kind != syntax::ParamKind::Plain) { continue; }
+    if (given < function.arguments.size()) {
+      arguments.all.push_back({function.arguments[given++], def.origin(), p.name.name});
+      continue;
+    }
     eval::Value first = frontend::first_value(evaluator, def, p, {});
     if (first.is_opaque() && p.default_value) { continue; }
     arguments.all.push_back({std::move(first), def.origin(), p.name.name});
@@ -373,7 +379,34 @@ class BodyRun {
 
 }  // namespace
 
+namespace {
+
+// The errors of stages that no statement brought to their place, each at its own statement.
+void add_unfinished(ScheduleRun& run, const eval::Frame& frame) {
+  if (!frame.scope) { return; }
+  for (const auto& [name, value] : frame.scope->slots()) {
+    const auto* schedule = value.as<ScheduleObject>();
+    if (!schedule || schedule->record.part != ScheduleObject::Part::Own) { continue; }
+    for (Diagnostic& d : te::unfinished(*schedule)) { run.diagnostics.push_back(std::move(d)); }
+  }
+}
+
+// The knobs of a run: those of the configuration in its last frame or, where a helper keeps the configuration, those that the run defined.
+auto space_of(const ScheduleRun& run, const autotvm::Applying& applying) -> std::shared_ptr<const autotvm::Space> {
+  const autotvm::Space* found = &applying.space();
+  if (!run.frames.empty() && run.frames.back().scope) {
+    for (const auto& [name, value] : run.frames.back().scope->slots()) {
+      const auto* config = value.as<autotvm::ConfigObject>();
+      if (config && config->space.knobs.size() >= found->knobs.size()) { found = &config->space; }
+    }
+  }
+  return found->knobs.empty() ? nullptr : std::make_shared<const autotvm::Space>(*found);
+}
+
+}  // namespace
+
 auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> ScheduleRun {
+  autotvm::Applying applying(request.decisions);
   const syntax::FunctionDef& def = *request.function.def;
   ScheduleRun run = begun_run(request);
   eval::Evaluator evaluator(request.heap ? request.heap : std::make_shared<eval::Heap>());
@@ -420,6 +453,8 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   // behind a `return` nothing runs.
   auto done = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state != StepState::Done; }) - run.steps.begin());
   if (done == run.frames.size() && frame.flow != eval::Flow::Return) { run.frames.push_back(frame.snapshot()); }
+  run.space = space_of(run, applying);
+  if (run.is_complete) { add_unfinished(run, frame); }
   return run;
 }
 

@@ -22,6 +22,11 @@
 
 namespace loopsmith::script {
 
+namespace autotvm {
+struct Decisions;
+struct Space;
+}  // namespace autotvm
+
 /// A schedule function of a file: the syntax that gives its program, its target and its schedules.
 struct ScheduleFunction {
   const syntax::FunctionDef* def = nullptr;
@@ -32,6 +37,7 @@ struct ScheduleFunction {
   const syntax::Expr* target = nullptr;        // null: not given
   std::vector<syntax::ScheduleForm> others;    // the other schedules that its body makes; each has a separate run
   std::vector<std::vector<const syntax::Expr*>> contexts;   // syntax::contexts_of
+  std::vector<eval::Value> arguments;          // of its first parameters, given by the task of a template; the others have the values of tests
 };
 /// None if the function is no schedule function.
 [[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
@@ -84,6 +90,7 @@ struct ScheduleRun {
   /// Errors of later steps, if the step that failed only marks a loop (`parallel`, `bind`): they remain after that step is repaired.
   Diagnostics further_on;
   bool makes_its_own = false;                  // `sch = tir.Schedule(program)` in its body
+  std::shared_ptr<const autotvm::Space> space; // the knobs that a template defines; null: there are none
   bool is_complete = false;                    // every step ran
   size_t first_step = 0;                       // the first step that this run executed; earlier steps were taken over
   uint64_t primitives = 0;                     // executed by this run
@@ -127,6 +134,8 @@ struct RunRequest {
   /// Stops after this many steps (REPL, `--until`); none: runs all.
   std::optional<size_t> steps;
   int64_t seed = 1;
+  /// The choices of a template's knobs; null: those of the fallback.
+  std::shared_ptr<const autotvm::Decisions> decisions = {};
   StepWatch watch = {};                        // may be empty
   /// The schedule statement of new nodes; none: the number of the step, from 1.
   std::optional<uint32_t> number = {};

@@ -12,8 +12,11 @@
 #include "frontend/objects.h"
 #include "intrinsics/registry.h"
 #include "ir/equal.h"
+#include "script/auto_scheduler/tasks.h"
+#include "script/autotvm/templates.h"
 #include "script/find_program.h"
 #include "script/objects.h"
+#include "script/topi.h"
 #include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/guards.h"
@@ -231,6 +234,7 @@ class Update {
     s.form = form;
     s.others = function.others;
     s.number = number;
+    add_task(*def, function, s);
     const FileSchedule* last = last_of(s);
     WithoutReports attempt(file_.evaluator().diagnostics);
     if (!form.made) {
@@ -260,9 +264,22 @@ class Update {
     schedules.push_back(std::move(s));
   }
 
+  // The task of a template gives its arguments and its target.
+  void add_task(const syntax::FunctionDef& def, ScheduleFunction& function, FileSchedule& s) {
+    auto name = autotvm::template_name(def);
+    if (!name || !s.makes_its_own) { return; }
+    s.template_name = *name;
+    auto task = autotvm::find_task(file_, def);
+    if (!task) { return; }
+    function.arguments = s.arguments = task->arguments;
+    function.target = task->target;
+  }
+
   void leave_alone(const FileSchedule& s, const FunctionOfFile& of, const ScheduleFunction& function) {
     const syntax::Expr* program = function.program ? function.program : function.form.made;
-    left_alone.push_back({s.name, program->origin(), why_unknown(file_, function)});
+    bool has_no_task = !s.template_name.empty() && s.arguments.empty() && !of.item->statements[0]->as<syntax::FunctionDef>()->params.empty();
+    std::string why = has_no_task ? "no task of the file gives the arguments of template `" + s.template_name + "`" : why_unknown(file_, function);
+    left_alone.push_back({s.name, program->origin(), std::move(why)});
     unfollowed_.push_back({s.name, of.name, program->origin(), left_alone.back().why});
   }
 
@@ -315,6 +332,24 @@ class Update {
 
 }  // namespace
 
+namespace {
+
+// `tvm.autotvm`, `tvm.auto_scheduler`, `tvm.topi`: modules of TVM whose values are of this room.
+auto add_to_tvm() -> bool {
+  static thread_local const bool is_done = [] {
+    static const Name tvm("tvm");
+    const eval::Value* space = frontend::predeclared(tvm);
+    auto& members = const_cast<eval::Namespace&>(*space->as<eval::Namespace>());
+    members.add(Name("autotvm"), autotvm::namespace_autotvm());
+    members.add(Name("topi"), namespace_topi());
+    members.add(Name("auto_scheduler"), auto_scheduler::namespace_auto_scheduler());
+    return true;
+  }();
+  return is_done;
+}
+
+}  // namespace
+
 auto predeclared(Name name) -> const eval::Value* {
   static const auto* ls = [] {
     install_intrinsics();
@@ -324,8 +359,12 @@ auto predeclared(Name name) -> const eval::Value* {
     add_piece_decorators(const_cast<eval::Namespace&>(*space));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
-  static const Name short_name("ls"), long_name("loopsmith");
+  static const Name short_name("ls"), long_name("loopsmith"), autotvm_name("autotvm"), auto_scheduler_name("auto_scheduler"), topi_name("topi"), tvm_name("tvm");
   if (name == short_name || name == long_name) { return ls; }
+  if (name == autotvm_name) { return &autotvm::namespace_autotvm(); }
+  if (name == topi_name) { return &namespace_topi(); }
+  if (name == auto_scheduler_name) { return &auto_scheduler::namespace_auto_scheduler(); }
+  if (name == tvm_name) { (void)add_to_tvm(); }
   if (const eval::Value* known = tuner_name(name)) { return known; }
   return intrinsics::predeclared(name);
 }
@@ -397,6 +436,33 @@ void FileSchedule::check() const {
 #endif
 }
 
+auto Schedules::request_for(frontend::File& file, const FileSchedule& schedule) const -> RunRequest {
+  auto def = syntax::function_of(schedule.item);
+  RunRequest request;
+  request.function = as_schedule_function(*def, def, schedule.item->text, schedule.form);
+  request.function.others = schedule.others;
+  request.function.contexts = syntax::contexts_of(schedule.item);
+  request.function.arguments = schedule.arguments;
+  request.program = schedule.first_program;
+  request.goes_on_from_other = schedule.goes_on_from_other;
+  request.target = schedule.target;
+  request.globals = &file;
+  request.heap = file.evaluator().heap();
+  request.context = schedule.context;
+  request.intrinsics = intrinsics_;
+  return request;
+}
+
+auto Schedules::run_with(frontend::File& file, const FileSchedule& schedule, std::shared_ptr<const autotvm::Decisions> decisions) const -> ScheduleRun {
+  RunRequest request = request_for(file, schedule);
+  request.decisions = std::move(decisions);
+  auto place_of_names = file.seen_from(schedule.place);
+  ScheduleRun run = run_schedule(request);
+  file.move_to_call(run.diagnostics, schedule.where);
+  for (Step& step : run.steps) { file.move_to_call(step.diagnostics, step.where); }
+  return run;
+}
+
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps, const StepWatch& watch) -> void {
   if (!schedule.program) {
     // A run for a removed program describes another text.
@@ -405,18 +471,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
     return;
   }
   if (!schedule.item || (schedule.is_settled() && !steps)) { return; }
-  auto def = syntax::function_of(schedule.item);
-  RunRequest request;
-  request.function = as_schedule_function(*def, def, schedule.item->text, schedule.form);
-  request.function.others = schedule.others;
-  request.function.contexts = syntax::contexts_of(schedule.item);
-  request.program = schedule.first_program;
-  request.goes_on_from_other = schedule.goes_on_from_other;
-  request.target = schedule.target;
-  request.globals = &file;
-  request.heap = file.evaluator().heap();
-  request.context = schedule.context;
-  request.intrinsics = intrinsics_;
+  RunRequest request = request_for(file, schedule);
   request.cancel = cancel;
   request.steps = steps;
   request.watch = watch;

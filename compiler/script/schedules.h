@@ -40,6 +40,8 @@ struct FileSchedule {
   size_t number = 0;               // its number among those, in the order of the text
   bool makes_its_own = false;      // `sch = tir.Schedule(program)` in its body
   uint64_t context = 0;            // hash of everything that it may use apart from its program
+  std::string template_name;       // of `@autotvm.template(NAME)`; empty: it is no template
+  std::vector<eval::Value> arguments;   // of the task of a template
 
   // Its program, set by `Schedules::update`.
   Name program_name;               // the declaration that contains the program; empty: unknown
@@ -75,6 +77,8 @@ class Schedules {
   auto run_all(frontend::File& file, const CancelToken& cancel, const StepWatch& watch = {}) -> bool;
   /// Runs one schedule, up to a number of statements if requested.
   auto run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps = {}, const StepWatch& watch = {}) -> void;
+  /// Runs a template with other choices of its knobs; its last run stays.
+  [[nodiscard]] auto run_with(frontend::File& file, const FileSchedule& schedule, std::shared_ptr<const autotvm::Decisions> decisions) const -> ScheduleRun;
 
   [[nodiscard]] auto all() -> std::vector<FileSchedule>& { return schedules_; }
   [[nodiscard]] auto all() const -> const std::vector<FileSchedule>& { return schedules_; }
@@ -94,6 +98,7 @@ class Schedules {
 
  private:
   void update_intrinsics(frontend::File& file);
+  [[nodiscard]] auto request_for(frontend::File& file, const FileSchedule& schedule) const -> RunRequest;
   std::vector<FileSchedule> schedules_;
   std::vector<LeftAlone> left_alone_;
   Diagnostics diagnostics_;

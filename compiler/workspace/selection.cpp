@@ -71,6 +71,17 @@ auto schedule_names(const Snapshot& snapshot) -> std::vector<std::string> {
   return names;
 }
 
+auto only_template(const Snapshot& snapshot) -> std::string {
+  if (!snapshot.programs().empty()) { return {}; }
+  std::string found;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.template_name.empty()) { continue; }
+    if (!found.empty()) { return {}; }
+    found = schedule.name.str();
+  }
+  return found;
+}
+
 auto schedules_for_build(const Snapshot& snapshot, std::string_view program) -> std::vector<const script::FileSchedule*> {
   std::vector<const script::FileSchedule*> found;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -185,7 +196,7 @@ auto only_schedule(const Snapshot& snapshot) -> std::variant<std::string, NotSel
 }
 
 auto select_scheduled(Document& document, const SelectionRequest& request, std::string name, SelectionOutput& output) -> std::variant<Selection, NotSelected> {
-  auto ran = document.run_schedule(name, {}, request.until);
+  auto ran = document.run_schedule(name, {}, request.until, request.decisions);
   if (!ran) {
     Diagnostics why = ran.diagnostics();
     // In an editor, a schedule that cannot run gets only a hint; a schedule requested by name that cannot run is an error.
@@ -205,6 +216,8 @@ auto select_scheduled(Document& document, const SelectionRequest& request, std::
   out.trace = run.result->trace();
   out.schedule = name;
   out.schedule_target = run.target;
+  out.space = run.space;
+  if (const auto* found = document.schedules().find(Name(name))) { out.template_name = found->template_name; }
   for (const Program& p : top_programs(*document.snapshot())) {
     if (!p.module.same_as(run.asked)) { continue; }
     out.program = p.name;
@@ -249,6 +262,7 @@ auto select(Document& document, const SelectionRequest& request, SelectionOutput
     if (auto* none = std::get_if<NotSelected>(&only)) { return std::move(*none); }
     schedule = std::get<std::string>(std::move(only));
   }
+  if (schedule.empty() && request.only_template) { schedule = only_template(*document.snapshot()); }
   auto selected = schedule.empty() ? select_written(*document.snapshot(), request) : select_scheduled(document, request, schedule, output);
   if (auto* out = std::get_if<Selection>(&selected)) {
     if (!request.function.empty() && out->module->find(Name(request.function))) {

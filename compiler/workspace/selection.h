@@ -28,6 +28,9 @@ namespace loopsmith::workspace {
 /// The names of the schedule functions, in the order of the text.
 [[nodiscard]] auto schedule_names(const Snapshot& snapshot) -> std::vector<std::string>;
 
+/// The AutoTVM template of a file without programs; empty: the file has none, or several.
+[[nodiscard]] auto only_template(const Snapshot& snapshot) -> std::string;
+
 /// The schedules that `loopsmith build` considers for a program, in the order of the text: functions with the decorator, for processors. `loopsmith build`
 /// applies the last one.
 [[nodiscard]] auto schedules_for_build(const Snapshot& snapshot, std::string_view program) -> std::vector<const script::FileSchedule*>;
@@ -55,6 +58,8 @@ struct SelectionRequest {
   bool stops_at_hole = false;          // run the schedule up to its first hole, even with errors behind it
   std::optional<uint32_t> until = {};  // the last line (from 1) whose statements run
   const schedule::Trace* trace = nullptr;   // applied to the program if no schedule is; null: none
+  bool only_template = false;          // with an empty `schedule`, in a file without programs: apply the only AutoTVM template
+  std::shared_ptr<const script::autotvm::Decisions> decisions = {};   // the choices of the template's knobs; null: its fallback
 };
 
 struct Selection {
@@ -64,6 +69,8 @@ struct Selection {
   IRModule before;                     // as written
   IRModule module;                     // after the schedule; without one, as written
   std::string schedule;                // the applied schedule function; empty: none
+  std::string template_name;           // of the schedule function, an AutoTVM template; empty: it is none
+  std::shared_ptr<const script::autotvm::Space> space;   // the knobs of the template; null: it has none
   std::optional<schedule::Trace> trace;
   std::string schedule_target;         // the target in the schedule; may be empty
   std::optional<Hole> hole;            // the schedule's first hole, if the request stops there: `module` is the program in front of the hole

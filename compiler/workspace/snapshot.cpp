@@ -244,7 +244,8 @@ auto Document::steps_until(const script::FileSchedule& schedule, uint32_t line) 
   return count;
 }
 
-auto Document::run_schedule(std::string_view name, const CancelToken& cancel, std::optional<uint32_t> until) -> Result<script::ScheduleRun> {
+auto Document::run_schedule(std::string_view name, const CancelToken& cancel, std::optional<uint32_t> until, const std::shared_ptr<const script::autotvm::Decisions>& decisions)
+    -> Result<script::ScheduleRun> {
   script::FileSchedule* schedule = schedules_.find(Name(name));
   if (schedule == nullptr) {
     for (const script::Schedules::LeftAlone& left : schedules_.left_alone()) {
@@ -256,6 +257,7 @@ auto Document::run_schedule(std::string_view name, const CancelToken& cancel, st
     return with_known_names(error(Code::NoSuchSchedule).arg("name", name).arg("file", current_->name()), name, names, "the schedule functions");
   }
   if (!schedule->program) { return schedule->diagnostics; }
+  if (decisions) { return schedules_.run_with(*file_, *schedule, decisions); }
   std::optional<size_t> steps;
   if (until) { steps = steps_until(*schedule, *until); }
   schedules_.run_one(*file_, *schedule, cancel, steps);

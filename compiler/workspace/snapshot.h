@@ -132,7 +132,9 @@ class Document {
   auto replay(const CancelToken& cancel, const script::StepWatch& watch = {}) -> bool;
   /// Runs one schedule function of the text. `until`: the last line (from 1) whose statements run. The run leaves out silenced diagnostics. Fails if
   /// the text has no schedule with that name, or none that can run. Needs `evaluate` or `check`.
-  auto run_schedule(std::string_view name, const CancelToken& cancel = {}, std::optional<uint32_t> until = {}) -> Result<script::ScheduleRun>;
+  /// `decisions`: the choices of a template's knobs; null: its fallback.
+  auto run_schedule(std::string_view name, const CancelToken& cancel = {}, std::optional<uint32_t> until = {}, const std::shared_ptr<const script::autotvm::Decisions>& decisions = {})
+      -> Result<script::ScheduleRun>;
 
   [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
   /// For edits that change only the version.

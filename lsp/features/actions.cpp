@@ -7,6 +7,7 @@
 
 #include "lsp/features/scheduled_program.h"
 #include "lsp/features/callers.h"
+#include "lsp/features/block_schedule.h"
 #include "lsp/features/decisions.h"
 #include "lsp/features/reduction_repairs.h"
 #include "lsp/features/factors.h"
@@ -63,6 +64,7 @@ constexpr LazyRewrite lazy_rewrites[] = {
     {"constants", ActionKind::Rewrite, decisions_as_constants},
     {"decisions", ActionKind::Rewrite, decisions_as_arguments},
     {"symbolic", ActionKind::Rewrite, factors_as_draws},
+    {"block schedule", ActionKind::Rewrite, as_block_schedule},
     {minimise_rewrite, ActionKind::Rewrite, minimisable, true},
 };
 

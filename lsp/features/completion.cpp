@@ -12,6 +12,7 @@
 #include "lsp/features/completion/legality.h"
 #include "lsp/features/completion/namespaces.h"
 #include "lsp/features/completion/schedule_items.h"
+#include "lsp/features/completion/values.h"
 #include "lsp/features/names.h"
 #include "lsp/features/tuning.h"
 #include "support/cancel_scope.h"
@@ -130,6 +131,10 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
   if (spot.text.in_comment) { return result; }
   ItemList items{spot.text.prefix, schedule_items(spot)};
   bool is_of_schedule = !spot.schedule_name.empty() && spot.text.object == spot.schedule_name;
+  if (!spot.text.in_string && items.list.empty() && add_attributes_of_value(spot, items)) {
+    result.items = sorted_items(std::move(items.list));
+    return result;
+  }
   if (!spot.text.in_string && !spot.text.object.empty() && !is_of_schedule) {
     std::string_view space = spot.text.object;
     space = space.substr(space.rfind('.') == std::string_view::npos ? 0 : space.rfind('.') + 1);

@@ -8,6 +8,7 @@
 
 #include "lsp/features/kernel_budget.h"
 #include "lsp/features/views.h"
+#include "script/autotvm/space.h"
 #include "support/text.h"
 #include "workspace/selection.h"
 #include "workspace/tuned_for_another.h"
@@ -210,6 +211,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
     return;
   }
   if (workspace::counts_for_build(out.snapshot, schedule)) { suffix += "; build uses it"; }
+  if (schedule.run->space) { suffix += fmt::format("; {:.0f} configurations", schedule.run->space->size()); }
   out.add(*span, steps_title(out.snapshot, *schedule.run) + suffix);
   for (std::string& budget : kernel_budgets_in_words(state_after_all(schedule), schedule.target)) { out.add(*span, std::move(budget)); }
   add_schedule_commands(out, *span, schedule, with_views);

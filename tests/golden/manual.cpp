@@ -53,7 +53,7 @@ const std::set<std::string> without_example = {
     "tuner-piece", "cannot-tune", "worker-failed", "database-unreadable", "database-failed",
     // Commands: files, processes, the choice of a program.
     "internal", "cannot-read", "cannot-write", "cannot-start", "cancelled", "no-such-program", "no-program",
-    "several-programs", "no-such-schedule", "several-schedules", "nothing-to-schedule", "schedule-incomplete",
+    "several-programs", "no-such-schedule", "record-refused", "several-schedules", "nothing-to-schedule", "schedule-incomplete",
 };
 
 /// Another code that the example necessarily reports too.

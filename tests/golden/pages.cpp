@@ -1,6 +1,6 @@
 // Links and paths in the pages of the repository: every link of a Markdown page leads to a file, and to a heading in it; every file or folder
 // that a page names in backticks exists. Links to other sites are not followed. The first samples of README and of
-// docs/tensor_expressions.md are files in examples.
+// docs/tensor_expressions.md and docs/templates.md are files in examples.
 //
 //     golden_pages ROOT
 //
@@ -178,6 +178,7 @@ int main(int argc, char** argv) {
   for (const fs::path& page : pages) { check_page(root, folders, page); }
   check_sample(root, "README.md", "examples/matmul.tir");
   check_sample(root, "docs/tensor_expressions.md", "examples/tensor_expressions.py");
+  check_sample(root, "docs/templates.md", "examples/autotvm_matmul.py");
   std::printf("%zu pages, %d links, %d paths, %d wrong\n", pages.size(), links, paths, wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "driver/ansor_log.h"
+#include "driver/autotvm_log.h"
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "driver/program.h"
@@ -37,8 +39,8 @@ const Usage usage{
                "`export` writes a line of JSON for each trial, with its program's text. `import` adds such lines, without duplicates; if one\n"
                "line cannot be read, it adds none. `export --format metaschedule -o DIR` writes programs and measured trials as the two files of\n"
                "TVM's database, `database_workload.json` and `database_tuning_record.json`, and `import DIR` reads such a folder. `import F --program\n"
-               "FILE` takes the program from FILE instead, `export PROGRAM --tvm` prints the records alone. Records whose trace does not apply to\n"
-               "their program are left out. `gc` removes programs without trials, and the trials that `--keep` and `--older` select, but never the best\n"
+               "FILE` takes the program from FILE instead; F may then also be a log of AutoTVM or of the auto-scheduler. `export PROGRAM --tvm`\n"
+               "prints the records alone. Records whose trace does not apply to their program are left out. `gc` removes programs without trials, and the trials that `--keep` and `--older` select, but never the best\n"
                "of a program; a later search measures removed trials again. `explain FILE` lists the records for a program of a file, with the\n"
                "reason why each is used or not: another text, another machine, not verified, or steps that do not apply.\n"
                "`history FILE` lists the results of the searches for the program on this machine, in Markdown.",
@@ -48,6 +50,7 @@ const Usage usage{
                 {.name = "--format", .value = "F", .help = "`export`: `lines`, the default, or `metaschedule`, the files of TVM's database"},
                 {.name = "--output", .value = "DIR", .help = "`export --format metaschedule`: the folder of both files", .short_name = "-o"},
                 {.name = "--program", .value = "FILE", .help = "`import`: the program of TVM's records"},
+                {.name = "--with", .value = "NAME", .help = "`import`: the AutoTVM template of a log, where FILE has several"},
                 {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
                 {.name = "--workload", .value = "N", .help = "`import`: the program's line in database_workload.json, from 0, where the file has several"},
                 {.name = "--keep", .value = "N", .help = "`gc`: keeps this number of trials of each program, the fastest"},
@@ -167,6 +170,72 @@ auto take_tvm(tune::Database& database, const std::string& path, const std::stri
   return ok();
 }
 
+/// Adds one record of an older tuner of TVM's, with the trace that it became on a program.
+auto take_log_record(tune::Database& database, const IRModule& program, const std::string& name, const std::string& target, const schedule::Trace& trace, double seconds, int trial, Taken& taken) -> Status {
+  schedule::Schedule sch(program, 1);
+  auto parsed = target::parse(target);
+  if (!sch.replay(trace)) {
+    ++taken.refused;
+    return ok();
+  }
+  const TvmRecord read{.workload = 0, .trace = schedule::trace_to_json(sch.trace()), .target = parsed ? parsed->str() : target, .seconds = seconds, .arguments = {}};
+  return take_tvm_record(database, read, program, name, trial, taken);
+}
+
+/// The records of a log of AutoTVM that belong to the task of a template.
+auto take_autotvm(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
+  LOOPSMITH_TRY(records, read_autotvm_log(path, text));
+  workspace::Document& document = selection.file->document();
+  const script::FileSchedule* schedule = document.schedules().find(Name(selection.schedule));
+  if (!schedule || selection.template_name.empty()) {
+    return error(Code::CannotRead).arg("file", path).arg("why", "it is a log of AutoTVM, and `--program` names a file without one template").remedy("name the template: `--with NAME`");
+  }
+  const std::vector<eval::Value> arguments = schedule->arguments;
+  int trial = 0;
+  for (AutotvmRecord& record : records) {
+    if (record.template_name != selection.template_name || arguments_text(record.arguments) != arguments_text(arguments)) {
+      ++taken.refused;
+      continue;
+    }
+    auto ran = document.run_schedule(selection.schedule, {}, {}, std::make_shared<const script::autotvm::Decisions>(std::move(record.decisions)));
+    if (!ran || has_errors(ran->all_diagnostics()) || !ran->is_complete || !structural_equal(ran->program, selection.before)) {
+      ++taken.refused;
+      continue;
+    }
+    LOOPSMITH_CHECK(take_log_record(database, selection.before, selection.program.str(), record.target, ran->result->trace(), record.mean(), ++trial, taken));
+  }
+  return ok();
+}
+
+/// The records of a log of the auto-scheduler that belong to a task of the file.
+auto take_ansor(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
+  LOOPSMITH_TRY(records, read_ansor_log(path, text));
+  frontend::File& file = selection.file->document().file();
+  const auto tasks = script::auto_scheduler::tasks_of(file);
+  auto task = std::find_if(tasks.begin(), tasks.end(), [&](const auto& one) { return one.variable == selection.program; });
+  int trial = 0;
+  for (const AnsorRecord& record : records) {
+    if (task == tasks.end() || !is_of_task(record, *task)) {
+      ++taken.refused;
+      continue;
+    }
+    auto applied = script::auto_scheduler::apply_steps(file, *task, record.steps, {path, record.number});
+    if (!applied) {
+      ++taken.refused;
+      continue;
+    }
+    LOOPSMITH_CHECK(take_log_record(database, selection.before, selection.program.str(), record.target, applied->trace, record.mean(), ++trial, taken));
+  }
+  return ok();
+}
+
+/// Adds the records that TVM wrote for the program of a selection, in the form that the text has.
+auto take_for_program(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, std::optional<int64_t> workload, Taken& taken) -> Status {
+  if (is_autotvm_log(text)) { return take_autotvm(database, path, text, selection, taken); }
+  if (is_ansor_log(text)) { return take_ansor(database, path, text, selection, taken); }
+  return take_tvm(database, path, text, selection, workload, taken);
+}
+
 /// A call of `db`: the verb, its options, and the output for reports. Each verb below is a function of it that returns the exit status.
 struct Request {
   const Arguments& arguments;
@@ -233,7 +302,7 @@ auto import_records(Request& request) -> int {
   if (!text) { return request.fail(text.diagnostics()); }
   std::optional<Selection> selection;
   if (auto program = request.arguments.get("--program")) {
-    auto picked = pick(request.arguments, {.path = *program}, request.reporter);
+    auto picked = pick(request.arguments, {.path = *program, .only_template = true}, request.reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
     selection = std::move(std::get<Selection>(picked));
   }
@@ -242,7 +311,7 @@ auto import_records(Request& request) -> int {
   Taken taken;
   auto done = into->at_once([&] {
     if (programs) { return take_tvm_database(*into, path, *text, *programs, request.workload, taken); }
-    return selection ? take_tvm(*into, path, *text, *selection, request.workload, taken) : take_own(*into, path, *text, taken);
+    return selection ? take_for_program(*into, path, *text, *selection, request.workload, taken) : take_own(*into, path, *text, taken);
   });
   if (!done) { return request.fail(done.diagnostics()); }
   if (auto kept = into->sync(); !kept) { return request.fail(kept.diagnostics()); }

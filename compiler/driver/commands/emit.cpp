@@ -7,6 +7,7 @@
 #include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
 #include "codegen/source/source.h"
+#include "driver/building.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
@@ -31,6 +32,7 @@ const Usage usage{
                "libm, and `loopsmith_parallel` for parallel loops.",
     .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj, c-header, cuda, opencl, ptx or cubin"},
                 with_option,
+                log_option,
                 function_option,
                 target_option,
                 {.name = "--output", .value = "F", .help = "the output file; the default is standard output", .short_name = "-o"},
@@ -126,10 +128,12 @@ auto emit(std::vector<std::string> args) -> int {
     return reporter.status();
   };
   IRModule module = selection.module;
-  if (selection.is_bare) {
+  // The program that a schedule makes itself has no name of its own.
+  const bool is_nameless = !selection.schedule.empty() && selection.program.view() == selection.schedule && selection.function == "main";
+  if (selection.is_bare || is_nameless) {
     // The symbol of a bare function is its name in the file: an object with a function `main` would not link.
     PrimFuncNode named = *module->find(selection.function);
-    named.attrs = with_attr(named.attrs, "global_symbol", selection.program.str());
+    named.attrs = with_attr(named.attrs, "global_symbol", is_nameless ? kernel_name_of(selection.file->name()) : selection.program.str());
     module = with_function(module, selection.function, make_func(std::move(named)));
   }
   if (*kind == "c-header") {

@@ -28,6 +28,7 @@ const Usage usage{
                "that lowering inserts. `--json` also counts operations and bytes, loop by loop.",
     .options = {function_option,
                 with_option,
+                log_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
                 {.name = "--target", .value = "T", .help = "executes the program as it is lowered for this target; without it, as it is written"},
                 arg_option,

@@ -22,6 +22,7 @@ const Usage usage{
     .arguments = "FILE [--with NAME] [--target T] [--stage NAME] [--list-stages] [--diff]",
     .summary = "Prints the module after lowering, or after one of its stages.",
     .options = {with_option,
+                log_option,
                 function_option,
                 target_option,
                 {.name = "--stage", .value = "NAME", .help = "stops after this stage"},

@@ -17,6 +17,7 @@ const Usage usage{
                "It may call C's maths functions, `memcpy`, `memmove` and `memset`, and no other external function.",
     .options = {function_option,
                 with_option,
+                log_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
                 target_option,
                 arg_option,

@@ -11,6 +11,7 @@ const Usage usage{
     .summary = "Applies a schedule function, or a trace in TVM's JSON, and prints the module.",
     .details = "If the file has only one schedule function, that one is applied.",
     .options = {with_option,
+                log_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 {.name = "--until", .value = "LINE", .help = "runs the statements up to this line of the file only"},
                 function_option,

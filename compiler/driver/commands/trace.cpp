@@ -14,6 +14,7 @@ const Usage usage{
     .summary = "Prints the trace that a schedule function makes.",
     .details = "The JSON is that of TVM's `trace.as_json()`, the Python that of `trace.show()`: both work in TVM and here.",
     .options = {with_option,
+                log_option,
                 {.name = "--format", .value = "F", .help = "python (the default) or json"},
                 {.name = "--until", .value = "LINE", .help = "runs the statements up to this line of the file only"},
                 function_option,

@@ -13,11 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/template_search.h"
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
 #include "ir/equal.h"
 #include "ir/vocabulary.h"
+#include "script/autotvm/space.h"
+#include "script/autotvm/templates.h"
 #include "support/process.h"
 #include "target/gpu.h"
 #include "support/text.h"
@@ -41,7 +44,8 @@ auto details() -> const std::string& {
                       "compares the best candidate with the program and keeps it; a second Ctrl-C skips the comparison and keeps nothing. All measurements\n"
                       "are kept in the database, and the same command continues where it stopped. With a schedule function the search fills its\n"
                       "`sch.tune(budget=\"2min\")`, or `...` as a statement; it begins with the program in front of that statement. A schedule function that samples\n"
-                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them.\n\n"
+                      "numbers (`sch.sample_perfect_tile` and its like) is itself the space: the search decides each of them. So is an AutoTVM template: the search\n"
+                      "decides its knobs, begins as the file asks (`XGBTuner`, `n_trial`), and prints the best record for `--log`.\n\n"
                       "Several files, or `--all`, are tuned together: the budget goes to the programs of which the most gain is expected.\n\nSearches:\n";
     for (const tune::SearchKind& kind : tune::search_kinds()) { out += fmt::format("  {:<13} {}\n", kind.name, kind.summary); }
     out += "\nModels:\n";
@@ -73,6 +77,7 @@ const Usage usage{
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
+                {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template to this log, in AutoTVM's form"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -527,6 +532,60 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   return has_failed ? std::max(status, static_cast<int>(exit_input)) : status;
 }
 
+/// The search that the file asks for, where the command line asks for none.
+void take_search_of_file(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options) {
+  const auto asked = script::autotvm::asked_search(selection.file->document().file());
+  if (!asked.search.empty() && !arguments.has("--search") && !arguments.has("--strategy")) { options.search = asked.search; }
+  const bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
+  if (!asked.trials || *asked.trials < 1 || is_bounded) { return; }
+  options.trials = static_cast<int>(std::min<int64_t>(*asked.trials, 10'000'000));
+  options.seconds = 0;
+}
+
+/// The knobs of an AutoTVM template.
+auto tune_template(const Arguments& arguments, tune::SessionOptions options, const Selection& selection, Reporter& reporter) -> int {
+  if (arguments.has("--space")) { return usage_error("tune", "`--space` and templates exclude each other: `" + selection.schedule + "` is the space"); }
+  if (arguments.has("--insert")) { return usage_error("tune", "`--insert` writes schedules of programs: keep the records of a template with `--log F`, and apply the best one with `loopsmith schedule FILE --log F`"); }
+  TemplateSearch search(selection);
+  options.space = [&](const tune::SpaceContext& context) { return search.space(context); };
+  take_search_of_file(arguments, selection, options);
+  if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  listen_to_signals();
+  ProgressLine line(arguments.json(), floor_seconds(selection));
+  options.on_progress = [&](const tune::Progress& p) { line.show(p); };
+  auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);
+  if (!result.ok()) {
+    if (arguments.json()) { return fail(arguments, result.diagnostics().front().message()); }
+    reporter.report(result.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
+  const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
+  if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
+  if (auto path = arguments.get("--log")) {
+    auto written = search.append_to_log(*path, options);
+    if (!written.ok()) {
+      reporter.report(written.diagnostics(), nullptr);
+      return reporter.status();
+    }
+    if (!arguments.json()) { fmt::print(stderr, "{} records appended to {}\n", *written, *path); }
+  }
+  if (!result->found && result->is_unscheduled_best && !arguments.json()) {
+    fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
+    return exit_done;
+  }
+  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
+  const std::string record = search.line(result->trace, result->best_seconds);
+  if (arguments.json()) {
+    report_done_as_json(selection, *result, selection.schedule, record, causes_as_json(arguments.positional()[0], selection.program.str(), causes));
+    return exit_done;
+  }
+  report_done(*result);
+  fmt::print(stderr, "configuration: {}\n", search.configuration(result->trace));
+  fmt::print("{}\n", record);
+  return exit_done;
+}
+
 }  // namespace
 
 auto tune(std::vector<std::string> args) -> int {
@@ -539,10 +598,12 @@ auto tune(std::vector<std::string> args) -> int {
 
   Reporter reporter(arguments);
   if ((arguments.positional().size() > 1 || arguments.has("--all")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
-  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true}, reporter);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
   const bool is_space = !selection.schedule.empty() && !selection.hole;
+  if (is_space && selection.space) { return tune_template(arguments, std::move(options), selection, reporter); }
+  if (arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates"); }
   if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
     return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
                                        selection.schedule));

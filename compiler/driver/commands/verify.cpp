@@ -35,6 +35,7 @@ const Usage usage{
                "program instead. Exit status 1 where results differ, or could not be compared (no code, `--time` is over).\n"
                "With `--arg`, `--inputs` or `--random` the comparison is on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
+                log_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 function_option,
                 target_option,

@@ -311,6 +311,15 @@ void ProgramMaker::emit_extern(const Operation& op) {
   Block::Fields fields;
   fields.name = fresh_name(op.name.str());
   fields.body = p.mutate(op.statement);
+  fields.alloc_buffers = std::vector<Buffer>(op.allocated);
+  // A hybrid function may read all of its inputs, and write all of its outputs. TVM leaves both out for `te.extern`.
+  if (std::any_of(op.attrs.begin(), op.attrs.end(), [](const auto& attr) { return attr.first == "hybrid"; })) {
+    std::vector<BufferRegion> reads, writes;
+    for (const auto& [tensor, used] : op.in_buffers) { reads.push_back(full_region(buffers_.at(tensor.get()))); }
+    for (const Buffer& output : op.outputs) { writes.push_back(full_region(buffers_.at(output.get()))); }
+    fields.reads = std::move(reads);
+    fields.writes = std::move(writes);
+  }
   Ref<Block> made = make<Block>(std::move(fields), op.where);
   made_.push_back({Ref<Operation>(&op), {made->name}});
   stmts_.push_back(make<BlockRealize>(Array<Expr>{}, bool_imm(true, op.where), std::move(made), op.where));

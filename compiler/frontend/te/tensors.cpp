@@ -73,6 +73,12 @@ auto Operation::get_attribute(Evaluator&, Name attribute, Origin) const -> std::
   if (attribute == reduce_name) { return axes(reduce_axis); }
   if (attribute == output_name) { return make_object<eval::Method>(Value(this), output_name, output_of); }
   if (attribute == count) { return Value(static_cast<int64_t>(outputs.size())); }
+  static const Name inputs_name("input_tensors");
+  if (attribute == inputs_name) {
+    std::vector<Value> out;
+    for (const Ref<Operation>& input : inputs) { out.push_back(make_object<TensorObject>(input, 0)); }
+    return Value::list(std::move(out));
+  }
   if (attribute == body_name) {
     std::vector<Value> out;
     for (const Expr& x : body) { out.push_back(expr_value(x)); }

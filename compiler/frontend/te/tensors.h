@@ -29,6 +29,7 @@ class Operation final : public eval::Object {
   // Extern: buffers that `statement` uses for inputs and outputs
   std::vector<std::pair<Buffer, Buffer>> in_buffers;     // the tensor's buffer, and the statement's
   std::vector<Buffer> out_buffers;
+  std::vector<Buffer> allocated;                         // for the statement alone
   Stmt statement;
   // Scan
   std::vector<Ref<Operation>> init, update;
@@ -42,7 +43,7 @@ class Operation final : public eval::Object {
 
   auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override {
-    for (const char* n : {"name", "axis", "reduce_axis", "output", "num_outputs", "body"}) { out.emplace_back(n); }
+    for (const char* n : {"name", "axis", "reduce_axis", "output", "num_outputs", "body", "input_tensors"}) { out.emplace_back(n); }
   }
   auto repr() const -> std::string override { return "<te operation " + name.str() + ">"; }
 };
@@ -59,6 +60,8 @@ class TensorObject final : public eval::Object {
   auto get_item(Evaluator& e, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<Value> override {
     return load(e, indices, where);
   }
+  /// `A + B`, `A * 2`: an operation on each element, in the shape that both fit (operators.cpp).
+  auto binary(Evaluator& e, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
   auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override {
     for (const char* n : {"shape", "dtype", "name", "op", "ndim", "value_index"}) { out.emplace_back(n); }
@@ -122,6 +125,8 @@ auto comm_reducer(Evaluator& e, const Arguments& a) -> Value;     // reducers.cp
 auto extern_op(Evaluator& e, const Arguments& a) -> Value;        // extern.cpp
 auto scan(Evaluator& e, const Arguments& a) -> Value;
 auto create_prim_func(Evaluator& e, const Arguments& a) -> Value; // program.cpp
+/// The namespace `te.hybrid` (hybrid.cpp).
+[[nodiscard]] auto namespace_hybrid() -> Value;
 
 /// `te.sum`, `te.prod`, `te.min`, `te.max`, each with its name (reducers.cpp).
 [[nodiscard]] auto named_reducers() -> std::vector<std::pair<const char*, Value>>;

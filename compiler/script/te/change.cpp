@@ -24,9 +24,24 @@ auto names_of(const Stages& stages, const std::vector<size_t>& axes) -> std::str
 auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, std::string_view why, std::string remedy)
     -> eval::Value {
   schedule.record.is_stage_refused = true;
-  Diagnostic d = error(Code::BadValue, call).arg("what", fmt::format("cannot apply `{}` to stage `{}`: {}", step, stage, why));
+  Diagnostic d = error(Code::StageRefused, call).arg("step", step).arg("stage", stage).arg("why", why);
   if (!remedy.empty()) { (void)std::move(d).remedy(std::move(remedy)); }
   return evaluator.report(std::move(d));
+}
+
+auto reasons(const Refused& refused, Origin call) -> Diagnostics {
+  Diagnostics out = refused.why;
+  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("what", fmt::format("the program has no place for `{}`", refused.primitive))); }
+  for (Diagnostic& d : out) {
+    const bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
+    d.where = call;
+    if (is_earlier) {
+      (void)std::move(d).note(refused.call, fmt::format("this earlier step becomes `{}`, which the new step makes impossible", refused.primitive));
+    } else {
+      (void)std::move(d).note(call, fmt::format("the step becomes `{}`", refused.primitive));
+    }
+  }
+  return out;
 }
 
 auto located(const ScheduleObject& schedule, Origin call) -> Origin {
@@ -42,17 +57,7 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
   std::optional<uint64_t> ran = translate(*stages, refused);
   if (!ran) {
     schedule.record.is_stage_refused = true;
-    if (refused.why.empty()) { refused.why.push_back(error(Code::BadValue, call).arg("what", fmt::format("the program has no place for `{}`", refused.primitive))); }
-    for (Diagnostic& d : refused.why) {
-      bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
-      d.where = call;
-      if (is_earlier) {
-        (void)std::move(d).note(refused.call, fmt::format("this earlier step becomes `{}`, which the new step makes impossible", refused.primitive));
-      } else {
-        (void)std::move(d).note(call, fmt::format("the step becomes `{}`", refused.primitive));
-      }
-      evaluator.report(d);
-    }
+    for (Diagnostic& d : reasons(refused, call)) { evaluator.report(std::move(d)); }
     return false;
   }
   schedule.record.executed += *ran;

@@ -8,6 +8,7 @@
 
 #include "script/objects.h"
 #include "script/te/stages.h"
+#include "script/te/translate.h"
 
 namespace loopsmith::script::te {
 
@@ -16,6 +17,8 @@ auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
             std::string remedy = {}) -> eval::Value;
 /// Makes a change, translates the stages, and reports a primitive that is refused. False: nothing has changed.
 [[nodiscard]] auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, const std::function<void(Stages&)>& make) -> bool;
+/// The reasons of a refused primitive, at the statement that caused the refusal.
+[[nodiscard]] auto reasons(const Refused& refused, Origin call) -> Diagnostics;
 /// The call with the statement that it is made by.
 [[nodiscard]] auto located(const ScheduleObject& schedule, Origin call) -> Origin;
 /// A new axis.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "frontend/objects.h"
+#include "ir/visitor.h"
 #include "script/te/change.h"
 #include "script/te/stages.h"
 #include "script/te/translate.h"
@@ -45,6 +46,13 @@ void add_stages(const ScheduleObject& schedule, const Made& made) {
   schedule.stages = std::move(stages);
 }
 
+auto unfinished(const ScheduleObject& schedule) -> Diagnostics {
+  if (!schedule.stages || !has_waiting(*schedule.stages)) { return {}; }
+  Stages whole = *schedule.stages;
+  Refused refused;
+  return translate(whole, refused, true) ? Diagnostics{} : reasons(refused, refused.call);
+}
+
 auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<schedule::LoopRV> {
   const auto* object = value.as<frontend::IterVarObject>();
   auto axis = object ? stages.axis_of(object->iter) : std::nullopt;
@@ -71,6 +79,37 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
   return true;
 }
 
+// True where each element of a stage reads, of each tensor, the element at its own place.
+auto is_elementwise(const Stages& stages, const Stage& stage) -> bool {
+  bool out = true;
+  for (const Expr& value : stage.op->body) {
+    post_order(value, [&](const Expr& x) {
+      const auto* load = x.as<BufferLoad>();
+      if (!load) { return; }
+      out = out && load->indices.size() == stage.axes.size();
+      for (size_t k = 0; out && k < stage.axes.size(); ++k) { out = load->indices[k].get() == stages.axes[stage.axes[k]].iter.var.get(); }
+    });
+  }
+  return out;
+}
+
+// `te.schedule.AutoInlineInjective(s)`: computes inline every stage without a reduction that is no output and has no steps. `AutoInlineElemWise(s)`: only those that
+// read elements at their own place.
+auto inline_all(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, bool only_elementwise) -> eval::Value {
+  const bool is_done = change(evaluator, schedule, call, [&](Stages& stages) {
+    for (size_t i = 0; i < stages.stages.size(); ++i) {
+      Stage& stage = stages.stages[i];
+      const bool is_plain = stage.op->kind == expressions::Operation::Kind::Compute && stage.blocks.size() == 1 && !stage.made_by && stage.reduce_axes.empty();
+      const bool is_free = !stage.is_output && stage.steps.empty() && stage.block_steps.empty() && stage.place == Stage::Place::Root;
+      const bool is_attached = std::any_of(stages.stages.begin(), stages.stages.end(), [&](const Stage& other) { return other.place == Stage::Place::At && stages.axes[other.at_axis].stage == i; });
+      if (!is_plain || !is_free || is_attached || (only_elementwise && !is_elementwise(stages, stage))) { continue; }
+      stage.place = Stage::Place::Inline;
+      stage.placed = located(schedule, call);
+    }
+  });
+  return is_done ? eval::Value() : eval::Value::error();
+}
+
 }  // namespace
 
 auto function_of_schedules(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments)
@@ -78,7 +117,9 @@ auto function_of_schedules(eval::Evaluator& evaluator, const eval::Value& callee
   const auto* attribute = written.callee->as<syntax::AttributeExpr>();
   const auto* plain = written.callee->as<syntax::NameExpr>();
   Name name = attribute ? attribute->attr.name : plain ? plain->name : Name();
-  static const Name lower("lower"), build("build");
+  static const Name lower("lower"), build("build"), injective("AutoInlineInjective"), elementwise("AutoInlineElemWise");
+  const auto* inlined = callee.is_opaque() && arguments.positional == 1 && (name == injective || name == elementwise) ? arguments.all[0].value.as<ScheduleObject>() : nullptr;
+  if (inlined && inlined->stages) { return inline_all(evaluator, *inlined, arguments.call, name == elementwise); }
   if (!callee.is_opaque() || arguments.positional == 0 || (!(name == lower) && !(name == build))) { return std::nullopt; }
   const auto* schedule = arguments.all[0].value.as<ScheduleObject>();
   if (!schedule || !schedule->stages) { return std::nullopt; }

@@ -24,6 +24,8 @@ void add_stages(const ScheduleObject& schedule, const Made& made);
 /// `tvm.lower(s, args)` is the program after the schedule, `tvm.build(s, args)` a function that is not known. None: another call.
 [[nodiscard]] auto function_of_schedules(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments)
     -> std::optional<eval::Value>;
+/// The errors of stages that wait for a later statement (translate.h), once no statement follows.
+[[nodiscard]] auto unfinished(const ScheduleObject& schedule) -> Diagnostics;
 /// The loop of an axis; none: the value is no axis of these stages, or the axis has no loop now.
 [[nodiscard]] auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<schedule::LoopRV>;
 

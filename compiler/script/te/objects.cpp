@@ -80,7 +80,14 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
 
 // ---- steps on axes -------------------------------------------------------------------------------------------------
 
-// Replaces an axis by an outer and an inner one.
+// The stages that are computed at an axis are computed at the one that takes its place.
+void move_attached(Stages& stages, size_t from, size_t to) {
+  for (Stage& other : stages.stages) {
+    if (other.place == Stage::Place::At && other.at_axis == from) { other.at_axis = to; }
+  }
+}
+
+// Replaces an axis by an outer and an inner one. A stage that is computed at the axis is computed at the inner one then, as in TVM.
 auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, Origin call) -> std::pair<size_t, size_t> {
   const Axis parent = stages.axes[axis];
   Expr extent = parent.iter.dom.extent;
@@ -92,6 +99,7 @@ auto split_axis(Stages& stages, size_t axis, int64_t factor, bool is_by_parts, O
   auto at = std::find(stage.leaves.begin(), stage.leaves.end(), axis);
   *at = outer;
   stage.leaves.insert(at + 1, inner);
+  move_attached(stages, axis, inner);
   stage.steps.push_back({.kind = AxisStep::Kind::Split, .inputs = {axis}, .outputs = {outer, inner}, .factor = factor, .is_by_parts = is_by_parts, .primitive = {}, .values = {}, .call = call});
   return {outer, inner};
 }
@@ -110,7 +118,7 @@ auto is_free(const Call& call, const std::vector<size_t>& axes) -> bool {
   for (const Stage& other : call.stages().stages) {
     bool is_here = other.place == Stage::Place::At && std::find(axes.begin(), axes.end(), other.at_axis) != axes.end();
     if (!is_here) { continue; }
-    call.refuse(fmt::format("stage `{}` is computed at axis `{}`", other.name.view(), axis_name(call.stages(), other.at_axis)), "apply it before that `compute_at`");
+    call.refuse(fmt::format("stage `{}` is computed at axis `{}`", other.name.view(), axis_name(call.stages(), other.at_axis)), "compute that stage at the innermost of the axes, or apply this step before that `compute_at`");
     return false;
   }
   return true;
@@ -125,7 +133,6 @@ auto split(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::V
   auto axis = to_axis(e, call.schedule(), "split", call.self.stage, call.bound.values[0]);
   auto factor = axis ? to_factor(call, call.bound.values[call.is_given(1) ? 1 : 2]) : std::nullopt;
   if (!factor) { return call.failed(reported); }
-  if (!is_free(call, {*axis})) { return eval::Value::error(); }
   std::pair<size_t, size_t> made;
   if (!call.change([&](Stages& s) { made = split_axis(s, *axis, *factor, !call.is_given(1), located(call.schedule(), call.where)); })) { return eval::Value::error(); }
   return eval::Value::tuple({axis_value(call.stages(), made.first), axis_value(call.stages(), made.second)});
@@ -142,7 +149,6 @@ auto tile(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   auto y_factor = x_factor ? to_factor(call, call.bound.values[3]) : std::nullopt;
   if (!y_factor) { return call.failed(reported); }
   if (*x == *y) { return call.refuse("its two axes must differ"); }
-  if (!is_free(call, {*x, *y})) { return eval::Value::error(); }
   std::vector<size_t> made;
   bool is_done = call.change([&](Stages& s) {
     Origin at = located(call.schedule(), call.where);
@@ -192,7 +198,8 @@ auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   auto first = std::find(leaves.begin(), leaves.end(), axes->front());
   bool is_adjacent = static_cast<size_t>(leaves.end() - first) >= axes->size() && std::equal(axes->begin(), axes->end(), first);
   if (!is_adjacent) { return call.refuse("its axes must be adjacent loops, the outer one first", "`reorder` them first"); }
-  if (!is_free(call, *axes)) { return eval::Value::error(); }
+  // A stage that is computed at the innermost of the axes is computed at the fused one then, as in TVM.
+  if (!is_free(call, {axes->begin(), axes->end() - 1})) { return eval::Value::error(); }
   size_t fused = 0;
   bool is_done = call.change([&](Stages& s) {
     Expr extent = int_imm(1);
@@ -209,6 +216,7 @@ auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
     auto at = std::find(now.begin(), now.end(), axes->front());
     *at = fused;
     now.erase(at + 1, at + static_cast<std::ptrdiff_t>(axes->size()));
+    move_attached(s, axes->back(), fused);
     s.stages[call.self.stage].steps.push_back({.kind = AxisStep::Kind::Fuse, .inputs = *axes, .outputs = {fused}, .factor = {}, .primitive = {}, .values = {}, .call = located(call.schedule(), call.where)});
   });
   return is_done ? axis_value(call.stages(), fused) : eval::Value::error();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/ops.h"
 
 namespace loopsmith::script::te {
 namespace {
@@ -41,9 +42,33 @@ struct Work {
   }
 };
 
+// True for a stage that stands inside another one, directly or inside a stage there.
+auto is_inside(const Stages& stages, size_t stage, size_t target) -> bool {
+  for (size_t steps = 0; steps <= stages.stages.size(); ++steps) {
+    if (stage == target) { return true; }
+    const Stage& s = stages.stages[stage];
+    if (s.place != Stage::Place::At) { return false; }
+    stage = stages.axes[s.at_axis].stage;
+  }
+  return false;
+}
+
+// True for a stage that cannot be computed at its axis yet: another stage reads it, stands at the root, and is no output.
+auto waits(const Stages& stages, size_t i) -> bool {
+  const Stage& s = stages.stages[i];
+  if (s.place != Stage::Place::At) { return false; }
+  const size_t target = stages.axes[s.at_axis].stage;
+  const std::vector<size_t> readers = stages.consumers_of(i);
+  return std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+    const Stage& one = stages.stages[reader];
+    if (one.place == Stage::Place::Inline || is_inside(stages, reader, target)) { return false; }
+    return (one.place == Stage::Place::Root && !one.is_output) || waits(stages, reader);
+  });
+}
+
 class Translation {
  public:
-  explicit Translation(Stages& stages) : stages_(stages), work_{stages.base, {}, {}, {}, {}} {
+  Translation(Stages& stages, bool is_whole) : stages_(stages), is_whole_(is_whole), work_{stages.base, {}, {}, {}, {}} {
     work_.blocks.resize(stages.stages.size());
     work_.loops.resize(stages.axes.size());
   }
@@ -219,7 +244,7 @@ class Translation {
     if (placed_[i]) { return true; }
     placed_[i] = true;
     if (s.is_placeholder || s.place == Stage::Place::Inline || (s.blocks.empty() && !s.made_by)) { return true; }
-    bool is_at = s.place == Stage::Place::At;
+    bool is_at = s.place == Stage::Place::At && (is_whole_ || !waits(stages_, i));
     bool is_partial = s.made_by && stages_.rewirings[*s.made_by].kind == Rewiring::Kind::RFactor;
     // A stage that is attached nowhere, and that no step mentions, keeps the loops it has.
     if (s.steps.empty() && !is_at && !is_partial && s.reduce_axes.empty() && !is_attached_to(i)) { return true; }
@@ -229,7 +254,8 @@ class Translation {
     written.insert(written.end(), s.reduce_axes.begin(), s.reduce_axes.end());
     if (is_partial) {
       AxisStep sorted{.kind = AxisStep::Kind::Reorder, .inputs = written, .outputs = {}, .factor = {}, .primitive = {}, .values = {}, .call = stages_.rewirings[*s.made_by].call};
-      if (!axis_step(sorted)) { return false; }
+      // Where a size is a variable, the order of its axes may not be proved to be free: then the loops keep theirs.
+      (void)axis_step(sorted);
     }
     return std::all_of(s.steps.begin(), s.steps.end(), [&](const AxisStep& one) { return axis_step(one); });
   }
@@ -296,7 +322,11 @@ class Translation {
   auto split(const AxisStep& one) -> bool {
     std::string factors = one.is_by_parts ? fmt::format("[{}, None]", *one.factor) : fmt::format("[None, {}]", *one.factor);
     return step(fmt::format("split({}, factors={}){}", name(one.inputs[0]), factors, mark(one.inputs, one.outputs)), one.call, [&](Work& w) {
-      Values values = one.is_by_parts ? Values{*one.factor, nullptr} : Values{nullptr, *one.factor};
+      // A stage that is computed inside another one may have fewer iterations than a factor: as in TVM, the factor is then their number.
+      const auto loop = w.schedule.get(*w.loops[one.inputs[0]]);
+      const auto extent = loop.ok() ? as_int((*loop)->loop->extent) : std::nullopt;
+      const int64_t factor = extent && *extent > 0 ? std::min(*extent, *one.factor) : *one.factor;
+      Values values = one.is_by_parts ? Values{factor, nullptr} : Values{nullptr, factor};
       auto made = w.apply("split", {*w.loops[one.inputs[0]], Values(std::move(values))});
       if (!made) { return false; }
       std::vector<LoopRV> parts = schedule::loops_of(*made);
@@ -337,6 +367,7 @@ class Translation {
   }
 
   Stages& stages_;
+  bool is_whole_;
   Work work_;
   std::vector<std::shared_ptr<const Translated>> done_;
   std::vector<bool> placed_;
@@ -347,7 +378,14 @@ class Translation {
 
 }  // namespace
 
-auto translate(Stages& stages, Refused& refused) -> std::optional<uint64_t> { return Translation(stages).run(refused); }
+auto translate(Stages& stages, Refused& refused, bool is_whole) -> std::optional<uint64_t> { return Translation(stages, is_whole).run(refused); }
+
+auto has_waiting(const Stages& stages) -> bool {
+  for (size_t i = 0; i < stages.stages.size(); ++i) {
+    if (waits(stages, i)) { return true; }
+  }
+  return false;
+}
 
 auto translated(const Stages& stages) -> const schedule::Schedule& { return stages.done.empty() ? stages.base : stages.done.back()->after; }
 

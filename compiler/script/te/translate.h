@@ -30,7 +30,12 @@ struct Translated {
 };
 
 /// Brings `done` up to date. Returns the number of primitives that ran; none: one was refused, and `done` is as before.
-[[nodiscard]] auto translate(Stages& stages, Refused& refused) -> std::optional<uint64_t>;
+///
+/// A stage with a `compute_at` waits at the root while a stage that reads it may still be moved: a later statement may bring that stage inside.
+/// `is_whole`: no statement comes behind, so nothing waits.
+[[nodiscard]] auto translate(Stages& stages, Refused& refused, bool is_whole = false) -> std::optional<uint64_t>;
+/// True where a stage waits.
+[[nodiscard]] auto has_waiting(const Stages& stages) -> bool;
 /// The schedule after the last translation.
 [[nodiscard]] auto translated(const Stages& stages) -> const schedule::Schedule&;
 /// The loop of an axis, the block of a stage; none: it has none now.

@@ -190,6 +190,81 @@ s[start].vectorize(start.op.axis[1])
   require_right(session, "s");
 }
 
+TEST_CASE("partial sums of a reduction whose size is a variable", "[te]") {
+  Session session(head + R"(
+n = te.var("n")
+m = te.var("m")
+A = te.placeholder((n, m), name="A")
+k = te.reduce_axis((0, m), "k")
+B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+s = te.create_schedule(B.op)
+ko, ki = s[B].split(B.op.reduce_axis[0], factor=16)
+BF = s.rfactor(B, ki)
+s[B].parallel(B.op.axis[0])
+)");
+  require_right(session, "s");
+}
+
+TEST_CASE("a stage moves with the axis that it is computed at", "[te]") {
+  Session session(head + R"(
+n = 16
+A = te.placeholder((n, n), name="A")
+B = te.compute((n, n), lambda i, j: A[i, j] * 2.0, name="B")
+C = te.compute((n, n), lambda i, j: B[i, j] + 1.0, name="C")
+s = te.create_schedule(C.op)
+i, j = C.op.axis
+s[B].compute_at(s[C], i)
+io, ii = s[C].split(i, factor=4)
+f = s[C].fuse(io, ii)
+s[C].parallel(f)
+# More than the iterations that the stage has there.
+s[B].split(B.op.axis[0], factor=8)
+)");
+  require_right(session, "s");
+  std::string text = print_script(session.result("s").result->module());
+  // One iteration of B for each of C, in parallel, and no guard.
+  REQUIRE(text.find("T.parallel(16)") < text.find("T.block(\"B\")"));
+  REQUIRE(text.find("T.where") == std::string::npos);
+}
+
+TEST_CASE("a stage waits until the stage that reads it is inside", "[te]") {
+  const std::string stages = head + R"(
+n = 16
+A = te.placeholder((n, n), name="A")
+B = te.compute((n, n), lambda i, j: A[i, j] * 2.0, name="B")
+C = te.compute((n, n), lambda i, j: B[i, j] + 1.0, name="C")
+D = te.compute((n, n), lambda i, j: C[i, j] * 3.0, name="D")
+s = te.create_schedule(D.op)
+s[B].compute_at(s[D], D.op.axis[0])
+)";
+  Session session(stages + "s[C].compute_at(s[D], D.op.axis[1])\n");
+  require_right(session, "s");
+  Session alone(stages);
+  REQUIRE(alone.error("s").starts_with("cannot move block `B` under `i`: its consumer `C` is not below that loop"));
+}
+
+TEST_CASE("every stage without a reduction inline", "[te]") {
+  const std::string stages = head + R"(
+n = 16
+A = te.placeholder((n, n), name="A")
+B = te.compute((n, n), lambda i, j: A[i, j] * 2.0, name="B")
+C = te.compute((n, n), lambda i, j: B[j, i] + 1.0, name="C")
+k = te.reduce_axis((0, n), "k")
+R = te.compute((n,), lambda i: te.sum(C[i, k], axis=k), name="R")
+D = te.compute((n,), lambda i: R[i] * 3.0, name="D")
+s = te.create_schedule(D.op)
+)";
+  auto text_of = [](Session& session) { return print_script(session.result("s").result->module()); };
+  Session injective(stages + "te.schedule.AutoInlineInjective(s)\n");
+  require_right(injective, "s");
+  REQUIRE(text_of(injective).find("T.block(\"C\")") == std::string::npos);
+  REQUIRE(text_of(injective).find("T.block(\"R") != std::string::npos);
+  Session elementwise(stages + "te.schedule.AutoInlineElemWise(s)\n");
+  require_right(elementwise, "s");
+  REQUIRE(text_of(elementwise).find("T.block(\"B\")") == std::string::npos);
+  REQUIRE(text_of(elementwise).find("T.block(\"C\")") != std::string::npos);
+}
+
 TEST_CASE("refused steps of stages", "[te]") {
   const std::map<std::string, std::string> wrong = {
       {"s[D].split(R.op.axis[0], 4)", "cannot apply `split` to stage `D`: axis `i` belongs to stage `R`"},
@@ -197,7 +272,7 @@ TEST_CASE("refused steps of stages", "[te]") {
       {"s[D].compute_inline()\ns[B].compute_at(s[D], D.op.axis[0])", "cannot apply `compute_at` to stage `B`: stage `D` is computed inline, so it has no loops"},
       {"s[R].compute_inline()", "cannot apply `compute_inline` to stage `R`: it is an output of the schedule"},
       {"s[D].prefetch(A, D.op.axis[0], 1)", "cannot apply `prefetch` to stage `D`: no primitive on blocks prefetches"},
-      {"s[D].compute_at(s[R], R.op.axis[0])\ns[R].split(R.op.axis[0], 4)", "cannot apply `split` to stage `R`: stage `D` is computed at axis `i`"},
+      {"s[D].compute_at(s[R], R.op.axis[0])\ns[R].fuse(R.op.axis[0], k)", "cannot apply `fuse` to stage `R`: stage `D` is computed at axis `i`"},
       {"s[A].parallel(D.op.axis[0])", "cannot apply `parallel` to stage `A`: it is an input, which nothing computes"},
   };
   for (const auto& [statements, message] : wrong) {

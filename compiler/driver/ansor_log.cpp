@@ -1,0 +1,143 @@
+// Reads and writes logs of the auto-scheduler: see ansor_log.h.
+#include "driver/ansor_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "driver/autotvm_log.h"
+#include "driver/log_values.h"
+#include "support/codes.h"
+
+namespace loopsmith::driver {
+namespace {
+
+using nlohmann::json;
+using script::auto_scheduler::Step;
+using script::auto_scheduler::Task;
+
+// `["SP", 2, 0, 128, [4, 2], 1]`; none: it has another form.
+auto step_of(const json& line) -> std::optional<Step> {
+  if (!line.is_array() || line.empty() || !line[0].is_string()) { return std::nullopt; }
+  Step out{.kind = line[0].get<std::string>(), .arguments = {}};
+  for (size_t i = 1; i < line.size(); ++i) {
+    const json& one = line[i];
+    if (one.is_number_integer()) {
+      out.arguments.emplace_back(one.get<int64_t>());
+    } else if (one.is_string()) {
+      out.arguments.emplace_back(one.get<std::string>());
+    } else if (one.is_array() && std::all_of(one.begin(), one.end(), [](const json& item) { return item.is_number_integer(); })) {
+      out.arguments.emplace_back(one.get<std::vector<int64_t>>());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+// The workload of a task, `"[\"matmul\", 128, 128]"`: a name and arguments in a JSON text.
+auto read_workload(const json& text, AnsorRecord& out) -> bool {
+  if (!text.is_string()) { return false; }
+  const json key = json::parse(text.get<std::string>(), nullptr, false);
+  if (!key.is_array() || key.empty() || !key[0].is_string()) { return false; }
+  out.workload = key[0].get<std::string>();
+  for (size_t i = 1; i < key.size(); ++i) { out.arguments.push_back(value_of_json(key[i])); }
+  return true;
+}
+
+// None: the line is no record; `why` has the reason.
+auto read_line(const json& line, std::string& why) -> std::optional<AnsorRecord> {
+  why = "it is no record of the auto-scheduler";
+  if (!line.is_object() || !line.contains("i") || !line["i"].is_array() || line["i"].size() != 2) { return std::nullopt; }
+  const json& task = line["i"][0];
+  const json& state = line["i"][1];
+  AnsorRecord out;
+  why = "its task has another form than `[WORKLOAD, TARGET, ...]`";
+  if (!task.is_array() || task.size() < 2 || !task[1].is_string() || !read_workload(task[0], out)) { return std::nullopt; }
+  out.target = task[1].get<std::string>();
+  why = "its steps are no list";
+  if (!state.is_array() || state.size() != 2 || !state[1].is_array()) { return std::nullopt; }
+  for (const json& one : state[1]) {
+    auto step = step_of(one);
+    why = fmt::format("step {} has another form than `[KIND, ARGUMENT, ...]`", out.steps.size() + 1);
+    if (!step) { return std::nullopt; }
+    out.steps.push_back(*std::move(step));
+  }
+  why = "its result has another form than `[[SECONDS, ...], ERROR, ...]`";
+  if (!line.contains("r") || !line["r"].is_array() || line["r"].size() < 2 || !line["r"][0].is_array()) { return std::nullopt; }
+  for (const json& seconds : line["r"][0]) {
+    const bool is_measured = line["r"][1] == 0 && seconds.is_number() && seconds.get<double>() > 0 && seconds.get<double>() < 1e9;
+    if (is_measured) { out.seconds.push_back(seconds.get<double>()); }
+  }
+  return out;
+}
+
+}  // namespace
+
+auto AnsorRecord::mean() const -> double { return mean_of(seconds); }
+
+auto is_ansor_log(std::string_view text) -> bool {
+  const json line = first_object(text);
+  return line.is_object() && line.contains("i") && line["i"].is_array() && !line["i"].empty() && line["i"][0].is_array();
+}
+
+auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>> {
+  std::vector<AnsorRecord> out;
+  size_t number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) { continue; }
+    const json parsed = json::parse(line, nullptr, false);
+    std::string why = "it is no JSON";
+    auto record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
+    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
+    record->number = number;
+    out.push_back(*std::move(record));
+  }
+  return out;
+}
+
+auto ansor_line(const AnsorRecord& record) -> std::string {
+  json key = json::array({record.workload});
+  for (const eval::Value& argument : record.arguments) { key.push_back(json_of_value(argument)); }
+  json steps = json::array();
+  for (const Step& step : record.steps) {
+    json one = json::array({step.kind});
+    for (const auto& argument : step.arguments) { std::visit([&](const auto& value) { one.push_back(value); }, argument); }
+    steps.push_back(std::move(one));
+  }
+  nlohmann::ordered_json line;
+  line["i"] = json::array({json::array({key.dump(), record.target}), json::array({json::array(), steps})});
+  line["r"] = json::array({record.seconds, record.seconds.empty() ? 4 : 0, record.mean(), static_cast<int64_t>(std::time(nullptr))});
+  line["v"] = "v0.6";
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }
+
+auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable) -> Result<AnsorChoice> {
+  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("why", "it has no records"); }
+  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("why", why); };
+  bool is_any = false;
+  for (const Task& task : tasks) {
+    if (!variable.empty() && task.variable.view() != variable) { continue; }
+    const AnsorRecord* best = nullptr;
+    for (const AnsorRecord& one : records) {
+      if (!is_of_task(one, task)) { continue; }
+      is_any = true;
+      if (one.mean() > 0 && (!best || one.mean() < best->mean())) { best = &one; }
+    }
+    if (best && !task.variable.empty()) { return AnsorChoice{task, *best}; }
+  }
+  if (is_any) { return refused("none of the task's records has a time, or no variable holds the task").remedy("write `task = auto_scheduler.SearchTask(...)`, or tune the task again"); }
+  std::string own = fmt::format("it is of workload `{}{}`", records[0].workload, arguments_text(records[0].arguments));
+  if (tasks.empty()) { return refused(own + ", and the file has no task whose tensors are known").remedy("make one: `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`"); }
+  return refused(fmt::format("{}, and the task is of `{}{}`", own, tasks[0].workload, arguments_text(tasks[0].arguments))).remedy("give the task the function and the arguments of the log");
+}
+
+}  // namespace loopsmith::driver

@@ -1,0 +1,43 @@
+// Logs of TVM's auto-scheduler (Ansor): a line of JSON for each trial, `{"i": [[WORKLOAD, TARGET, ...], [[], STEPS]], "r": [SECONDS, ERROR, ...], "v": "v0.6"}`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/value.h"
+#include "script/auto_scheduler/steps.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::driver {
+
+struct AnsorRecord {
+  size_t number = 0;                       // of its line, from 1
+  std::string workload;                    // the name of the function; of a graph's task, a hash
+  std::vector<eval::Value> arguments;
+  std::string target;                      // as written
+  std::vector<script::auto_scheduler::Step> steps;
+  std::vector<double> seconds;             // of each run; empty: not measured
+
+  /// The mean; 0: not measured.
+  [[nodiscard]] auto mean() const -> double;
+};
+
+/// True for a text whose first line is a record of the auto-scheduler.
+[[nodiscard]] auto is_ansor_log(std::string_view text) -> bool;
+[[nodiscard]] auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>>;
+/// The line without its end.
+[[nodiscard]] auto ansor_line(const AnsorRecord& record) -> std::string;
+
+/// The task of a file that a log is for: that of the variable, or the first one with records. Fails with the reason against the first record.
+struct AnsorChoice {
+  script::auto_scheduler::Task task;
+  AnsorRecord record;                      // the fastest of the task
+};
+[[nodiscard]] auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<script::auto_scheduler::Task>& tasks, const std::string& variable)
+    -> Result<AnsorChoice>;
+/// True when a record is of a task.
+[[nodiscard]] auto is_of_task(const AnsorRecord& record, const script::auto_scheduler::Task& task) -> bool;
+
+}  // namespace loopsmith::driver

@@ -1,0 +1,48 @@
+// Values in logs: see log_values.h.
+#include "driver/log_values.h"
+
+#include <numeric>
+
+namespace loopsmith::driver {
+
+using nlohmann::json;
+
+auto value_of_json(const json& one, int depth) -> eval::Value {
+  if (one.is_null() || depth > 16) { return {}; }
+  if (one.is_boolean()) { return one.get<bool>(); }
+  if (one.is_number_integer()) { return one.get<int64_t>(); }
+  if (one.is_number()) { return one.get<double>(); }
+  if (one.is_string()) { return eval::Value::str(one.get<std::string>()); }
+  std::vector<eval::Value> items;
+  for (const json& item : one) { items.push_back(value_of_json(item, depth + 1)); }
+  return eval::Value::tuple(std::move(items));
+}
+
+auto json_of_value(const eval::Value& value) -> json {
+  if (value.is_bool()) { return value.bool_value(); }
+  if (value.is_int()) { return value.int_value(); }
+  if (value.is_float()) { return value.float_value(); }
+  if (const std::string* text = value.string()) { return *text; }
+  if (const auto* items = value.items()) {
+    json out = json::array();
+    for (const eval::Value& item : *items) { out.push_back(json_of_value(item)); }
+    return out;
+  }
+  return nullptr;
+}
+
+auto are_equal_in_json(const std::vector<eval::Value>& a, const std::vector<eval::Value>& b) -> bool {
+  return json_of_value(eval::Value::tuple(a)) == json_of_value(eval::Value::tuple(b));
+}
+
+auto mean_of(const std::vector<double>& seconds) -> double {
+  return seconds.empty() ? 0 : std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
+auto first_object(std::string_view text) -> json {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || text[begin] != '{') { return json(json::value_t::discarded); }
+  return json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
+}
+
+}  // namespace loopsmith::driver

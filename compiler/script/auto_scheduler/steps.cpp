@@ -1,0 +1,341 @@
+// Steps of records: see steps.h.
+#include "script/auto_scheduler/steps.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "frontend/objects.h"
+#include "ir/ops.h"
+#include "script/te/create.h"
+#include "script/te/objects.h"
+#include "support/codes.h"
+
+namespace loopsmith::script::auto_scheduler {
+namespace {
+
+using eval::Evaluator;
+using eval::Value;
+using frontend::te::TensorObject;
+
+// The annotations of an axis, by their numbers in a record.
+constexpr const char* annotations[] = {"none", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z", "tensorize"};
+
+class Replay {
+ public:
+  Replay(Evaluator& evaluator, const ScheduleObject& schedule, const std::vector<Step>& steps) : e_(evaluator), schedule_(schedule), steps_(steps) {
+    std::vector<bool> seen(stages().stages.size());
+    for (size_t i = 0; i < seen.size(); ++i) {
+      if (stages().stages[i].is_output) { number_stages(i, seen); }
+    }
+  }
+
+  /// The reason why a step is refused; empty: all are applied.
+  auto run() -> std::string {
+    for (number_ = 0; number_ < steps_.size(); ++number_) {
+      const size_t reported = e_.diagnostics.size();
+      why_.clear();
+      if (apply(steps_[number_])) { continue; }
+      if (why_.empty() && e_.diagnostics.size() > reported) { why_ = e_.diagnostics[reported].message(); }
+      return fmt::format("step {}, `{}`: {}", number_ + 1, text_of(steps_[number_]), why_);
+    }
+    return {};
+  }
+
+ private:
+  static auto text_of(const Step& step) -> std::string {
+    std::string out = step.kind;
+    for (const auto& argument : step.arguments) {
+      if (const auto* n = std::get_if<int64_t>(&argument)) { out += fmt::format(" {}", *n); }
+      if (const auto* text = std::get_if<std::string>(&argument)) { out += " " + *text; }
+      if (const auto* list = std::get_if<std::vector<int64_t>>(&argument)) {
+        out += " [";
+        for (size_t i = 0; i < list->size(); ++i) { out += fmt::format("{}{}", i > 0 ? ", " : "", (*list)[i]); }
+        out += "]";
+      }
+    }
+    return out;
+  }
+
+  auto fail(std::string why) -> bool {
+    why_ = std::move(why);
+    return false;
+  }
+
+  // ---- arguments: a missing one, or one of another form, is reported once by `why_` ----
+
+  auto number(const Step& step, size_t i) -> std::optional<int64_t> {
+    const auto* found = i < step.arguments.size() ? std::get_if<int64_t>(&step.arguments[i]) : nullptr;
+    if (found) { return *found; }
+    (void)fail(fmt::format("argument {} must be a number", i + 1));
+    return std::nullopt;
+  }
+  auto list(const Step& step, size_t i) -> const std::vector<int64_t>* {
+    const auto* found = i < step.arguments.size() ? std::get_if<std::vector<int64_t>>(&step.arguments[i]) : nullptr;
+    if (!found) { (void)fail(fmt::format("argument {} must be a list of numbers", i + 1)); }
+    return found;
+  }
+  auto text(const Step& step, size_t i) -> const std::string* {
+    const auto* found = i < step.arguments.size() ? std::get_if<std::string>(&step.arguments[i]) : nullptr;
+    if (!found) { (void)fail(fmt::format("argument {} must be a string", i + 1)); }
+    return found;
+  }
+
+  auto stages() const -> const te::Stages& { return *schedule_.stages; }
+  // The numbers of TVM: a stage comes behind the stages that it reads, in the order in which it reads them.
+  void number_stages(size_t stage, std::vector<bool>& seen) {
+    if (seen[stage]) { return; }
+    seen[stage] = true;
+    for (size_t input : stages().stages[stage].inputs) { number_stages(input, seen); }
+    ids_.push_back(stage);
+  }
+  // The stage with a number.
+  auto stage_at(std::optional<int64_t> id) -> std::optional<size_t> {
+    if (!id) { return std::nullopt; }
+    if (*id >= 0 && *id < static_cast<int64_t>(ids_.size())) { return ids_[static_cast<size_t>(*id)]; }
+    (void)fail(fmt::format("no stage has the number {}; the task has {} stages then", *id, ids_.size()));
+    return std::nullopt;
+  }
+  auto stage_of(const Step& step) -> std::optional<size_t> { return stage_at(number(step, 0)); }
+  auto axis_at(size_t stage, std::optional<int64_t> id) -> std::optional<Value> {
+    if (!id) { return std::nullopt; }
+    const auto& leaves = stages().stages[stage].leaves;
+    if (*id >= 0 && *id < static_cast<int64_t>(leaves.size())) { return Value(eval::make_object<frontend::IterVarObject>(stages().axes[leaves[static_cast<size_t>(*id)]].iter)); }
+    (void)fail(fmt::format("stage `{}` has no axis {}; it has {} axes then", stages().stages[stage].name.view(), *id, leaves.size()));
+    return std::nullopt;
+  }
+  auto axes_at(size_t stage, const std::vector<int64_t>& ids) -> std::optional<std::vector<Value>> {
+    std::vector<Value> out;
+    for (int64_t id : ids) {
+      auto axis = axis_at(stage, id);
+      if (!axis) { return std::nullopt; }
+      out.push_back(*std::move(axis));
+    }
+    return out;
+  }
+
+  // ---- calls ----
+
+  auto stage_value(size_t stage) const -> Value { return Value(eval::make_object<te::StageObject>(Ref<ScheduleObject>(&schedule_), stage)); }
+  auto call(const Value& object, const char* method, std::vector<Value> arguments) -> Value {
+    Value bound = e_.attribute({object, {}, {}}, Name(method), {});
+    return bound.is_unknown() ? bound : e_.call(bound, std::move(arguments));
+  }
+  auto on_stage(size_t stage, const char* method, std::vector<Value> arguments) -> bool { return !call(stage_value(stage), method, std::move(arguments)).is_unknown(); }
+  // A method of the schedule that adds a stage; its number among ours.
+  auto add_stage(const char* method, std::vector<Value> arguments) -> std::optional<size_t> {
+    Value made = call(Value(Ref<eval::Object>(&schedule_)), method, std::move(arguments));
+    const auto* tensor = made.as<TensorObject>();
+    return tensor ? stages().stage_of(*tensor->op) : std::nullopt;
+  }
+  auto tensor_of(size_t stage) const -> Value { return Value(eval::make_object<TensorObject>(stages().stages[stage].op, 0)); }
+
+  // ---- steps ----
+
+  auto apply(const Step& step) -> bool {
+    struct Row { const char* kind; auto (Replay::*run)(const Step&) -> bool; };
+    static constexpr Row rows[] = {{"AN", &Replay::annotate}, {"FU", &Replay::fuse}, {"PR", &Replay::pragma}, {"RE", &Replay::reorder}, {"SP", &Replay::split},
+                                   {"FSP", &Replay::follow_split}, {"FFSP", &Replay::follow_fused_split}, {"SA", &Replay::storage_align}, {"CA", &Replay::compute_at},
+                                   {"CI", &Replay::compute_inline}, {"CR", &Replay::compute_root}, {"CHR", &Replay::cache_read}, {"CHW", &Replay::cache_write}, {"RF", &Replay::rfactor}};
+    const auto* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& one) { return step.kind == one.kind; });
+    if (row == std::end(rows)) { return fail("no step has this kind; the kinds are AN FU PR RE SP FSP FFSP SA CA CI CR CHR CHW RF"); }
+    return (this->*row->run)(step);
+  }
+
+  auto annotate(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    auto kind = axis ? number(step, 2) : std::nullopt;
+    if (!kind) { return false; }
+    if (*kind < 0 || *kind >= static_cast<int64_t>(std::size(annotations))) { return fail(fmt::format("no annotation has the number {}", *kind)); }
+    const std::string word = annotations[*kind];
+    if (word == "none") { return true; }
+    if (word == "tensorize") { return fail("the record does not name the intrinsic of its `tensorize`"); }
+    if (word == "unroll" || word == "vectorize" || word == "parallel") { return on_stage(*stage, word.c_str(), {*axis}); }
+    return on_stage(*stage, "bind", {*axis, Value(eval::make_object<frontend::te::ThreadAxisObject>(word, Value()))});
+  }
+
+  auto fuse(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    const auto* ids = stage ? list(step, 1) : nullptr;
+    auto axes = ids ? axes_at(*stage, *ids) : std::nullopt;
+    return axes && on_stage(*stage, "fuse", *std::move(axes));
+  }
+
+  // "auto_unroll_max_step$512" is a limit for unrolling; another text is the kind of a pragma.
+  auto pragma(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    const std::string* kind = axis ? text(step, 2) : nullptr;
+    if (!kind) { return false; }
+    const size_t dollar = kind->find('$');
+    if (dollar == std::string::npos) { return on_stage(*stage, "pragma", {*axis, Value::str(*kind)}); }
+    int64_t most = 0;
+    for (char c : kind->substr(dollar + 1)) {
+      if (c < '0' || c > '9' || most > 1'000'000'000) { return fail(fmt::format("`{}` is no number of steps", kind->substr(dollar + 1))); }
+      most = most * 10 + (c - '0');
+    }
+    return on_stage(*stage, "pragma", {*axis, Value::str(kind->substr(0, dollar)), Value(most)}) && on_stage(*stage, "pragma", {*axis, Value::str("unroll_explicit"), Value(true)});
+  }
+
+  auto reorder(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    const auto* ids = stage ? list(step, 1) : nullptr;
+    auto axes = ids ? axes_at(*stage, *ids) : std::nullopt;
+    return axes && on_stage(*stage, "reorder", *std::move(axes));
+  }
+
+  // From the innermost factor out, or from the outermost number of parts in.
+  auto split_axis(size_t stage, Value axis, const std::vector<int64_t>& lengths, bool is_inner_first) -> bool {
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const int64_t length = is_inner_first ? lengths[lengths.size() - 1 - i] : lengths[i];
+      std::vector<Value> arguments{axis, Value(length)};
+      if (!is_inner_first) { arguments.insert(arguments.begin() + 1, Value()); }
+      Value made = call(stage_value(stage), "split", std::move(arguments));
+      if (!made.items()) { return false; }
+      axis = (*made.items())[is_inner_first ? 0 : 1];
+    }
+    return true;
+  }
+  // A record names the extent of the axis. An axis of the operation itself must have it; that of a stage inside another one depends on its place.
+  auto has_extent(size_t stage, const Value& axis, std::optional<int64_t> recorded) -> bool {
+    const auto& iter = axis.as<frontend::IterVarObject>()->iter;
+    const te::Stage& of = stages().stages[stage];
+    auto found = stages().axis_of(iter);
+    const bool is_own = found && (std::find(of.axes.begin(), of.axes.end(), *found) != of.axes.end() || std::find(of.reduce_axes.begin(), of.reduce_axes.end(), *found) != of.reduce_axes.end());
+    const auto extent = as_int(iter.dom.extent);
+    if (!recorded || *recorded <= 0 || !is_own || of.place != te::Stage::Place::Root || !extent || *extent == *recorded) { return true; }
+    return fail(fmt::format("the record splits an axis of extent {}, and `{}` of stage `{}` has {}", *recorded, iter.var->name.view(), of.name.view(), *extent));
+  }
+  auto split(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    const auto* lengths = axis ? list(step, 3) : nullptr;
+    auto is_inner_first = lengths ? number(step, 4) : std::nullopt;
+    if (is_inner_first && !has_extent(*stage, *axis, number(step, 2))) { return false; }
+    return is_inner_first && split_axis(*stage, *axis, *lengths, *is_inner_first != 0);
+  }
+  // The lengths of an earlier split.
+  auto lengths_of(int64_t source) -> const std::vector<int64_t>* {
+    const bool is_earlier = source >= 0 && source < static_cast<int64_t>(number_);
+    if (is_earlier && steps_[static_cast<size_t>(source)].kind == "SP") { return list(steps_[static_cast<size_t>(source)], 3); }
+    (void)fail(fmt::format("step {} is no earlier split", source + 1));
+    return nullptr;
+  }
+  // Follows the outer levels of an earlier split; the last level takes the rest.
+  auto follow_split(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    auto source = axis ? number(step, 2) : std::nullopt;
+    auto count = source ? number(step, 3) : std::nullopt;
+    const auto* of = count ? lengths_of(*source) : nullptr;
+    if (!of) { return false; }
+    if (*count < 1 || *count > static_cast<int64_t>(of->size())) { return fail(fmt::format("the split that it follows has {} levels", of->size())); }
+    std::vector<int64_t> lengths(of->begin(), of->begin() + (*count - 1));
+    int64_t rest = 1;
+    for (size_t i = lengths.size(); i < of->size(); ++i) { rest *= (*of)[i]; }
+    lengths.push_back(rest);
+    return split_axis(*stage, *axis, lengths, true);
+  }
+  auto follow_fused_split(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    const auto* sources = axis ? list(step, 2) : nullptr;
+    auto level = sources ? number(step, 3) : std::nullopt;
+    auto is_factor = level ? number(step, 4) : std::nullopt;
+    if (!is_factor) { return false; }
+    int64_t length = 1;
+    for (int64_t source : *sources) {
+      const auto* of = lengths_of(source);
+      if (!of) { return false; }
+      if (*level < 0 || *level >= static_cast<int64_t>(of->size())) { return fail(fmt::format("the split that it follows has {} levels", of->size())); }
+      length *= (*of)[static_cast<size_t>(*level)];
+    }
+    return split_axis(*stage, *axis, {length}, *is_factor != 0);
+  }
+
+  auto storage_align(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    auto factor = axis ? number(step, 2) : std::nullopt;
+    auto offset = factor ? number(step, 3) : std::nullopt;
+    return offset && on_stage(*stage, "storage_align", {*axis, Value(*factor), Value(*offset)});
+  }
+  auto compute_at(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto target = stage ? stage_at(number(step, 1)) : std::nullopt;
+    auto axis = target ? axis_at(*target, number(step, 2)) : std::nullopt;
+    return axis && on_stage(*stage, "compute_at", {stage_value(*target), *axis});
+  }
+  auto compute_inline(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    return stage && on_stage(*stage, "compute_inline", {});
+  }
+  auto compute_root(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    return stage && on_stage(*stage, "compute_root", {});
+  }
+
+  auto cache_read(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    const std::string* scope = stage ? text(step, 1) : nullptr;
+    const auto* readers = scope ? list(step, 2) : nullptr;
+    if (!readers) { return false; }
+    std::vector<Value> reading;
+    for (int64_t reader : *readers) {
+      auto one = stage_at(reader);
+      if (!one) { return false; }
+      reading.push_back(Value(stages().stages[*one].op));
+    }
+    auto made = add_stage("cache_read", {tensor_of(*stage), Value::str(*scope), Value::list(std::move(reading))});
+    if (made) { ids_.insert(ids_.begin() + *number(step, 0) + 1, *made); }
+    return made.has_value();
+  }
+  auto cache_write(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    const std::string* scope = stage ? text(step, 1) : nullptr;
+    auto made = scope ? add_stage("cache_write", {tensor_of(*stage), Value::str(*scope)}) : std::nullopt;
+    if (made) { ids_.insert(ids_.begin() + *number(step, 0), *made); }
+    return made.has_value();
+  }
+  auto rfactor(const Step& step) -> bool {
+    auto stage = stage_of(step);
+    auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
+    auto place = axis ? number(step, 2) : std::nullopt;
+    auto made = place ? add_stage("rfactor", {tensor_of(*stage), *axis, Value(*place)}) : std::nullopt;
+    if (made) { ids_.insert(ids_.begin() + *number(step, 0), *made); }
+    return made.has_value();
+  }
+
+  Evaluator& e_;
+  const ScheduleObject& schedule_;
+  const std::vector<Step>& steps_;
+  std::vector<size_t> ids_;      // our stage of each number
+  size_t number_ = 0;            // of the current step
+  std::string why_;
+};
+
+}  // namespace
+
+auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied> {
+  Evaluator& evaluator = file.evaluator();
+  evaluator.reset_steps();
+  const size_t reported = evaluator.diagnostics.size();
+  auto finish = [&](Result<Applied> result) {
+    evaluator.diagnostics.resize(reported);
+    evaluator.reset_steps();
+    return result;
+  };
+  auto outputs = outputs_of(task.tensors);
+  auto program = outputs.empty() ? std::nullopt : frontend::te::scheduled_program(evaluator, outputs, task.where);
+  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("why", why); };
+  if (!program) { return finish(refused(fmt::format("workload `{}` computes no tensors that can be scheduled", task.workload))); }
+  auto stages = std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)));
+  auto object = eval::make_object<ScheduleObject>(schedule::Schedule(program->module, 1));
+  te::add_stages(*object, Made{program->module, stages});
+  if (std::string why = Replay(evaluator, *object, steps).run(); !why.empty()) { return finish(refused(why).remedy("use a log of this workload, or of the version of TVM that wrote it")); }
+  return finish(Applied{program->module, object->schedule.trace()});
+}
+
+}  // namespace loopsmith::script::auto_scheduler

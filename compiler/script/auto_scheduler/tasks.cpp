@@ -1,0 +1,133 @@
+// Tasks of the auto-scheduler: see tasks.h.
+#include "script/auto_scheduler/tasks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/objects.h"
+#include "ir/ops.h"
+#include "script/file_calls.h"
+#include "script/objects.h"
+#include "support/codes.h"
+#include "support/guards.h"
+
+namespace loopsmith::script::auto_scheduler {
+namespace {
+
+using eval::Arguments;
+using eval::Evaluator;
+using eval::Value;
+using frontend::te::Operation;
+
+auto identity(Evaluator&, const Arguments& a) -> Value { return a.all.empty() ? Value() : a.all.front().value; }
+// `@register_workload`, `@register_workload("name")`.
+auto register_workload(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.empty()) { return e.opaque(a.call); }
+  const Value& first = a.all.front().value;
+  return first.string() ? Value(eval::make_object<eval::Builtin>(Name("register_workload"), identity)) : first;
+}
+
+auto argument_of(const Arguments& a, size_t place, const char* keyword) -> const eval::Argument* {
+  return place < a.positional ? &a.all[place] : a.keyword(Name(keyword));
+}
+
+// The target of a task as an attribute of its program, where it is a device. A processor stays the one of this machine.
+auto with_target(Evaluator& e, const Value& program, const eval::Argument* given) -> Value {
+  const auto* made = program.as<frontend::ProgramObject>();
+  if (!made || !given || made->module->functions.size() != 1) { return program; }
+  Value target = given->value;
+  if (target.string()) {
+    const auto* space = frontend::namespace_t().as<eval::Namespace>();
+    const Value* maker = space ? space->find(Name("target")) : nullptr;
+    WithoutReports quiet(e.diagnostics);
+    target = maker ? e.call(*maker, {target}, given->where) : Value::opaque();
+  }
+  const auto* attribute = target.as<frontend::AttrObject>();
+  const std::string text = attribute ? target_text(attribute->attr) : std::string();
+  if (text.empty() || text.starts_with("llvm")) { return program; }
+  const auto& [name, func] = made->module->functions.front();
+  PrimFuncNode fields = *func;
+  fields.attrs = with_attr(fields.attrs, Name("target"), attribute->attr);
+  return Value(eval::make_object<frontend::ProgramObject>(with_function(made->module, name, make_func(std::move(fields))), made->name, made->is_function, made->where));
+}
+
+// `SearchTask(func=F, args=ARGS, target=T)`: the program that computes the tensors of F(*ARGS).
+auto search_task(Evaluator& e, const Arguments& a) -> Value {
+  const eval::Argument* func = argument_of(a, 0, "func");
+  const eval::Argument* args = argument_of(a, 1, "args");
+  if (!func || !args || !args->value.items() || !func->value.as<eval::Function>()) { return e.opaque(a.call); }
+  Value tensors = e.call(func->value, *args->value.items(), a.call);
+  if (!tensors.items()) { return tensors.is_unknown() ? tensors : e.opaque(a.call); }
+  Arguments made;
+  made.all.push_back({tensors, a.call, {}});
+  made.positional = 1;
+  made.call = made.callee = made.parentheses = a.call;
+  return with_target(e, frontend::te::create_prim_func(e, made), argument_of(a, 2, "target"));
+}
+
+// Options, cost models and measuring matter only when Python runs.
+auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
+
+// The variable of `task = auto_scheduler.SearchTask(...)`.
+auto variable_of(frontend::File& file, const syntax::CallExpr& call) -> Name {
+  for (size_t i = 0; i < file.size(); ++i) {
+    for (const syntax::Stmt* stmt : file.item(i)->statements) {
+      const auto* assign = stmt->as<syntax::AssignStmt>();
+      const auto* name = assign && assign->value == &call && assign->targets.size() == 1 ? assign->targets[0]->as<syntax::NameExpr>() : nullptr;
+      if (name) { return name->name; }
+    }
+  }
+  return {};
+}
+
+auto read_task(frontend::File& file, const syntax::CallExpr& call) -> std::optional<Task> {
+  static const Name search_task_name("SearchTask");
+  const syntax::Expr* func = written_argument(call, 0, "func");
+  const syntax::Expr* args = written_argument(call, 1, "args");
+  if (!(last_name(*call.callee) == search_task_name) || !func || !args) { return std::nullopt; }
+  const Value function = value_in_file(file, *func), values = value_in_file(file, *args);
+  const auto* callee = function.as<eval::Function>();
+  if (!callee || !values.items()) { return std::nullopt; }
+  Evaluator& evaluator = file.evaluator();
+  WithoutReports quiet(evaluator.diagnostics);
+  const Value tensors = evaluator.call(function, *values.items(), call.origin());
+  if (!tensors.items()) { return std::nullopt; }
+  return Task{variable_of(file, call), callee->name().str(), *values.items(), *tensors.items(), call.origin()};
+}
+
+}  // namespace
+
+auto namespace_auto_scheduler() -> const Value& {
+  static thread_local const Value space = [] {
+    auto made = eval::make_object<eval::Namespace>(Name("auto_scheduler"), unknown_member);
+    auto& members = const_cast<eval::Namespace&>(*made);
+    members.add(Name("register_workload"), Value(eval::make_object<eval::Builtin>(Name("register_workload"), register_workload)));
+    members.add(Name("SearchTask"), Value(eval::make_object<eval::Builtin>(Name("SearchTask"), search_task)));
+    return Value(made);
+  }();
+  return space;
+}
+
+auto tasks_of(frontend::File& file) -> std::vector<Task> {
+  std::vector<Task> out;
+  each_call(file, [&](const syntax::CallExpr& call) {
+    if (auto task = read_task(file, call)) { out.push_back(*std::move(task)); }
+    return false;
+  });
+  return out;
+}
+
+auto outputs_of(const std::vector<Value>& tensors) -> std::vector<Ref<Operation>> {
+  std::vector<Ref<Operation>> computed;
+  std::set<const Operation*> read;
+  for (const Value& one : tensors) {
+    const auto* tensor = one.as<frontend::te::TensorObject>();
+    if (!tensor || tensor->op->kind == Operation::Kind::Placeholder) { continue; }
+    if (std::find(computed.begin(), computed.end(), tensor->op) == computed.end()) { computed.push_back(tensor->op); }
+    for (const Ref<Operation>& input : tensor->op->inputs) { read.insert(input.get()); }
+  }
+  std::erase_if(computed, [&](const Ref<Operation>& op) { return read.contains(op.get()); });
+  return computed;
+}
+
+}  // namespace loopsmith::script::auto_scheduler

@@ -1,0 +1,31 @@
+// Tasks of TVM's auto-scheduler (Ansor): `@auto_scheduler.register_workload` functions, and `auto_scheduler.SearchTask(func=, args=, target=)`, which is a
+// program here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/value.h"
+#include "frontend/file.h"
+#include "frontend/te/tensors.h"
+
+namespace loopsmith::script::auto_scheduler {
+
+/// The namespace `auto_scheduler`.
+[[nodiscard]] auto namespace_auto_scheduler() -> const eval::Value&;
+
+struct Task {
+  Name variable;                               // that holds the task: the name of its program; empty: none does
+  std::string workload;                        // the name of the function
+  std::vector<eval::Value> arguments;
+  std::vector<eval::Value> tensors;            // that the function returns
+  Origin where;
+};
+/// The tasks that a file makes, in the order of the text. Tasks whose tensors are not known are left out.
+[[nodiscard]] auto tasks_of(frontend::File& file) -> std::vector<Task>;
+
+/// The operations that no other one of the task reads.
+[[nodiscard]] auto outputs_of(const std::vector<eval::Value>& tensors) -> std::vector<Ref<frontend::te::Operation>>;
+
+}  // namespace loopsmith::script::auto_scheduler
