@@ -159,7 +159,7 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
     bool has_makers = std::any_of(makers.begin(), makers.end(), [&](NodeId id) { return move.func.is_below(*move.func.find(id), *at); });
     if (repeats_in_threads(move, nest, *at, /*is_global_shared=*/false)) { return refuse(Code::ReductionShared, move, *at); }
-    if (move.consumers.empty() && has_makers && is_bound_to_threads(*at->loop) && shares_instances(move, nest, *at)) { return whole_block_in_each(move, *at); }
+    if (move.consumers.empty() && has_makers && is_bound_to_threads(*at->loop) && shares_instances(move, nest, *at)) { return same_instances_in_several(move, *at); }
     bool is_grid = (move.consumers.empty() || has_makers) && is_bound_to_grid(*at->loop);
     if ((!is_parallel(*at->loop) && !is_grid) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
