@@ -51,11 +51,10 @@ auto unknown_code(std::string_view id, Origin where) -> Diagnostic {
     if (code_severity(code) != Severity::Error) { names.emplace_back(code_id(code)); }
     is_error |= code_id(code) == id;
   }
-  Diagnostic d = error(Code::UnknownIgnore, where).arg("code", id).arg("why", is_error ? "it is an error, and errors are not silenced" : "there is no such code");
-  if (!is_error) {
-    Name near = eval::closest_name(Name(id), names);
-    if (!near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str()); }
-  }
+  if (is_error) { return error(Code::IgnoredError, where).arg("code", id).remedy("correct the program, and remove this code"); }
+  Diagnostic d = error(Code::UnknownIgnore, where).arg("code", id);
+  Name near = eval::closest_name(Name(id), names);
+  if (!near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str()); }
   return d;
 }
 

@@ -317,25 +317,25 @@ class Names {
     }
   }
 
+  void assignment(const AssignStmt& a, bool is_alone) {
+    read(*a.value);
+    std::string_view what = what_is_bound(a.value);
+    const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &a : nullptr;
+    // An outer block passes its iter vars to inner blocks: unused ones come from the primitive that made the block.
+    if (what == "iter var" && has_blocks_) { what = {}; }
+    for (ExprPtr t : a.targets) {
+      if (is_stored(*t)) { continue; }
+      note_deeper(*t);
+      const size_t noted = candidates_.size();
+      target(*t, what, removable, is_alone);
+      bound_now(*t, noted, a.value);
+      if (allocates(a.value)) { make_cell(*t); }
+    }
+  }
+
   void statement(const Stmt& s, bool is_alone) {
     switch (s.kind) {
-      case Kind::Assign: {
-        const auto& a = static_cast<const AssignStmt&>(s);
-        read(*a.value);
-        std::string_view what = what_is_bound(a.value);
-        const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &s : nullptr;
-        // An outer block passes its iter vars to inner blocks: unused ones come from the primitive that made the block.
-        if (what == "iter var" && has_blocks_) { what = {}; }
-        for (ExprPtr t : a.targets) {
-          if (is_stored(*t)) { continue; }
-          note_deeper(*t);
-          const size_t noted = candidates_.size();
-          target(*t, what, removable, is_alone);
-          bound_now(*t, noted, a.value);
-          if (allocates(a.value)) { make_cell(*t); }
-        }
-        return;
-      }
+      case Kind::Assign: return assignment(static_cast<const AssignStmt&>(s), is_alone);
       case Kind::AugAssign: {
         const auto& a = static_cast<const AugAssignStmt&>(s);
         read(s);

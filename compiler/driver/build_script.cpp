@@ -157,7 +157,12 @@ class BuildScript final : public eval::Environment {
   std::string scratch_;
 };
 
-auto bad(Evaluator& e, Origin where, std::string what) -> Value { return e.report(error(Code::BadValue, where).arg("what", std::move(what))); }
+// The error that a command which the script calls has failed. `message`: the last one of the command, or empty.
+auto command_failed(Evaluator& e, Origin where, std::string_view command, const ExitStatus& status, const std::string& message = {}) -> Value {
+  Diagnostic out = error(Code::CommandFailed, where).arg("command", command).arg("status", status.describe());
+  if (!message.empty()) { (void)std::move(out).note({}, message); }
+  return e.report(std::move(out));
+}
 
 auto wrong(Evaluator& e, const Argument& a, const char* expected) -> Value {
   if (a.value.is_unknown()) { return Value::error(); }
@@ -177,7 +182,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
   Subject out;
   auto add = [&](const frontend::ProgramObject& program, const std::string& called, Origin where) {
     if (!is_name(called)) {
-      bad(e, where, fmt::format("`{}` cannot be the name of a program", called));
+      e.report(error(Code::NotAProgramName, where).arg("name", called).remedy("give another one: `name=\"...\"`"));
       return false;
     }
     std::error_code problem;
@@ -322,7 +327,7 @@ auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
   std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
   if (!problems.empty()) {
     script.request.report(problems, file->file->locate(), path);
-    return bad(e, b.values[0].where, fmt::format("`{}` has {}", *text, count_text(static_cast<int64_t>(problems.size()), "error")));
+    return e.report(error(Code::FileWithErrors, b.values[0].where).arg("file", *text).arg("count", static_cast<int64_t>(problems.size())));
   }
   return script.loaded.emplace(path, file).first->second;
 }
@@ -342,7 +347,7 @@ auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
   // Hints and warnings about a step do not make the call fail.
   bool has_failed = std::any_of(e.diagnostics.begin() + static_cast<std::ptrdiff_t>(before), e.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
   if (result.is_unknown() || has_failed) {
-    if (result.is_opaque()) { return bad(e, a.all[1].where, "this function uses Python that is not run here"); }
+    if (result.is_opaque()) { return e.report(error(Code::PythonNotRun, a.all[1].where)); }
     return Value::error();
   }
   return eval::make_object<frontend::ProgramObject>(schedule->schedule.module(), program->name, program->is_function, program->where);
@@ -399,7 +404,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   }
   if (!done.is_object()) {
     if (script.request.dry_run && !failed) { return value_of({{"built", 0}, {"unchanged", 0}, {"failed", 0}, {"artefacts", artefacts}}); }
-    return bad(e, a.call, fmt::format("`loopsmith build` {}", ran->second.describe()));
+    return command_failed(e, a.call, "build", ran->second);
   }
   return value_of({{"built", done.value("built", 0)}, {"unchanged", done.value("unchanged", 0)}, {"failed", done.value("failed", 0)}, {"artefacts", artefacts}});
 }
@@ -423,7 +428,7 @@ auto run_bench(Evaluator& e, const eval::Arguments& a) -> Value {
     }
     auto ran = command(e, std::move(argv), a.call);
     if (!ran) { return Value::error(); }
-    if (!ran->second.succeeded()) { return bad(e, a.call, fmt::format("`loopsmith bench` {}", ran->second.describe())); }
+    if (!ran->second.succeeded()) { return command_failed(e, a.call, "bench", ran->second); }
     for (const json& line : ran->first) {
       if (line.contains("seconds")) { all.push_back(value_of(line)); }
     }
@@ -480,7 +485,7 @@ class PieceLists {
     if (is_function || type->origin == script::PieceClass::Origins::Written) {
       std::string file = file_of(is_function ? piece->function.get() : method_of(*type));
       if (file.empty() || (!file_.empty() && file != file_)) {
-        return bad(e_, list.where, "the pieces that one search uses are defined at the top of one file: this script, or one that it loads"), std::nullopt;
+        return e_.report(error(Code::WrongType, list.where).arg("expected", "the pieces of a search from the top of one file: this script, or one that it loads").arg("found", "pieces of several files")), std::nullopt;
       }
       file_ = std::move(file);
     }
@@ -600,7 +605,7 @@ auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std
     message = line.value("message", message);
   }
   if (!ran->second.succeeded() || !done.is_object()) {
-    return bad(e, call, fmt::format("`loopsmith tune` {}{}", ran->second.describe(), message.empty() ? "" : ": " + message));
+    return command_failed(e, call, "tune", ran->second, message);
   }
   if (!script.request.json) {
     fmt::print("{}: {:.4g} ms, {} trials\n", found->names.empty() ? found->files[0] : found->names[0], done.value("best_seconds", 0.0) * 1e3,
@@ -612,10 +617,10 @@ auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, call, "the tuned program cannot be written"); }
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("why", "the disk is full, or the folder cannot be written")); }
   auto file = SourceFile::read(tuned);
   auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
-  if (!run || !run->result) { return bad(e, call, "the schedule that was found does not apply"); }
+  if (!run || !run->result) { return e.report(error(Code::Internal, call).arg("what", "the schedule that `tune` found does not apply")); }
   bool bare = what.value.as<frontend::ProgramObject>() ? what.value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
   Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
   std::vector<std::pair<Name, Value>> fields = {
@@ -693,8 +698,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       // A checked text may contain unknown Python; a script that runs may not.
       bool unknown = flow == eval::Flow::Unknown || evaluator.opaque_at.is_known();
       if (unknown && !has_errors(problems)) {
-        problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())
-                               .arg("what", "this is Python that build scripts do not have"));
+        problems.push_back(error(Code::PythonNotRun, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin()));
       }
       for (Diagnostic& d : problems) {
         if (d.code == Code::TooMuchWork) { (void)std::move(d).remedy("`loopsmith script` takes other limits: `--max-steps`, `--max-time`, `--max-memory`"); }

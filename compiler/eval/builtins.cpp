@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "eval/evaluator.h"
+#include "eval/limit_text.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -50,7 +51,7 @@ auto range(Evaluator& e, const Arguments& a) -> Value {
     if (!v) { return wrong(e, a.all[i], "an int"); }
     parts[a.all.size() == 1 ? 1 : i] = *v;
   }
-  if (parts[2] == 0) { return e.report(error(Code::BadValue, a.all[2].where).arg("what", "a range's step is not 0")); }
+  if (parts[2] == 0) { return e.report(error(Code::ZeroStep, a.all[2].where).arg("sequence", "a range").remedy("leave the step out, or write another number")); }
   return make_object<RangeObject>(parts[0], parts[1], parts[2]);
 }
 
@@ -76,7 +77,7 @@ auto extreme(Evaluator& e, const Arguments& a, bool largest) -> Value {
   const Argument* key = a.keyword(key_name);
   if (items.empty()) {
     if (const Argument* otherwise = a.keyword(default_name)) { return otherwise->value; }
-    return e.report(error(Code::BadValue, a.call).arg("what", std::string("`") + name + "` needs at least one value"));
+    return e.report(error(Code::EmptySequence, a.call).arg("function", name).remedy("give a value for this case: `default=0`"));
   }
   Argument best;
   Argument best_key;
@@ -276,7 +277,7 @@ auto to_int(Evaluator& e, const Arguments& a) -> Value {
     char* end = nullptr;
     errno = 0;
     long long value = std::strtoll(text.c_str() + skip, &end, base >= 2 && base <= 36 ? base : 10);
-    if (text.empty() || *end != 0 || errno != 0) { return e.report(error(Code::BadValue, a.all[0].where).arg("what", v.repr() + " is not an int")); }
+    if (text.empty() || *end != 0 || errno != 0) { return e.report(error(Code::NotANumber, a.all[0].where).arg("text", v.repr()).arg("type", "int").arg("number", "an integer")); }
     return Value(static_cast<int64_t>(value));
   }
   return wrong(e, a.all[0], "a number or a str");
@@ -288,14 +289,14 @@ auto to_float(Evaluator& e, const Arguments& a) -> Value {
   if (const std::string* s = a.all[0].value.string()) {
     char* end = nullptr;
     double value = std::strtod(s->c_str(), &end);
-    if (s->empty() || *end != 0) { return e.report(error(Code::BadValue, a.all[0].where).arg("what", a.all[0].value.repr() + " is not a float")); }
+    if (s->empty() || *end != 0) { return e.report(error(Code::NotANumber, a.all[0].where).arg("text", a.all[0].value.repr()).arg("type", "float").arg("number", "a decimal number")); }
     return Value(value);
   }
   return wrong(e, a.all[0], "a number or a str");
 }
 // The text that an operation made, if it is not too long.
 auto made_text(Evaluator& e, std::string text, Origin where) -> Value {
-  if (text.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+  if (text.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
   if (!e.charge(text.size() / sizeof(Value), text.size(), where)) { return Value::error(); }
   return Value::str(std::move(text));
 }
@@ -358,7 +359,7 @@ auto print(Evaluator& e, const Arguments& a) -> Value {
   std::string out;
   for (size_t i = 0; i < a.positional; ++i) {
     out += (i ? sep : "") + a.all[i].value.to_str();
-    if (out.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a text this long")); }
+    if (out.size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
   }
   if (!e.charge(out.size() / sizeof(Value), out.size(), a.call)) { return Value::error(); }
   if (e.output) { e.output(out + end); }

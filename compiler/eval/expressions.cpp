@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "eval/format.h"
+#include "eval/limit_text.h"
 #include "eval/wide_int.h"
 #include "support/codes.h"
 
@@ -293,11 +294,11 @@ auto Evaluator::comprehend(const ComprehensionExpr& expr, size_t clause, const S
       Value key = eval(*expr.key, scope);
       if (key.is_unknown()) { return key; }
       dict->set(key, std::move(value));
-      if (dict->entries().size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", "a dict this long")); }
+      if (dict->entries().size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", more_than(limits.list_items, "a dict", "items"))); }
       return {};
     }
     list.push_back(std::move(value));
-    if (list.size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", "a list this long")); }
+    if (list.size() > limits.list_items) { return report(error(Code::TooMuchWork, expr.origin()).arg("what", more_than(limits.list_items, "a list", "items"))); }
     return {};
   }
   const ComprehensionFor& c = expr.clauses[clause];
@@ -354,7 +355,7 @@ auto Evaluator::eval_parts(const syntax::List<FStringPart>& parts, const ScopeRe
     auto text = format_value(*this, value, format);
     if (!text) { return Value::error(); }
     out += *text;
-    if (out.size() > limits.text_bytes) { return report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    if (out.size() > limits.text_bytes) { return report(error(Code::TooMuchWork, where).arg("what", more_than(limits.text_bytes, "a text", "bytes"))); }
   }
   return {};
 }

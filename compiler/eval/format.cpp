@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "eval/evaluator.h"
+#include "eval/limit_text.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -180,7 +181,7 @@ auto format_percent(Evaluator& evaluator, const std::string& text, const Argumen
     auto done = format_value(evaluator, one, (left ? "<" : type == 's' ? ">" : "") + spec + type);
     if (!done) { return Value::error(); }
     out += *done;
-    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, where).arg("what", more_than(evaluator.limits.text_bytes, "a text", "bytes"))); }
   }
   if (next != values.size()) { return evaluator.report(error(Code::BadFormat, where).arg("format", text).arg("what", std::to_string(values.size()) + " values")); }
   return Value::str(std::move(out));
@@ -215,7 +216,7 @@ auto format_braces(Evaluator& evaluator, const std::string& text, const Argument
     auto done = format_value(evaluator, *a, spec);
     if (!done) { return Value::error(); }
     out += *done;
-    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, arguments.call).arg("what", "a text this long")); }
+    if (out.size() > evaluator.limits.text_bytes) { return evaluator.report(error(Code::TooMuchWork, arguments.call).arg("what", more_than(evaluator.limits.text_bytes, "a text", "bytes"))); }
   }
   return Value::str(std::move(out));
 }

@@ -5,6 +5,7 @@
 
 #include "eval/evaluator.h"
 #include "eval/format.h"
+#include "eval/limit_text.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -41,7 +42,7 @@ auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, 
   }
   return true;
 }
-auto too_long(Evaluator& e, const Arguments& a) -> Value { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a text this long")); }
+auto too_long(Evaluator& e, const Arguments& a) -> Value { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
 auto made_text(Evaluator& e, std::string text, const Arguments& a) -> Value {
   return e.charge(text.size() / sizeof(Value), text.size(), a.call) ? Value::str(std::move(text)) : Value::error();
 }
@@ -49,7 +50,7 @@ auto made_text(Evaluator& e, std::string text, const Arguments& a) -> Value {
 auto add_part(Evaluator& e, std::vector<Value>& out, std::string part, const Arguments& a) -> bool {
   constexpr size_t bytes_of_text = 5 * sizeof(Value);
   if (out.size() >= e.limits.list_items) {
-    e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long"));
+    e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items")));
     return false;
   }
   if (!e.charge(1, bytes_of_text + part.size(), a.call)) { return false; }
@@ -184,7 +185,7 @@ auto items_of(const Value& self) -> std::vector<Value>& { return self.as<List>()
 
 auto list_append(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "append", a, 1, 1)) { return Value::error(); }
-  if (items_of(self).size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long")); }
+  if (items_of(self).size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   items_of(self).push_back(a.all[0].value);
   return {};
 }
@@ -192,7 +193,7 @@ auto list_extend(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!count(e, "extend", a, 1, 1)) { return Value::error(); }
   auto more = e.iterate(a.all[0]);
   if (!more) { return Value::error(); }
-  if (items_of(self).size() + more->size() > e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long")); }
+  if (items_of(self).size() + more->size() > e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   items_of(self).insert(items_of(self).end(), more->begin(), more->end());
   return {};
 }
@@ -223,7 +224,7 @@ auto list_insert(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!i) { return wrong(e, a.all[0], "an int"); }
   auto size = static_cast<int64_t>(items.size());
   int64_t at = std::clamp<int64_t>(*i < 0 ? *i + size : *i, 0, size);
-  if (items.size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", "a list this long")); }
+  if (items.size() >= e.limits.list_items) { return e.report(error(Code::TooMuchWork, a.call).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   if (!e.charge(static_cast<size_t>(size - at), sizeof(Value), a.call)) { return Value::error(); }
   items.insert(items.begin() + at, a.all[1].value);
   return {};
@@ -235,7 +236,7 @@ auto list_index(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].equals(a.all[0].value)) { return Value(static_cast<int64_t>(i)); }
   }
-  return e.report(error(Code::KeyNotFound, a.all[0].where).arg("key", a.all[0].value.repr()));
+  return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "list").arg("kind", "item").arg("key", a.all[0].value.repr()));
 }
 auto list_remove(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   Value at = list_index(e, self, a);
@@ -323,7 +324,7 @@ auto dict_pop(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const Value* found = dict_of(self).find(a.all[0].value);
   if (!found) {
     if (a.all.size() > 1) { return a.all[1].value; }
-    return e.report(error(Code::KeyNotFound, a.all[0].where).arg("key", a.all[0].value.repr()));
+    return e.report(error(Code::KeyNotFound, a.all[0].where).arg("container", "dict").arg("kind", "key").arg("key", a.all[0].value.repr()));
   }
   // The entries behind it move up.
   if (!e.charge(dict_of(self).entries().size(), 0, a.call)) { return Value::error(); }

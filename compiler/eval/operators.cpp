@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "eval/format.h"
+#include "eval/limit_text.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -67,11 +68,11 @@ auto binary_of_ints(Evaluator& e, BinaryOp op, int64_t a, int64_t b, bool are_bo
       return overflow(!power);
     }
     case BinaryOp::ShiftLeft:
-      if (b < 0) { return report(error(Code::BadValue, divisor).arg("what", "a shift is not negative")); }
+      if (b < 0) { return report(error(Code::NegativeShift, divisor).arg("count", b).remedy("shift the other way: `<<` and `>>` are each other's opposite")); }
       if (a != 0 && (b > 62 || std::abs(a) > (std::numeric_limits<int64_t>::max() >> b))) { return overflow(true); }
       return Value(a == 0 ? int64_t{0} : static_cast<int64_t>(static_cast<uint64_t>(a) << b));
     case BinaryOp::ShiftRight:
-      if (b < 0) { return report(error(Code::BadValue, divisor).arg("what", "a shift is not negative")); }
+      if (b < 0) { return report(error(Code::NegativeShift, divisor).arg("count", b).remedy("shift the other way: `<<` and `>>` are each other's opposite")); }
       return Value(b > 63 ? (a < 0 ? int64_t{-1} : int64_t{0}) : a >> b);
     case BinaryOp::BitAnd: return are_bools ? Value(a && b) : Value(a & b);
     case BinaryOp::BitOr: return are_bools ? Value(a || b) : Value(a | b);
@@ -107,7 +108,7 @@ auto repeated(Evaluator& e, const Value& a, const Value& b, Origin where) -> std
   const Value& sequence = ia ? b : a;
   int64_t times = std::max<int64_t>(0, ia ? *ia : *ib);
   if (const std::string* s = sequence.string()) {
-    if (!s->empty() && static_cast<uint64_t>(times) > e.limits.text_bytes / s->size()) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    if (!s->empty() && static_cast<uint64_t>(times) > e.limits.text_bytes / s->size()) { return e.report(error(Code::TooMuchWork, where).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
     size_t size = s->size() * static_cast<size_t>(s->empty() ? 0 : times);
     if (!e.charge(size / sizeof(Value), size, where)) { return Value::error(); }
     std::string out;
@@ -116,7 +117,7 @@ auto repeated(Evaluator& e, const Value& a, const Value& b, Origin where) -> std
     return Value::str(std::move(out));
   }
   const std::vector<Value>& items = *sequence.items();
-  if (!items.empty() && static_cast<uint64_t>(times) > e.limits.list_items / items.size()) { return e.report(error(Code::TooMuchWork, where).arg("what", "a list this long")); }
+  if (!items.empty() && static_cast<uint64_t>(times) > e.limits.list_items / items.size()) { return e.report(error(Code::TooMuchWork, where).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   size_t size = items.size() * static_cast<size_t>(items.empty() ? 0 : times);
   if (!e.charge(size, size * sizeof(Value), where)) { return Value::error(); }
   std::vector<Value> out;
@@ -131,13 +132,13 @@ auto joined(Evaluator& e, const Value& a, const Value& b, Origin where) -> std::
   const std::string* sa = a.string();
   const std::string* sb = b.string();
   if (sa && sb) {
-    if (sa->size() + sb->size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", "a text this long")); }
+    if (sa->size() + sb->size() > e.limits.text_bytes) { return e.report(error(Code::TooMuchWork, where).arg("what", more_than(e.limits.text_bytes, "a text", "bytes"))); }
     if (!e.charge((sa->size() + sb->size()) / sizeof(Value), sa->size() + sb->size(), where)) { return Value::error(); }
     return Value::str(*sa + *sb);
   }
   if (!a.object() || !b.object() || a.object()->tag != b.object()->tag || !a.items()) { return {}; }
   size_t size = a.items()->size() + b.items()->size();
-  if (size > e.limits.list_items) { return e.report(error(Code::TooMuchWork, where).arg("what", "a list this long")); }
+  if (size > e.limits.list_items) { return e.report(error(Code::TooMuchWork, where).arg("what", more_than(e.limits.list_items, "a list", "items"))); }
   if (!e.charge(size, size * sizeof(Value), where)) { return Value::error(); }
   std::vector<Value> items = *a.items();
   items.insert(items.end(), b.items()->begin(), b.items()->end());

@@ -336,7 +336,7 @@ auto resolve_slice(Evaluator& evaluator, const SliceObject& slice, int64_t size,
   auto step = part(slice.step, 1);
   if (!step) { return {}; }
   if (*step == 0) {
-    evaluator.report(error(Code::BadValue, slice.step.where).arg("what", "a slice's step is not 0"));
+    evaluator.report(error(Code::ZeroStep, slice.step.where).arg("sequence", "a slice").remedy("leave the step out, or write another number"));
     return {};
   }
   bool down = *step < 0;
@@ -493,7 +493,7 @@ auto Dict::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, 
     key = Value::tuple(std::move(parts));
   }
   if (const Value* found = find(key)) { return *found; }
-  return evaluator.report(error(Code::KeyNotFound, indices.empty() ? where : indices[0].where).arg("key", key.repr()));
+  return evaluator.report(error(Code::KeyNotFound, indices.empty() ? where : indices[0].where).arg("container", "dict").arg("kind", "key").arg("key", key.repr()));
 }
 auto Dict::set_item(Evaluator&, const std::vector<Argument>& indices, bool is_tuple, const Argument& value, Origin) const -> bool {
   if (indices.size() == 1 && !is_tuple) {

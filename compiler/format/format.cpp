@@ -208,10 +208,10 @@ class ItemFormatter {
     }
     own_lines(static_cast<uint32_t>(text_.size()) + 1);
     for (Entry& entry : entries_) {
-      std::string said = comment_text(entry.is_comment ? code(entry.span) : entry.trailing);
-      if (entry.is_comment && said == "# fmt: on") { is_off_ = false; }
-      if (is_off_ || said == "# fmt: skip" || (!entry.is_comment && skips(entry.line))) { entry.is_frozen = has_broken_ = true; }
-      if (entry.is_comment && said == "# fmt: off") { is_off_ = true; }
+      std::string comment = comment_text(entry.is_comment ? code(entry.span) : entry.trailing);
+      if (entry.is_comment && comment == "# fmt: on") { is_off_ = false; }
+      if (is_off_ || comment == "# fmt: skip" || (!entry.is_comment && skips(entry.line))) { entry.is_frozen = has_broken_ = true; }
+      if (entry.is_comment && comment == "# fmt: off") { is_off_ = true; }
       if (entry.is_comment && !is_wanted(entry.span)) { entry.is_frozen = true; }
       if (!entry.is_comment && stays_[entry.line]) { entry.is_frozen = true; }
     }

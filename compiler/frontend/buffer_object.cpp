@@ -256,7 +256,7 @@ auto BufferObject::get_item(Evaluator& evaluator, const std::vector<Argument>& g
 auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, const Argument& value, Origin where) const -> bool {
   Lowerer* lowerer = Lowerer::of(evaluator);
   if (!lowerer) {
-    evaluator.report(error(Code::OutsideProgram, where).arg("what", "a store to a buffer"));
+    evaluator.report(error(Code::OutsideProgram, where).arg("what", "a store to a buffer").remedy("move it into a function with `@T.prim_func`"));
     return true;
   }
   lowerer->store(buffer, spread(indices), value, where);

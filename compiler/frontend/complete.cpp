@@ -245,7 +245,7 @@ class Completer : public Mutator {
     Detector detector(*plain, buffers_);
     if (detector.is_opaque) {
       evaluator_.report(error(Code::UnknownRegion, node.origin).arg("block", node.name.view())
-                            .remedy("say what it reads and writes with `T.reads` and `T.writes`"));
+                            .remedy("declare them with `T.reads(...)` and `T.writes(...)`"));
       return plain;
     }
     fields = plain->fields();

@@ -202,4 +202,7 @@ class Lowerer {
 [[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
 [[nodiscard]] auto simplified(const Expr& e) -> Expr;
 
+/// The error that a frame is not the header of a `with` or `for` statement.
+[[nodiscard]] auto needs_body(const FrameObject& object, Origin where) -> Diagnostic;
+
 }  // namespace loopsmith::frontend

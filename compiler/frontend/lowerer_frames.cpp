@@ -340,4 +340,9 @@ void Lowerer::exit_frame() {
   add(std::move(body));
 }
 
+auto needs_body(const FrameObject& object, Origin where) -> Diagnostic {
+  const std::string keyword = object.frame.kind == FrameKind::Loop ? "for i in " : "with ";
+  return error(Code::NeedsBody, where).arg("what", object.what).remedy("write `" + keyword + std::string(object.what) + "(...):`, with the statements below it");
+}
+
 }  // namespace loopsmith::frontend

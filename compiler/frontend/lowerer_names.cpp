@@ -189,7 +189,7 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   if (const auto* f = v.as<FrameObject>()) {
     if (how == Binding::Target || f->entered) { return v; }
     if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop) {
-      return evaluator_.report(error(Code::NeedsBody, value.where).arg("what", f->what));
+      return evaluator_.report(needs_body(*f, value.where));
     }
     Value entered = enter(*f, value.where);
     return bind_name(name, {entered, value.where, {}}, Binding::Target, where);

@@ -63,10 +63,10 @@ auto Lowerer::take(const LoweredPart& known, const eval::ScopeRef& scope) -> boo
 void Lowerer::keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, std::optional<Value>>> needs, const std::vector<const syntax::Node*>& nodes,
                    const eval::ScopeRef& scope) {
   bool is_head = decl == frames_.front().origin.decl;
-  bool is_told = evaluator_.diagnostics.size() == before.diagnostics && evaluator_.calls() == before.calls && is_opaque_ == before.is_opaque &&
+  bool is_unchanged = evaluator_.diagnostics.size() == before.diagnostics && evaluator_.calls() == before.calls && is_opaque_ == before.is_opaque &&
                  global_symbol_ == before.global_symbol && threads_.empty() && cells_.empty() && ahead_.empty() && remapped_ == before.remapped && !(attrs_changed_ && before.had_attrs) &&
                  (is_head || (symbols_asked_ == before.symbols_asked && ret_type_ == before.ret_type));
-  if (!is_told) { return; }
+  if (!is_unchanged) { return; }
   for (const auto& [name, value] : needs) {
     if (value && !is_lasting(*value)) { return; }
   }

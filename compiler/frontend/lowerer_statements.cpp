@@ -63,7 +63,7 @@ void Lowerer::statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
     case Kind::Break:
     case Kind::Continue:
       if (!in_frame(FrameKind::Loop) && !in_frame(FrameKind::While)) {
-        evaluator_.report(error(Code::OutsideLoop, stmt.origin()).arg("what", stmt.kind == Kind::Break ? "break" : "continue"));
+        evaluator_.report(error(Code::OutsideLoop, stmt.origin()).arg("what", stmt.kind == Kind::Break ? "break" : "continue").remedy("remove it, or move it into a loop"));
         return;
       }
       if (stmt.kind == Kind::Break) { add(make<Break>(stmt.origin())); } else { add(make<Continue>(stmt.origin())); }
@@ -108,7 +108,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
   if (v.is_unknown() || v.is_none() || v.string() || v.as<ThreadWord>()) { return; }
   if (const auto* f = v.as<FrameObject>()) {
     if (f->frame.kind == FrameKind::Block || f->frame.kind == FrameKind::Loop || f->frame.kind == FrameKind::Init) {
-      evaluator_.report(error(Code::NeedsBody, value.where).arg("what", f->what));
+      evaluator_.report(needs_body(*f, value.where));
       return;
     }
     (void)enter(*f, value.where);
@@ -128,7 +128,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
   bool is_made = v.as<BufferObject>() && s.value->kind == Kind::Call;
   const auto* items = v.items();
   if (is_made || (items && std::all_of(items->begin(), items->end(), [](const Value& item) { return item.is_none() || item.is_unknown(); }))) { return; }
-  evaluator_.report(error(Code::NotAStatement, value.where).arg("what", describe(v)));
+  evaluator_.report(error(Code::NotAStatement, value.where).arg("what", describe(v)).remedy("store it, as in `B[i] = ...`, or remove it"));
 }
 
 auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval::ScopeRef& scope) -> bool {
@@ -298,7 +298,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
       // `with T.cta():` of the thread-level language.
       const auto* word = context.value.as<ThreadWord>();
       if (word) { use_thread_level(word->path.view(), context.where); }
-      if (!context.value.is_unknown() && !word) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
+      if (!context.value.is_unknown() && !word) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value)).remedy("open a scope, as in `with T.block(\"C\"):`")); }
       // It may have been meant as a block: functions that need a block are not reported inside of it.
       unknown_frames_.push_back(frames_.size());
       frames_.emplace_back().origin = s.origin();

@@ -190,7 +190,7 @@ class ModuleLowering {
     complete_ &= bool(one.func);
     bool is_repeated = std::any_of(lowered_.begin(), lowered_.end(), [&](const auto& known) { return known.first == f.name.name; });
     if (is_repeated) {
-      evaluator_.report(error(Code::DuplicateFunction, {f.decl, f.name.span.begin, f.name.span.end, 0}).arg("name", f.name.name.view()));
+      evaluator_.report(error(Code::DuplicateFunction, {f.decl, f.name.span.begin, f.name.span.end, 0}).arg("name", f.name.name.view()).remedy("rename one of them"));
       return;
     }
     if (one.partial) { lowered_.emplace_back(f.name.name, one.func ? one.func : one.partial); }

@@ -193,7 +193,7 @@ auto GlobalObject::call(Evaluator& e, const Arguments& a) const -> std::optional
 
 auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
   Lowerer* lowerer = Lowerer::of(e);
-  if (!lowerer) { return e.report(error(Code::OutsideProgram, a.call).arg("what", "a call of a macro")); }
+  if (!lowerer) { return e.report(error(Code::OutsideProgram, a.call).arg("what", "a call of a macro").remedy("move it into a function with `@T.prim_func`")); }
   return lowerer->expand(*this, a);
 }
 
@@ -241,7 +241,7 @@ auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices,
   if (!key || !module) { return {}; }
   if (PrimFunc f = module->find(Name(*key))) { return make_object<ProgramObject>(module_of(f, module->dialect), Name(*key), true, where); }
   if (std::find(foreign.begin(), foreign.end(), Name(*key)) != foreign.end()) { return e.opaque(indices[0].where); }
-  return e.report(error(Code::KeyNotFound, indices[0].where).arg("key", indices[0].value.repr()));
+  return e.report(error(Code::KeyNotFound, indices[0].where).arg("container", "module").arg("kind", "function").arg("key", indices[0].value.repr()));
 }
 auto ProgramObject::text() const -> std::string {
   bool is_one = is_function && module && module->functions.size() == 1;

@@ -75,7 +75,7 @@ constexpr ThreadEntry entries[] = {
     {"ComposeLayout", "(per_element, swizzle_len, atom_len, tile_layout)", "a layout over a swizzle"},
     {"SwizzleLayout", "(per_element, swizzle_len, atom_len)", "a layout that spreads elements over the banks of shared memory"},
     {"Layout", "", "the class of layouts"},
-    {"S", "[extents : strides]", "the part of a layout that tells elements apart"},
+    {"S", "[extents : strides]", "the part of a layout that distinguishes elements"},
     {"R", "[extents : strides]", "the part of a layout that repeats elements"},
     {"Iter", "(extent, stride, axis)", "one dimension of a layout"},
     {"ExecScope", "(name)", "an execution scope: thread, warp, warpgroup, cta, cluster, kernel"},

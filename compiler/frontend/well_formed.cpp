@@ -82,7 +82,7 @@ class Checker : public Visitor {
     if (learning_) { learning_->lets.push_back(node.var.get()); }
     // A variable may be defined once in the whole function, even if the scopes do not overlap.
     if (!bound_.insert(node.var.get()).second && !defined_.count(node.var.get()) && reported_.insert(node.var.get()).second) {
-      out_.push_back(error(Code::DefinedTwice, node.var->origin).arg("name", node.var->name.view()));
+      out_.push_back(error(Code::DefinedTwice, node.var->origin).arg("name", node.var->name.view()).remedy("use another name for one of them"));
     }
     define(node.var);
     visit(node.body);
@@ -234,7 +234,7 @@ class Checker : public Visitor {
   void define(const Var& var) {
     if (learning_) { learning_->defines.push_back(var.get()); }
     if (defined_.insert(var.get()).second || !reported_.insert(var.get()).second) { return; }
-    out_.push_back(error(Code::DefinedTwice, var->origin).arg("name", var->name.view()));
+    out_.push_back(error(Code::DefinedTwice, var->origin).arg("name", var->name.view()).remedy("use another name for one of them"));
   }
   void undefine(const Var& var) { defined_.erase(var.get()); }
   void define_expr(const Expr& e) {

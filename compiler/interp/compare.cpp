@@ -368,7 +368,7 @@ auto is_exact_on_integers(const PrimFunc& func) -> bool {
 
 auto Before::run(const IRModule& module, Name function, const GateOptions& options) -> Result<Before> {
   PrimFunc func = module->find(function);
-  if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
+  if (!func) { return error(loopsmith::Code::NoFunctionToSchedule).arg("function", function.view()); }
   Before out;
   out.module_ = module;
   out.function_ = function;

@@ -33,6 +33,9 @@ struct LoopInText {
   int parent = -1;
 };
 
+/// The deepest nesting of statements and expressions that the interpreter accepts.
+inline constexpr int max_depth = 2000;
+
 class Compiler {
  public:
   Compiler(const IRModule& module, const Options& options) : module_(module), options_(options) { pieces.emplace_back(); }
@@ -101,7 +104,18 @@ class Compiler {
   template <class F> auto binary(const BinaryNode& n) -> Code;
   template <class F> auto division(const BinaryNode& n) -> Code;
   template <class F, class U> auto comparison(const BinaryNode& n) -> Code;
+  auto variable(const VarNode& n) -> Code;
+  auto converted(const Cast& n) -> Code;
+  auto extreme(const BinaryNode& n, bool max) -> Code;
+  auto choice(const Select& n) -> Code;
+  auto element(const BufferLoad& n) -> Code;
+  auto lanes_of(const Shuffle& n) -> Code;
+  auto let(const Let& n) -> Code;
   auto call(const Call& n) -> Code;
+  auto special_call(const Call& n) -> std::optional<Code>;
+  auto conditional(const Call& n) -> Code;
+  auto reinterpretation(const Call& n) -> Code;
+  auto function_call(Name name, std::vector<Code> args, DataType t) -> std::optional<Code>;
   auto pointer(const Expr& e) -> const PointerExpr*;
   auto shuffle_between_threads(const Call& n) -> Code;
   /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null for other calls.
@@ -114,7 +128,16 @@ class Compiler {
   auto index(const Expr& e) -> Index;
   auto site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite;
   auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
+  auto let_statement(const LetStmt& n) -> const Statement*;
+  auto attribute(const AttrStmt& n) -> const Statement*;
+  auto store(const BufferStore& n) -> const Statement*;
+  auto branch(const IfThenElse& n) -> const Statement*;
   auto block(const BlockRealize& realize) -> const Statement*;
+  void add_iters(const BlockRealize& realize, BlockInstance& out);
+  auto block_allocation(const Buffer& buffer) -> std::unique_ptr<AllocateMemory>;
+  auto match_region(const MatchBufferRegion& m) -> MatchRegion;
+  struct BlockAround;
+  auto declared_regions(const Block& b, BlockInstance& out) -> BlockAround;
   auto loop(const For& n) -> const Statement*;
   /// `is_launch`: the loop comes from `T.launch_thread`, in a program of threads with explicit barriers.
   auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin, bool is_launch) -> const Statement*;

@@ -188,10 +188,10 @@ auto set_arguments(Frame& frame, Compiler& compiler, const PrimFunc& func, std::
 auto interpret(const IRModule& given, Name function, std::span<const Argument> arguments, const Options& options) -> Result<Stats> {
   IRModule module = in_plain_words(given);
   PrimFunc func = module->find(function);
-  if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
+  if (!func) { return error(loopsmith::Code::NoFunctionToSchedule).arg("function", function.view()); }
   if (arguments.size() != func->params.size()) {
-    return error(loopsmith::Code::InterpArgument, func->origin).arg("name", function.view())
-        .arg("why", "it takes " + std::to_string(func->params.size()) + " arguments and got " + std::to_string(arguments.size()));
+    return error(loopsmith::Code::ArgumentCount, func->origin).arg("function", function.view())
+        .arg("expected", static_cast<int64_t>(func->params.size())).arg("found", static_cast<int64_t>(arguments.size()));
   }
   Compiler compiler(module, options);
   LOOPSMITH_TRY(parameters, match_parameters(compiler, func, arguments));

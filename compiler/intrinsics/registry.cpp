@@ -53,13 +53,13 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   eval::Evaluator& evaluator = file.evaluator();
   // Resets the limits for this statement: it may be read long after the file.
   evaluator.reset_steps();
-  size_t said = evaluator.diagnostics.size();
+  size_t reported = evaluator.diagnostics.size();
   auto saved_tree = std::exchange(evaluator.tree, std::shared_ptr<const void>(item));
   std::vector<eval::Value> arguments;
   bool known = arguments_of(evaluator, call, arguments);
   evaluator.tree = std::move(saved_tree);
-  for (size_t i = said; i < evaluator.diagnostics.size(); ++i) { diagnostics.push_back(evaluator.diagnostics[i]); }
-  evaluator.diagnostics.resize(said);
+  for (size_t i = reported; i < evaluator.diagnostics.size(); ++i) { diagnostics.push_back(evaluator.diagnostics[i]); }
+  evaluator.diagnostics.resize(reported);
   auto refuse = [&](std::string_view name, std::string_view why) {
     diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("why", why)
                               .remedy("write `TensorIntrin.register(name, description, implementation)`"));

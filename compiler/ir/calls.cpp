@@ -68,8 +68,8 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
       continue;
     }
     if (!buffer || !(array->args[4].dtype() == buffer->dtype)) { return {}; }
-    auto bind = [&](const Array<Expr>& wanted, const Expr& said) -> bool {
-      const auto* list = said.as<Call>();
+    auto bind = [&](const Array<Expr>& wanted, const Expr& shape) -> bool {
+      const auto* list = shape.as<Call>();
       if (!list || list->op != make_shape) { return wanted.empty(); }
       if (wanted.empty()) { return true; }
       if (list->args.size() != wanted.size()) { return false; }

@@ -1,4 +1,5 @@
 // Rewrites calls as plain accesses: see plain.h.
+#include "ir/other_data.h"
 #include "ir/plain.h"
 
 #include <algorithm>
@@ -128,9 +129,9 @@ class PlainCalls : public Mutator {
   std::vector<std::pair<Var, const AllocateConst*>> linked_;
 };
 
-class PlainAccesses : public Mutator {
+class PlainAccesses : public OtherData {
  public:
-  using Mutator::on;
+  using OtherData::on;
   explicit PlainAccesses(const PrimFuncNode& func) {
     for (const auto& [param, buffer] : func.buffer_map) { know(buffer); }
   }
@@ -163,14 +164,10 @@ class PlainAccesses : public Mutator {
     Var data = n.var;
     if (!data->pointer || !(data->pointer->element == element)) {
       data = make<VarNode>(n.var->name, n.var->dtype, n.var->origin, PointerType{element, Name(scope ? scope->value : "global")});
-      instead_[n.var.get()] = data;
+      instead[n.var.get()] = data;
     }
     memory_[data.get()] = {element, Array<Expr>(extents)};
     return make<Allocate>(data, element, Array<Expr>(std::move(extents)), bool_imm(true), mutate(n.body), AttrMap{}, n.origin);
-  }
-  auto on(const VarNode& n) -> Expr override {
-    auto found = instead_.find(&n);
-    return found == instead_.end() ? self(n) : Expr(found->second);
   }
   auto on(const Evaluate& n) -> Stmt override {
     const auto* call = n.value.as<Call>();
@@ -211,19 +208,8 @@ class PlainAccesses : public Mutator {
 
  protected:
   auto declare(const Var& v) -> Var override {
-    auto found = instead_.find(v.get());
-    return found == instead_.end() ? v : found->second;
-  }
-  auto use(const Buffer& buffer) -> Buffer override {
-    auto found = instead_.find(buffer->data.get());
-    if (found == instead_.end()) { return buffer; }
-    Buffer& moved = moved_[buffer.get()];
-    if (!moved) {
-      BufferNode fields = *buffer;
-      fields.data = found->second;
-      moved = make_buffer(std::move(fields));
-    }
-    return moved;
+    auto found = instead.find(v.get());
+    return found == instead.end() ? v : found->second;
   }
 
  private:
@@ -261,9 +247,9 @@ class PlainAccesses : public Mutator {
     const auto* data = pointer.as<VarNode>();
     if (const auto* access = pointer.as<Call>(); access && access->op == "tvm_access_ptr" && access->args.size() == 5) {
       data = access->args[1].as<VarNode>();
-      DataType said = access->args[0].dtype();
-      if (!data || said.lanes != 1 || !(element.is_void() || said == element)) { return {}; }
-      element = said;
+      DataType declared = access->args[0].dtype();
+      if (!data || declared.lanes != 1 || !(element.is_void() || declared == element)) { return {}; }
+      element = declared;
       Expr offset = cast(index.dtype().element(), mutate(access->args[2]));
       index = add(index, index.dtype().lanes > 1 ? Expr(make<Broadcast>(offset, int_imm(index.dtype().lanes))) : offset);
     }
@@ -314,8 +300,6 @@ class PlainAccesses : public Mutator {
 
   std::unordered_map<const VarNode*, Known> memory_;
   std::unordered_map<const VarNode*, Buffer> flat_;
-  std::unordered_map<const VarNode*, Var> instead_;
-  std::unordered_map<const BufferNode*, Buffer> moved_;
 };
 
 }  // namespace

@@ -145,8 +145,8 @@ auto diff_scripts(std::string_view before, std::string_view after, const ScriptD
       while (end < lines.size() && !shown[end] && lines[end].shift == lines[i].shift) { ++end; }
       std::string nests = nests_in(i, end, [&](size_t at) { return lines[at].text; }, options.width > 50 ? options.width - 28 : 22);
       std::string how = kind == ' ' ? "unchanged" : kind == '>' ? "deeper" : "less deep";
-      std::string said = std::string(1, kind) + " ... " + (nests.empty() ? count_text(end - i) + (kind == ' ' ? "" : ", " + how) : nests + " (" + count_text(end - i) + ", " + how + ")");
-      out += options.color ? "\x1b[2m" + said + "\x1b[0m\n" : said + "\n";
+      std::string summary = std::string(1, kind) + " ... " + (nests.empty() ? count_text(end - i) + (kind == ' ' ? "" : ", " + how) : nests + " (" + count_text(end - i) + ", " + how + ")");
+      out += options.color ? "\x1b[2m" + summary + "\x1b[0m\n" : summary + "\n";
       i = end;
       continue;
     }
@@ -179,8 +179,8 @@ auto fold_unchanged(std::string_view before, std::string_view after, const Scrip
       continue;
     }
     size_t room = options.width > indent + 50 ? options.width - indent - 28 : 22;
-    std::string said = std::string(indent, ' ') + "... " + nests_in(i, end, [&](size_t at) { return lines[at].text; }, room) + " (" + count_text(end - i) + ", unchanged)";
-    out += options.color ? "\x1b[2m" + said + "\x1b[0m\n" : said + "\n";
+    std::string summary = std::string(indent, ' ') + "... " + nests_in(i, end, [&](size_t at) { return lines[at].text; }, room) + " (" + count_text(end - i) + ", unchanged)";
+    out += options.color ? "\x1b[2m" + summary + "\x1b[0m\n" : summary + "\n";
     i = end;
   }
   return out;

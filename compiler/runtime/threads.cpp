@@ -59,7 +59,7 @@ auto pin(int cpu) -> bool {
 constexpr int spins_before_sleep = 4000;
 constexpr int max_threads = 256;
 constexpr uint64_t max_parts = 1024;   // more than max_threads: the low digits of an epoch
-constexpr uint64_t gate_open = 1024;   // more than max_threads too
+constexpr uint64_t gate_open = 1024;   // more than max_threads: its own bit beside a count of threads
 constexpr uint64_t gate_places = 2 * gate_open;
 
 thread_local int allowed = 0;          // 0: not set

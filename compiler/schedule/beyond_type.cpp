@@ -8,7 +8,9 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/wrapped.h"
 #include "schedule/rewriting.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -129,6 +131,15 @@ auto find_beyond_type(const FuncState& func, const Rewrite& rewrite) -> std::opt
     if (auto found = look(before.at, before.stmt)) { return found; }
   }
   return {};
+}
+
+auto size_beyond_type(const Context& cx, std::string what, std::string value, DataType dtype) -> Diagnostic {
+  const __int128 half = __int128{1} << (dtype.bits - 1);
+  const bool is_signed = !dtype.is_uint();
+  Diagnostic out = cx.error(Code::SizeBeyondType).arg("what", what).arg("value", value).arg("dtype", dtype.str())
+                       .arg("low", decimal(is_signed ? -half : 0)).arg("high", decimal(is_signed ? half - 1 : 2 * half - 1));
+  if (dtype.bits < 64) { out.remedies.emplace_back("give the loops extents of 64 bits in the program: `T.int64(n)`"); }
+  return out;
 }
 
 }  // namespace loopsmith::schedule

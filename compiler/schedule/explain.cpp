@@ -88,6 +88,29 @@ auto points_of(const BufferRegion& region, const Valuation& values) -> std::vect
   return out;
 }
 
+auto hidden_reads_of(const FuncState& func, const Place& block) -> std::vector<BufferRegion> {
+  std::vector<BufferRegion> hidden_regions;
+  const auto& hidden = func.hidden_reads(block);
+  if (!hidden.empty()) {
+    post_order(block.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (!load || std::find(hidden.begin(), hidden.end(), load->buffer) == hidden.end()) { return; }
+      std::vector<Range> at;
+      for (const Expr& index : load->indices) { at.push_back({index, one(index.dtype())}); }
+      hidden_regions.push_back({load->buffer, Array<Range>(std::move(at)), {}});
+    });
+  }
+  return hidden_regions;
+}
+
+// The blocks around a block, without the root block, the outermost first.
+auto scopes_around(const FuncState& func, const Place& block) -> std::vector<const Place*> {
+  std::vector<const Place*> scopes;
+  for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
+  std::reverse(scopes.begin(), scopes.end());
+  return scopes;
+}
+
 // The accesses of a block's instances, in the order they run. Loops outside of `loop` stay at their first iteration. Visits at most `most_each`
 // instances in each iteration of `loop`: a few from several iterations show more than very many from the first.
 auto accesses_of(const FuncState& func, const Place& block, const Place& loop, size_t most_each) -> std::vector<Access> {
@@ -103,23 +126,8 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
   std::reverse(outside.begin(), outside.end());
   for (const Place* at : outside) { fixed.emplace_back(at->loop->var.get(), evaluate_integer(at->loop->min, fixed).value_or(0)); }
   // Iter vars of blocks outside: bounds and iter values may use them.
-  std::vector<const Place*> scopes;
-  for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
-  std::reverse(scopes.begin(), scopes.end());
-
-  // The hidden reads of the block.
-  std::vector<BufferRegion> hidden_regions;
-  const auto& hidden = func.hidden_reads(block);
-  if (!hidden.empty()) {
-    post_order(block.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
-      const auto* load = e.as<BufferLoad>();
-      if (!load || std::find(hidden.begin(), hidden.end(), load->buffer) == hidden.end()) { return; }
-      std::vector<Range> at;
-      for (const Expr& index : load->indices) { at.push_back({index, one(index.dtype())}); }
-      hidden_regions.push_back({load->buffer, Array<Range>(std::move(at)), {}});
-    });
-  }
-
+  const std::vector<const Place*> scopes = scopes_around(func, block);
+  const std::vector<BufferRegion> hidden_regions = hidden_reads_of(func, block);
   std::vector<Access> out;
   Valuation values = fixed;
   size_t order = 0, iterations = 0;
@@ -470,6 +478,55 @@ auto once_each(const Value::List& list) -> Value::List {
   return out;
 }
 
+// Other values for one argument of a refused call, and the number of them that may become repairs.
+auto values_to_try(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, size_t i) -> std::pair<std::vector<Value>, size_t> {
+  const Param& param = refused.primitive->params[i];
+  const bool is_no_list = code == Code::ParameterKind && param.name == "factors" && refused.values[i].integer();
+  const bool is_at_fault = param.name == parameter_at_fault(code) || is_no_list;
+  Choice all{schedule.state(), func, func.root(), refused.values};
+  const Place* focus = &all.subject();
+  std::span<const Value> chosen(refused.values.data(), i);
+  Choice choice{schedule.state(), func, *focus, chosen};
+  std::vector<Value> others;
+  if (param.candidates) { others = param.candidates(choice); }
+  if (!others.empty()) {
+    // The candidates of the row.
+  } else if (param.kind == ValueKind::Loop && !param.is_list) {
+    // Another loop of the same nest: loops around and inside, the nearest first.
+    for (const Place* loop : func.loops(*focus)) { others.insert(others.begin(), Choice::loop(*loop)); }
+    for (int k = focus->index + 1; k < focus->end && focus->is_loop(); ++k) {
+      if (func.places()[static_cast<size_t>(k)].is_loop()) { others.push_back(Choice::loop(func.places()[static_cast<size_t>(k)])); }
+    }
+  } else if (param.kind == ValueKind::Bool && param.otherwise) {
+    others = {Value(!(refused.values[i] == Value(true)))};
+  } else if (param.kind == ValueKind::Block && !param.is_list) {
+    // For the root block, or for a block that must contain no other blocks: the blocks inside.
+    const Place* given = choice.place(refused.values[i]);
+    if (given && (given->parent < 0 || code == Code::NotLeafBlock)) {
+      for (const Place* block : func.child_blocks(*given)) { others.push_back(Choice::block(*block)); }
+    }
+  } else if ((param.kind == ValueKind::Int || param.kind == ValueKind::OptionalInt) && !param.is_list) {
+    others = numbers_near(refused.values[i], param);
+  } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
+    others = {Value("read"), Value("write")};
+  }
+  // Equal probabilities, as many as there are candidates.
+  if (code == Code::CandidateCount && param.name == "probs") {
+    const auto* candidates = i > 0 ? refused.values[i - 1].as<Value::List>() : nullptr;
+    if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
+  }
+  if (const auto* list = refused.values[i].as<Value::List>(); list && code == Code::LoopTwice) { others.insert(others.begin(), Value(once_each(*list))); }
+  size_t most = 1;
+  if (is_at_fault && param.name == "factors") {
+    std::vector<Value> near = factors_near(refused.values[i], choice);
+    most = std::max<size_t>(1, near.size());
+    others.insert(others.begin(), near.begin(), near.end());
+  } else if (is_at_fault || verdict_of(code) == Verdict::Usage) {
+    others = words_near(refused.values[i], code, std::move(others));
+  }
+  return {std::move(others), most};
+}
+
 // Tries the same call with one argument replaced. With `is_first`, where this leads to another refusal, also tries to replace a second argument.
 void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, bool is_first, const NameOfPlace& name_of,
                         const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
@@ -483,50 +540,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     if (out.size() >= 2) { break; }
     const Param& param = primitive.params[i];
     if (param.role == Role::Decision) { continue; }
-    const bool is_no_list = code == Code::ParameterKind && param.name == "factors" && refused.values[i].integer();
-    const bool is_at_fault = param.name == parameter_at_fault(code) || is_no_list;
-    const Place* focus = nullptr;
-    Choice all{schedule.state(), func, func.root(), refused.values};
-    focus = &all.subject();
-    std::span<const Value> chosen(refused.values.data(), i);
-    Choice choice{schedule.state(), func, *focus, chosen};
-    std::vector<Value> others;
-    if (param.candidates) { others = param.candidates(choice); }
-    if (!others.empty()) {
-      // The candidates of the row.
-    } else if (param.kind == ValueKind::Loop && !param.is_list) {
-      // Another loop of the same nest: loops around and inside, the nearest first.
-      for (const Place* loop : func.loops(*focus)) { others.insert(others.begin(), Choice::loop(*loop)); }
-      for (int k = focus->index + 1; k < focus->end && focus->is_loop(); ++k) {
-        if (func.places()[static_cast<size_t>(k)].is_loop()) { others.push_back(Choice::loop(func.places()[static_cast<size_t>(k)])); }
-      }
-    } else if (param.kind == ValueKind::Bool && param.otherwise) {
-      others = {Value(!(refused.values[i] == Value(true)))};
-    } else if (param.kind == ValueKind::Block && !param.is_list) {
-      // For the root block, or for a block that must contain no other blocks: the blocks inside.
-      const Place* given = choice.place(refused.values[i]);
-      if (given && (given->parent < 0 || code == Code::NotLeafBlock)) {
-        for (const Place* block : func.child_blocks(*given)) { others.push_back(Choice::block(*block)); }
-      }
-    } else if ((param.kind == ValueKind::Int || param.kind == ValueKind::OptionalInt) && !param.is_list) {
-      others = numbers_near(refused.values[i], param);
-    } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
-      others = {Value("read"), Value("write")};
-    }
-    // Equal probabilities, as many as there are candidates.
-    if (code == Code::CandidateCount && param.name == "probs") {
-      const auto* candidates = i > 0 ? refused.values[i - 1].as<Value::List>() : nullptr;
-      if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
-    }
-    if (const auto* list = refused.values[i].as<Value::List>(); list && code == Code::LoopTwice) { others.insert(others.begin(), Value(once_each(*list))); }
-    size_t most = 1;
-    if (is_at_fault && param.name == "factors") {
-      std::vector<Value> near = factors_near(refused.values[i], choice);
-      most = std::max<size_t>(1, near.size());
-      others.insert(others.begin(), near.begin(), near.end());
-    } else if (is_at_fault || verdict_of(code) == Verdict::Usage) {
-      others = words_near(refused.values[i], code, std::move(others));
-    }
+    auto [others, most] = values_to_try(schedule, func, refused, code, i);
     size_t found = 0;
     for (Value& other : others) {
       if (other == refused.values[i] || trials >= most_trials || found >= most) { continue; }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/block_classes.h"
 #include "schedule/facts/bindings.h"
@@ -106,7 +107,7 @@ auto require_own_domain(const Context& cx, const FuncState& func, const Place& b
     if (!at->is_loop()) { continue; }
     auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
     if (!uses_var(iter.dom.min, is_this) && !uses_var(iter.dom.extent, is_this)) { continue; }
-    return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), block), *at);
+    return note_loop(note_block(cx.error(Code::IterDomainDependent).arg("block", block.name().view()).arg("iter", iter.var->name.view()).arg("loop", at->name().view()), block), *at);
   }
   return ok();
 }
@@ -128,9 +129,16 @@ auto require_one_sum(const Context& cx, const FuncState& func, const Place& prod
   return ok();
 }
 
+auto root_block_error(const Context& cx, const FuncState& func, const Place& root) -> Diagnostic {
+  Diagnostic out = cx.error(Code::RootBlock).arg("block", root.name().view()).at_node(root.id);
+  const auto inside = func.child_blocks(root);
+  if (!inside.empty()) { out.remedies.push_back(fmt::format("choose a block inside of it: `sch.get_block(\"{}\")`", inside.front()->name().view())); }
+  return out;
+}
+
 auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*> {
   if (const Place* scope = at.func->scope(*at)) { return scope; }
-  return cx.error(Code::RootBlock).at_node(at->id);
+  return root_block_error(cx, *at.func, *at);
 }
 
 auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status {
@@ -205,7 +213,12 @@ auto require_independent_loops(const Context& cx, const FuncState& func, const P
 
 auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status {
   if (func.is_affine_binding(block)) { return ok(); }
-  return at_block(cx.error(Code::NotAffine), block);
+  std::vector<std::string> bindings;
+  for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+    bindings.push_back(fmt::format("`{} = {}`", block.block()->iter_vars[i].var->name.view(), print_script(block.realize->iter_values[i])));
+  }
+  return at_block(cx.error(Code::NotAffine).arg("bindings", in_words(bindings)), block)
+      .remedy("bind each iter var to loop variables with constant factors, and use each loop variable in one binding only");
 }
 
 auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion> {
@@ -215,8 +228,12 @@ auto require_buffer(const Context& cx, const Place& block, int64_t index, bool i
     LOOPSMITH_CHECK(require_buffer_not_hidden(cx, block, region.buffer, is_write));
     return region;
   }
-  return at_block(cx.error(Code::BufferIndex).arg("index", index).arg("count", static_cast<int64_t>(regions.size()))
-                      .arg("access", is_write ? "writes" : "reads"), block);
+  Diagnostic out = at_block(cx.error(Code::BufferIndex).arg("index", index).arg("count", static_cast<int64_t>(regions.size()))
+                                .arg("access", is_write ? "writes" : "reads"), block);
+  std::vector<std::string> choices;
+  for (size_t i = 0; i < regions.size(); ++i) { choices.push_back(fmt::format("{} for `{}`", i, regions[i].buffer->name.view())); }
+  if (!choices.empty()) { out.remedies.push_back("give " + in_words(choices)); }
+  return out;
 }
 
 auto in_words(const std::vector<std::string>& names) -> std::string {

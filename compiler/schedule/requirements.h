@@ -23,6 +23,8 @@ namespace loopsmith::schedule {
 /// All statements with an effect below the loop belong to blocks. With `no_loads`, so do all loads.
 [[nodiscard]] auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads = false) -> Status;
 /// The block around; an error for the root block.
+/// The error that a primitive cannot change the root block; its remedy names a block inside.
+[[nodiscard]] auto root_block_error(const Context& cx, const FuncState& func, const Place& root) -> Diagnostic;
 [[nodiscard]] auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*>;
 [[nodiscard]] auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status;
 [[nodiscard]] auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status;

@@ -10,6 +10,7 @@
 #include "arith/iter_map.h"
 #include "ir/dialects.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule {
@@ -321,12 +322,12 @@ auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
 auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status {
   const For& n = loop.loop();
   if (n.thread) {
-    return note_loop(cx.error(Code::LoopIsBound).arg("loop", n.var->name.view()).arg("what", "bound to `" + n.thread->thread_tag.str() + "`"), *loop)
-        .remedy("bind the loops afterwards");
+    return note_loop(cx.error(Code::LoopIsBound).arg("loop", n.var->name.view()).arg("axis", n.thread->thread_tag.view()), *loop)
+        .remedy(fmt::format("apply `{}` before `bind`", cx.primitive.name));
   }
   if (!n.annotations.empty()) {
-    return note_loop(cx.error(Code::LoopIsBound).arg("loop", n.var->name.view()).arg("what", "annotated with `" + n.annotations.front().first.str() + "`"), *loop)
-        .remedy("annotate afterwards, or take it off: `sch.unannotate(" + n.var->name.str() + ", \"" + n.annotations.front().first.str() + "\")`");
+    return note_loop(cx.error(Code::LoopIsAnnotated).arg("loop", n.var->name.view()).arg("key", n.annotations.front().first.view()), *loop)
+        .remedy("annotate afterwards, or remove it first: `sch.unannotate(" + n.var->name.str() + ", \"" + n.annotations.front().first.str() + "\")`");
   }
   return ok();
 }
@@ -336,7 +337,9 @@ auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status {
   if (is_zero(min)) { return ok(); }
   arith::Analyzer analyzer;
   if (!as_int(min) && analyzer.can_prove_equal(min, zero(min.dtype()))) { return ok(); }
-  return note_loop(cx.error(Code::LoopStart).arg("loop", loop->name().view()), *loop);
+  std::string start = print_script(min);
+  return note_loop(cx.error(Code::LoopStart).arg("loop", loop->name().view()).arg("start", as_int(min) ? start : "`" + start + "`"), *loop)
+      .remedy(fmt::format("write the loop from 0 in the program, `for {0} in range({1})`, and `{0} + {2}` in its body", loop->name().view(), print_script(loop.loop().extent), start));
 }
 
 auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change> {

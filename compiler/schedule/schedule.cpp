@@ -310,12 +310,12 @@ namespace {
 auto require_sizes_fit(const Context& cx, const Outcome& outcome, const WrapWatch& watch) -> Status {
   if (outcome.func.empty()) { return ok(); }
   if (watch.found()) {
-    return cx.error(Code::SizeBeyondType).arg("what", "a size or an index").arg("value", watch.found()->value).arg("dtype", watch.found()->dtype.str());
+    return size_beyond_type(cx, "a size or an index", watch.found()->value, watch.found()->dtype);
   }
   const FuncState* func = cx.state.func(outcome.func);
   auto beyond = func ? find_beyond_type(*func, outcome.rewrite) : std::nullopt;
   if (!beyond) { return ok(); }
-  return cx.error(Code::SizeBeyondType).arg("what", "`" + beyond->expr + "`").arg("value", beyond->value).arg("dtype", beyond->dtype.str());
+  return size_beyond_type(cx, "`" + beyond->expr + "`", beyond->value, beyond->dtype);
 }
 
 /// True if a place, or a place below it, is nested in too many loops and blocks.

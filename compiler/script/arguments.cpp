@@ -109,7 +109,7 @@ auto convert(eval::Evaluator& evaluator, const eval::Argument& argument, int dep
   if (const std::string* text = value.string()) { return schedule::Value(*text); }
   if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
   if (depth > max_list_depth) {
-    evaluator.report(error(Code::ArgumentTooDeep, argument.where));
+    evaluator.report(error(Code::ArgumentTooDeep, argument.where).arg("limit", max_list_depth));
     return {};
   }
   if (const auto* items = value.items()) {

@@ -183,7 +183,7 @@ void find_program(frontend::File& file, const ScheduleFunction& function, FileSc
       out.program_name = program->name;
       out.program_decl = program->where.decl;
     } else if (!value.is_unknown()) {
-      out.diagnostics.push_back(error(Code::NotAProgram, function.program->origin()).arg("what", eval::describe(value)));
+      out.diagnostics.push_back(error(Code::NotAProgram, function.program->origin()).arg("what", eval::describe(value)).remedy("name a function with `@T.prim_func`, or a module"));
     } else if (evaluator.diagnostics.size() == reported && value.is_error()) {
       out.diagnostics.push_back(error(Code::ProgramHasErrors, function.program->origin()));
       out.diagnostics.back().severity = Severity::Information;
@@ -196,7 +196,7 @@ void find_program(frontend::File& file, const ScheduleFunction& function, FileSc
     out.program_name = programs[0].second;
     return;
   }
-  out.diagnostics.push_back(error(Code::ProgramNotSaid, out.where)
+  out.diagnostics.push_back(error(Code::ProgramNotNamed, out.where)
                                 .arg("schedule", out.name.view())
                                 .remedy("name its program: `@ls.schedule(PROGRAM)` above it"));
   // Traces that TVM prints have several programs and no decorator: this is a hint, not an error.

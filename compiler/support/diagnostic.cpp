@@ -40,6 +40,7 @@ constexpr std::pair<std::string_view, std::string_view> counted[] = {
     {" items", " item"},         {" names", " name"},                              {" values", " value"},         {" results", " result"},
     {" buffers", " buffer"},     {" axis kinds", " axis kind"},                    {" loop variables", " loop variable"},
     {" candidates", " candidate"}, {" probabilities", " probability"},
+    {" errors", " error"},
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ auto foreign_sign(const LineWords& line) -> std::optional<Diagnostic> {
     }
     if (w == "&&" || w == "||") {
       std::string_view python = w == "&&" ? "and" : "or";
-      return error(Code::UnexpectedToken, line.place(token)).arg("found", show(w)).remedy(fmt::format("write `{}`", python)).fix(line.place(token), std::string(python));
+      return error(Code::NotPython, line.place(token)).arg("found", w).remedy(fmt::format("write `{}`", python)).fix(line.place(token), std::string(python));
     }
   }
   return {};
@@ -98,7 +98,7 @@ auto slip_from_c(const LineWords& line) -> std::optional<Diagnostic> {
   const std::vector<Token>& tokens = line.tokens;
   if (tokens.size() >= 2 && line.text(tokens[0]) == "else" && line.text(tokens[1]) == "if") {
     Origin both = line.place(tokens[0], tokens[1]);
-    return error(Code::UnexpectedToken, both).arg("found", "`else if`").remedy("write `elif`").fix(both, "elif");
+    return error(Code::NotPython, both).arg("found", "else if").remedy("write `elif`").fix(both, "elif");
   }
   if (tokens.size() >= 3) {
     const Token& last = tokens.back();
@@ -107,13 +107,13 @@ auto slip_from_c(const LineWords& line) -> std::optional<Diagnostic> {
     if (is_twice && tokens.front().kind == TokenKind::Name && !is_python_keyword(line.first)) {
       Origin both = line.place(before, last);
       std::string step = fmt::format(" {}= 1", line.text(last));
-      return error(Code::UnexpectedToken, both).arg("found", show(line.all.substr(before.span.begin, 2))).remedy(fmt::format("write `{}`", step.substr(1))).fix(both, step);
+      return error(Code::NotPython, both).arg("found", line.all.substr(before.span.begin, 2)).remedy(fmt::format("write `{}`", step.substr(1))).fix(both, step);
     }
   }
   if (line.first == "for" && tokens.size() > 3 && line.text(tokens[1]) == "(") {
     for (const Token& token : tokens) {
       if (line.text(token) != ";") { continue; }
-      return error(Code::UnexpectedToken, line.place(token)).arg("found", show(line.text(token))).remedy("write the loop as `for i in range(begin, end):`");
+      return error(Code::NotPython, line.place(token)).arg("found", "for (...; ...; ...)").remedy("write the loop as `for i in range(begin, end):`");
     }
   }
   return {};

@@ -111,7 +111,7 @@ auto ItemBuilder::repair() -> Tree {
     }
     given_up_ = true;
     if (item_->diagnostics.empty() && !lines_.empty()) {
-      report(error(Code::UnexpectedToken, origin({lines_[0].span.begin, lines_[0].span.begin + 1})).arg("found", "text: no statement could be made out"));
+      report(error(Code::UnexpectedToken, origin({lines_[0].span.begin, lines_[0].span.begin + 1})).arg("found", "text"));
     }
   }
   return tree;

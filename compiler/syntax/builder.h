@@ -132,6 +132,8 @@ class Builder {
   auto statement_inner(TSNode node, Cst symbol) -> StmtPtr;
   auto assignment(TSNode node) -> StmtPtr;
   auto augmented(TSNode node) -> StmtPtr;
+  /// The error that an assignment is the value of another one that cannot be chained: `a += b = c`.
+  auto second_assignment(TSNode node) -> Diagnostic;
   auto if_statement(TSNode node) -> StmtPtr;
   auto with_statement(TSNode node, const Children& children) -> StmtPtr;
   /// The block of `else`; empty if the statement has none.

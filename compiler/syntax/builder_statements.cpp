@@ -273,7 +273,7 @@ auto Builder::assignment(TSNode node) -> StmtPtr {
     made->annotation = expr(type);
     if (!ts_node_is_null(right)) {
       if (symbol_of(right) == Cst::assignment || symbol_of(right) == Cst::augmented_assignment) {
-        report(error(Code::UnexpectedToken, origin_of(span(right))).arg("found", "second assignment after an annotation"));
+        report(second_assignment(right));
         made->value = broken(right);
       } else {
         made->value = expr(right);
@@ -292,12 +292,21 @@ auto Builder::assignment(TSNode node) -> StmtPtr {
   made->targets = list(targets);
   Cst symbol = symbol_of(right);
   if (symbol == Cst::assignment || symbol == Cst::augmented_assignment) {
-    report(error(Code::UnexpectedToken, origin_of(span(right))).arg("found", "assignment of another form after `=`"));
+    report(second_assignment(right));
     made->value = broken(right);
   } else {
     made->value = expr(right);
   }
   return made;
+}
+
+auto Builder::second_assignment(TSNode node) -> Diagnostic {
+  Children children(*this, node);
+  std::string_view op = "=";
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (children[i].field == fields().op) { op = text(children[i].node); }
+  }
+  return error(Code::SecondAssignment, origin_of(span(node))).arg("operator", op).remedy("write two statements");
 }
 
 auto Builder::augmented(TSNode node) -> StmtPtr {
@@ -327,7 +336,7 @@ auto Builder::augmented(TSNode node) -> StmtPtr {
   TSNode right = children.find(field.right);
   Cst symbol = symbol_of(right);
   if (symbol == Cst::assignment || symbol == Cst::augmented_assignment) {
-    report(error(Code::UnexpectedToken, origin_of(span(right))).arg("found", "second assignment"));
+    report(second_assignment(right));
     made->value = broken(right);
   } else {
     made->value = expr(right);

@@ -40,7 +40,7 @@ auto OldItems::member(const Piece& piece) -> ItemPtr {
   if (!found) { return build(piece, Role::Member); }
   auto program = std::find_if(programs_.begin(), programs_.end(), [&](const OldProgram& p) { return p.item == found; });
   if (program == programs_.end()) { return found; }
-  // Every part exists once: a program that has given some of its parts to another one is built anew.
+  // A part belongs to one program only: an old program whose parts another program has taken over is built again.
   bool is_whole = !program->is_cut_up && std::none_of(found->members.begin(), found->members.end(), [&](const Item::Member& m) { return given_.count(m.item->decl) != 0; });
   if (is_whole) {
     program->is_whole = true;

@@ -101,10 +101,10 @@ class Check : public Mutator {
         std::string text = fmt::format("index {{index}} of `{}`, {} here, is outside of its extent {{extent}} (dimension {}){}{}", buffer->name.str(), how, d,
                                        line.empty() ? "" : ", ", line);
         DataType i64 = DataType::int_(64);
-        Stmt tell = make<Evaluate>(make<Call>(DataType::int_(32), Name("call_extern"),
+        Stmt print = make<Evaluate>(make<Call>(DataType::int_(32), Name("call_extern"),
                                               Array<Expr>{make<StringImm>("loopsmith_out_of_bounds"), make<StringImm>(text), cast(i64, index), cast(i64, extent)}, origin), origin);
         Stmt stop = make<AssertStmt>(bool_imm(false), make<StringImm>(""), no_op(), origin);
-        Stmt test = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(tell), std::move(stop)}), Stmt(), origin);
+        Stmt test = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(print), std::move(stop)}), Stmt(), origin);
         // Nested branches, because `a and b` evaluates both operands.
         for (auto it = reached.rbegin(); it != reached.rend(); ++it) { test = make<IfThenElse>(*it, std::move(test)); }
         out.push_back(std::move(test));

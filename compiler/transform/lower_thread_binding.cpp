@@ -273,7 +273,7 @@ class Fission {
     Expr number_;
   };
 
-  /// A loop over all threads that take all branches around.
+  /// A loop over the threads for which the conditions of all branches around the statement hold.
   auto for_all(const Stmt& stmt, bool only_taken = true) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;

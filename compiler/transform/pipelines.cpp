@@ -78,7 +78,7 @@ constexpr std::array llvm_stages{
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
     Stage{"inject_double_buffer", inject_double_buffer, "what an iteration consumes is produced an iteration earlier, where that is asked for"},
-    Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "what threads tell each other through memory and barriers"},
+    Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "values that threads exchange through memory and barriers"},
     // Accesses have a single index, so thread-local values become arrays with an element per thread.
     Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
     Stage{"simplify_indices", simplify, "the same for flat indices"},

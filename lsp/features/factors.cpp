@@ -145,15 +145,15 @@ auto hover_factor(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverI
       bool is_of_trace = one.why_not.front().code == Code::TraceOutputs;
       text += is_of_trace ? std::string(": not known: the steps behind it find other loops then") : ": refused: " + one.why_not.front().message();
     } else {
-      std::string told;
+      std::string facts;
       for (Name name : loops) {
         for (const cost::NestedLoop& loop : one.loops) {
           if (!(loop.name == name) || !loop.bytes) { continue; }
-          told += fmt::format("{}one run of `{}` touches {} ({})", told.empty() ? "" : ", ", name.view(), bytes_text(*loop.bytes), cost::level_that_holds(static_cast<double>(*loop.bytes), core));
+          facts += fmt::format("{}one run of `{}` touches {} ({})", facts.empty() ? "" : ", ", name.view(), bytes_text(*loop.bytes), cost::level_that_holds(static_cast<double>(*loop.bytes), core));
         }
       }
-      if (std::string gain = one.is_here ? std::string() : gain_words(*here, one); !gain.empty()) { told += (told.empty() ? "" : "; ") + gain; }
-      if (!told.empty()) { text += ": " + told; }
+      if (std::string gain = one.is_here ? std::string() : gain_words(*here, one); !gain.empty()) { facts += (facts.empty() ? "" : "; ") + gain; }
+      if (!facts.empty()) { text += ": " + facts; }
     }
     info.facts.push_back({"factor", text});
   }

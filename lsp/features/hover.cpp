@@ -347,9 +347,9 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
           if (stride.is_written) { writes += (writes.empty() ? ", " : " and ") + text; }
         }
       }
-      auto said = [&](const std::string& how) { return fmt::format("`{}`{}{}", block.name.view(), how, how.empty() ? "" : fmt::format(" along `{}`", loops.back()->var->name.view())); };
-      if (touches(block.reads)) { readers.push_back(said(reads)); }
-      if (touches(block.writes)) { writers.push_back(said(writes)); }
+      auto access_text = [&](const std::string& how) { return fmt::format("`{}`{}{}", block.name.view(), how, how.empty() ? "" : fmt::format(" along `{}`", loops.back()->var->name.view())); };
+      if (touches(block.reads)) { readers.push_back(access_text(reads)); }
+      if (touches(block.writes)) { writers.push_back(access_text(writes)); }
     }
     self(block.body, self);
   };
@@ -758,11 +758,11 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     Span statement = snapshot.resolve(step.where).value_or(Span{});
     for (const Hint& hint : inlay_hints(snapshot, statement)) {
       if (hint.offset != statement.end) { continue; }
-      std::string_view told = hint.tooltip;
-      while (!told.empty()) {
-        size_t end = std::min(told.find('\n'), told.size());
-        info.facts.push_back({"effect", std::string(told.substr(0, end))});
-        told.remove_prefix(std::min(end + 1, told.size()));
+      std::string_view rest = hint.tooltip;
+      while (!rest.empty()) {
+        size_t end = std::min(rest.find('\n'), rest.size());
+        info.facts.push_back({"effect", std::string(rest.substr(0, end))});
+        rest.remove_prefix(std::min(end + 1, rest.size()));
       }
     }
     return info;
@@ -800,7 +800,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
     const schedule::FuncState* before = plain.state().func(run.result->func_working_on());
     const schedule::FuncState* after = run.result->state().func(run.result->func_working_on());
     auto gain = before != nullptr && after != nullptr ? cost::gain(*before, *after, cost::core_for(schedule.target)) : std::nullopt;
-    if (std::string told = gain ? cost::gain_text(*gain) : std::string(); !told.empty()) { info.facts.push_back({"estimate", told + ", by an estimate: nothing was run"}); }
+    if (std::string words = gain ? cost::gain_text(*gain) : std::string(); !words.empty()) { info.facts.push_back({"estimate", words + ", by an estimate: nothing was run"}); }
   }
   info.schedule = schedule.name.str();
   info.program = schedule.program_name.str();

@@ -58,12 +58,12 @@ auto about_vector(const PrimFunc& function, const schedule::Place& place, const 
   return apart.empty() ? LoopRemark{} : LoopRemark{"gathered", fmt::format("the vector of loop `{}` ({}) is gathered lane by lane: {}", name, extent_text(*place.loop), apart)};
 }
 
-void look_through(const schedule::State& state, const schedule::FuncState& func, const schedule::NameOfPlace& name_of, const std::function<void(const schedule::Place&, LoopRemark)>& tell) {
+void look_through(const schedule::State& state, const schedule::FuncState& func, const schedule::NameOfPlace& name_of, const std::function<void(const schedule::Place&, LoopRemark)>& report) {
   for (const schedule::Place& place : func.places()) {
     if (!place.is_loop()) { continue; }
     std::string name = name_of(place).empty() ? place.name().str() : name_of(place);
     if (place.loop->for_kind == ForKind::Vectorized) {
-      if (LoopRemark remark = about_vector(func.func(), place, name); !remark.code.empty()) { tell(place, std::move(remark)); }
+      if (LoopRemark remark = about_vector(func.func(), place, name); !remark.code.empty()) { report(place, std::move(remark)); }
       continue;
     }
     bool has_loop_below = false;
@@ -76,7 +76,7 @@ void look_through(const schedule::State& state, const schedule::FuncState& func,
       is_in_vector = around->is_loop() && around->loop->for_kind == ForKind::Vectorized;
     }
     if (is_in_vector) { continue; }
-    if (LoopRemark remark = about_serial(state, func, place, name, name_of); !remark.code.empty()) { tell(place, std::move(remark)); }
+    if (LoopRemark remark = about_serial(state, func, place, name, name_of); !remark.code.empty()) { report(place, std::move(remark)); }
   }
 }
 

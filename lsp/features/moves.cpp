@@ -46,13 +46,13 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
       ++not_judged;
       continue;
     }
-    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
+    bool is_shown = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
     std::optional<OfferedMove> refused;
     bool is_found = false;
     for (const schedule::Move& move : schedule::candidate_moves(point.schedule.state(), func, focus, *row)) {
       Status status = schedule::judge(point.schedule.state(), func, move);
       if (!status.ok()) {
-        if (!refused && is_told) { refused = OfferedMove{point.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, point.offset, {}}; }
+        if (!refused && is_shown) { refused = OfferedMove{point.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, point.offset, {}}; }
         continue;
       }
       if (!schedule::is_worth_offering(func, move, core.is_device)) { continue; }

@@ -305,6 +305,80 @@ auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> S
   return out;
 }
 
+// Replaces the whole function of a schedule by another function with the old name.
+void replace_function(const Snapshot& snapshot, const Body& body, std::string_view function_text, TextRewrite& rewrite) {
+  ScheduleInFile written = in_form_of(snapshot, function_text);
+  const std::string eol = line_break_of(snapshot);
+  std::string text;
+  for (char c : written.text) { c == '\n' ? text += eol : text += c; }
+  size_t begin = text.find("def ");
+  size_t end = begin == std::string::npos ? begin : text.find('(', begin);
+  const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);
+  if (end == std::string::npos || placed == nullptr || !indent_at(snapshot, body.item_begin).empty()) {
+    rewrite.why_not = "only functions at the top of a file are replaced";
+    return;
+  }
+  text = text.substr(0, begin + 4) + body.def->name.name.str() + text.substr(end);
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
+  uint32_t last = placed->end();
+  while (last > placed->offset && (snapshot.text()[last - 1] == '\n' || snapshot.text()[last - 1] == '\r')) { --last; }
+  if (written.imports) { rewrite.edits.push_back(std::move(*written.imports)); }
+  rewrite.edits.push_back({{placed->offset, last}, std::move(text)});
+}
+
+// Statements that stay must not use names that the replaced statements bound or the new ones bind. The reason against the rewrite, if one does.
+auto name_that_stays_used(const Snapshot& snapshot, const script::FileSchedule& schedule, const std::function<bool(Span)>& is_in_replaced,
+                          const std::vector<std::string>& lines, uint32_t made_end) -> std::optional<std::string> {
+  NameTable names = names_of(snapshot);
+  std::vector<uint32_t> gone;
+  for (const Occurrence& o : names.occurrences) {
+    if (o.role == Role::Bind && is_in_replaced(o.span)) { gone.push_back(o.entity); }
+  }
+  for (const Occurrence& o : names.occurrences) {
+    const Entity& entity = names.entities[o.entity];
+    if (o.role == Role::Bind || o.span.begin < made_end || is_in_replaced(o.span)) { continue; }
+    bool is_gone = std::find(gone.begin(), gone.end(), o.entity) != gone.end();
+    bool is_bound_anew = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      size_t equals = line.find(" = ");
+      if (equals == std::string::npos || line.starts_with("#")) { return false; }
+      std::string targets = ", " + line.substr(0, equals) + ",";
+      return targets.find(", " + entity.name.str() + ",") != std::string::npos;
+    });
+    if (is_gone || (is_bound_anew && entity.function == (schedule.place != SIZE_MAX ? DeclId{} : schedule.decl))) {
+      return fmt::format("`{}` is used in line {}, which is no step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+// The lines of each statement, and true for each statement that cannot be removed: only statements on lines of their own can.
+auto removable_lines(const Snapshot& snapshot, const Body& body, const script::FileSchedule& schedule, Removed removed) -> std::pair<std::vector<Span>, std::vector<bool>> {
+  std::vector<Span> lines;
+  std::vector<bool> is_fixed(body.statements.size(), false);
+  for (size_t i = 0; i < body.statements.size(); ++i) {
+    lines.push_back(whole_lines(snapshot, body.statements[i]));
+    if (i > 0 && lines[i].begin < lines[i - 1].end) { is_fixed[i] = is_fixed[i - 1] = true; }
+    if (lines[i].begin < body.item_begin || line_start_of(snapshot, body.item_begin + body.def->header_span.begin) == lines[i].begin) { is_fixed[i] = true; }
+  }
+  if (removed == Removed::Steps) {
+    std::vector<Name> used;   // names used by other statements than steps; the steps that bind these names stay
+    for (size_t i = 0; i < body.statements.size(); ++i) {
+      if (only_schedules(*body.def->body[i], schedule.form.variable)) { continue; }
+      is_fixed[i] = true;
+      note_names(*body.def->body[i], used);
+    }
+    for (size_t i = 0; i < body.statements.size(); ++i) {
+      const auto* assignment = body.def->body[i]->as<syntax::AssignStmt>();
+      std::vector<Name> bound;
+      if (assignment != nullptr) {
+        for (const syntax::ExprPtr target : assignment->targets) { note_names(*target, bound); }
+      }
+      is_fixed[i] = is_fixed[i] || std::any_of(bound.begin(), bound.end(), [&](Name name) { return std::find(used.begin(), used.end(), name) != used.end(); });
+    }
+  }
+  return {std::move(lines), std::move(is_fixed)};
+}
+
 }  // namespace
 
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
@@ -323,23 +397,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   // Callers of a function that gets its schedule as an argument cannot call one that makes its own schedule.
   const bool keeps_head = form->made != nullptr || (form->decorator == nullptr && makes_schedules_itself(snapshot));
   if (!keeps_head) {
-    // The new function keeps the old name.
-    ScheduleInFile written = in_form_of(snapshot, function_text);
-    std::string text;
-    for (char c : written.text) { c == '\n' ? text += eol : text += c; }
-    size_t begin = text.find("def ");
-    size_t end = begin == std::string::npos ? begin : text.find('(', begin);
-    const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);
-    if (end == std::string::npos || placed == nullptr || !indent_at(snapshot, body.item_begin).empty()) {
-      rewrite.why_not = "only functions at the top of a file are replaced";
-      return rewrite;
-    }
-    text = text.substr(0, begin + 4) + body.def->name.name.str() + text.substr(end);
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
-    uint32_t last = placed->end();
-    while (last > placed->offset && (snapshot.text()[last - 1] == '\n' || snapshot.text()[last - 1] == '\r')) { --last; }
-    if (written.imports) { rewrite.edits.push_back(std::move(*written.imports)); }
-    rewrite.edits.push_back({{placed->offset, last}, std::move(text)});
+    replace_function(snapshot, body, function_text, rewrite);
     return rewrite;
   }
   std::vector<std::string> lines = statements_of(function_text, form->variable.str());
@@ -356,27 +414,10 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     }
     return false;
   };
-  // Statements that stay must not use names that the replaced statements bound or the new ones bind.
-  NameTable names = names_of(snapshot);
-  std::vector<uint32_t> gone;
-  for (const Occurrence& o : names.occurrences) {
-    if (o.role == Role::Bind && is_in_replaced(o.span)) { gone.push_back(o.entity); }
-  }
   uint32_t made_end = form->made != nullptr ? body.statements[form->made_at].end : body.item_begin + body.def->header_span.end;
-  for (const Occurrence& o : names.occurrences) {
-    const Entity& entity = names.entities[o.entity];
-    if (o.role == Role::Bind || o.span.begin < made_end || is_in_replaced(o.span)) { continue; }
-    bool is_gone = std::find(gone.begin(), gone.end(), o.entity) != gone.end();
-    bool is_bound_anew = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
-      size_t equals = line.find(" = ");
-      if (equals == std::string::npos || line.starts_with("#")) { return false; }
-      std::string targets = ", " + line.substr(0, equals) + ",";
-      return targets.find(", " + entity.name.str() + ",") != std::string::npos;
-    });
-    if (is_gone || (is_bound_anew && entity.function == (schedule.place != SIZE_MAX ? DeclId{} : schedule.decl))) {
-      rewrite.why_not = fmt::format("`{}` is used in line {}, which is no step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
-      return rewrite;
-    }
+  if (auto used = name_that_stays_used(snapshot, schedule, is_in_replaced, lines, made_end)) {
+    rewrite.why_not = std::move(*used);
+    return rewrite;
   }
   std::string indent = indent_at(snapshot, body.statements[form->made != nullptr ? form->made_at : 0].begin);
   std::string text;
@@ -441,31 +482,8 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
     return false;
   };
   if (!holds()) { return rewrite; }
-  // Only statements on lines of their own can be removed.
-  std::vector<Span> lines;
   std::vector<bool> is_removed(body.statements.size(), false);
-  std::vector<bool> is_fixed(body.statements.size(), false);
-  for (size_t i = 0; i < body.statements.size(); ++i) {
-    lines.push_back(whole_lines(snapshot, body.statements[i]));
-    if (i > 0 && lines[i].begin < lines[i - 1].end) { is_fixed[i] = is_fixed[i - 1] = true; }
-    if (lines[i].begin < body.item_begin || line_start_of(snapshot, body.item_begin + body.def->header_span.begin) == lines[i].begin) { is_fixed[i] = true; }
-  }
-  if (removed == Removed::Steps) {
-    std::vector<Name> used;   // names used by other statements than steps; the steps that bind these names stay
-    for (size_t i = 0; i < body.statements.size(); ++i) {
-      if (only_schedules(*body.def->body[i], schedule->form.variable)) { continue; }
-      is_fixed[i] = true;
-      note_names(*body.def->body[i], used);
-    }
-    for (size_t i = 0; i < body.statements.size(); ++i) {
-      const auto* assignment = body.def->body[i]->as<syntax::AssignStmt>();
-      std::vector<Name> bound;
-      if (assignment != nullptr) {
-        for (const syntax::ExprPtr target : assignment->targets) { note_names(*target, bound); }
-      }
-      is_fixed[i] = is_fixed[i] || std::any_of(bound.begin(), bound.end(), [&](Name name) { return std::find(used.begin(), used.end(), name) != used.end(); });
-    }
-  }
+  auto [lines, is_fixed] = removable_lines(snapshot, body, *schedule, removed);
   size_t left = body.statements.size();
   int tried = 0;
   // First try several at once: two statements that undo each other can only be removed together.

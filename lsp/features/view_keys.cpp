@@ -143,8 +143,8 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     one.move.text = point->in_words(tried->statement);
     one.move.insert = point->before + one.move.text + point->after;
     one.move.imports = point->imports;
-    bool is_said = std::any_of(out.moves.begin(), out.moves.end(), [&](const ViewMove& other) { return other.move.text == one.move.text; });
-    if (is_said) { return; }
+    bool is_listed = std::any_of(out.moves.begin(), out.moves.end(), [&](const ViewMove& other) { return other.move.text == one.move.text; });
+    if (is_listed) { return; }
     auto better = std::upper_bound(out.moves.begin(), out.moves.end(), one.move.gain, [](double gain, const ViewMove& other) { return gain > other.move.gain; });
     out.moves.insert(better, std::move(one));
   };

@@ -132,7 +132,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
 
 /// Starts the job's process.
 auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
-  job.last_told = host_.now();
+  job.last_sent = host_.now();
   std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
   for (const std::string& schedule : {job.schedule, job.other}) {
     if (!schedule.empty()) { arguments.insert(arguments.end(), {"--with", schedule}); }
@@ -264,7 +264,7 @@ auto Jobs::pause(JobId id) -> bool {
   if (job.state != State::Running || job.verifies) { return false; }
   job.state = State::Paused;
   if (job.hears) { host_.signal_job(id, SIGUSR1); }
-  job.last_told = {};
+  job.last_sent = {};
   keep(job, true);
   report(job, true);
   tell_view(job, true);
@@ -277,7 +277,7 @@ auto Jobs::resume(JobId id) -> bool {
   Job& job = found->second;
   job.state = State::Running;
   if (job.hears) { host_.signal_job(id, SIGUSR2); }
-  job.last_told = {};
+  job.last_sent = {};
   report(job, true);
   tell_view(job, true);
   return true;
@@ -295,8 +295,8 @@ auto Jobs::searching(const std::string& uri) const -> std::optional<JobId> {
 void Jobs::compare(Job& job) {
   job.state = State::Comparing;
   job.kill_at = never();
-  std::string told = fmt::format("{} of {} is stopped; {}", words(job.kind).name, job.function, comparing_text(job.progress.best_seconds));
-  job.has_progress ? end_progress(job, told) : talk_.to_client(show_message(3, told));
+  std::string outcome = fmt::format("{} of {} is stopped; {}", words(job.kind).name, job.function, comparing_text(job.progress.best_seconds));
+  job.has_progress ? end_progress(job, outcome) : talk_.to_client(show_message(3, outcome));
   talk_.to_worker(for_worker(job));
   tell_view(job, true);
 }
@@ -428,8 +428,8 @@ void Jobs::on_tick() {
 
 void Jobs::report(Job& job, bool now) {
   // Lenses show the progress, twice a second.
-  if (host_.now() - job.last_told >= lens_gap) {
-    job.last_told = host_.now();
+  if (host_.now() - job.last_sent >= lens_gap) {
+    job.last_sent = host_.now();
     talk_.to_worker(for_worker(job));
   }
   if (!job.has_progress || (!now && host_.now() - job.last_report < report_gap)) { return; }

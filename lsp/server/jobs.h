@@ -131,7 +131,7 @@ class Jobs {
     std::string extent;             // of a comparison: "2 inputs, no error, seed 8"; empty: not reported
     std::vector<Json> rows;         // of a measurement, or the results of a run
     std::vector<std::string> warnings;   // of an interpretation
-    Clock::time_point last_told{};  // the time when the worker last received the progress
+    Clock::time_point last_sent{};  // the time when the worker last received the progress
     std::string other;
     std::string block;
     Json news;                      // of a search: the events that the editor's view has not received yet

@@ -218,7 +218,7 @@ auto Worker::replay_one() -> bool {
   std::vector<DeclId> finished;
   const script::ScheduleRun* running = nullptr;
   DeclId last = 0;
-  Clock::time_point told = open.waits_since + progress_after - progress_gap;
+  Clock::time_point reported_at = open.waits_since + progress_after - progress_gap;
   // Tests compare whole transcripts, also on slow machines.
   static const bool is_patient = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
   if (shows_progress(capabilities_) && !is_patient) {
@@ -226,8 +226,8 @@ auto Worker::replay_one() -> bool {
       if (running != &run && last != 0) { finished.push_back(last); }
       running = &run;
       last = run.decl;
-      if (Clock::now() - told < progress_gap) { return; }
-      told = Clock::now();
+      if (Clock::now() - reported_at < progress_gap) { return; }
+      reported_at = Clock::now();
       send_progress(open, replay_marks(*open.document->snapshot(), &run, step, finished));
     };
   }

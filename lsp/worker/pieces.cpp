@@ -45,7 +45,7 @@ auto Pieces::rest() -> Json {
   return wrapped(std::move(items_));
 }
 
-WorkDone::WorkDone(const RouteContext& context, const Json& params, std::string_view title) : context_(context), token_(token_in(context, params, "workDoneToken")), told_(Clock::now()) {
+WorkDone::WorkDone(const RouteContext& context, const Json& params, std::string_view title) : context_(context), token_(token_in(context, params, "workDoneToken")), reported_at_(Clock::now()) {
   if (!token_.is_null()) { send({{"kind", "begin"}, {"title", title}, {"cancellable", true}}); }
 }
 
@@ -54,8 +54,8 @@ WorkDone::~WorkDone() {
 }
 
 void WorkDone::report(size_t done, size_t all, const std::string& path) {
-  if (token_.is_null() || all == 0 || Clock::now() - told_ < report_gap) { return; }
-  told_ = Clock::now();
+  if (token_.is_null() || all == 0 || Clock::now() - reported_at_ < report_gap) { return; }
+  reported_at_ = Clock::now();
   send({{"kind", "report"}, {"message", fmt::format("{} of {} files: {}", done, all, path.substr(path.rfind('/') + 1))}, {"percentage", done * 100 / all}, {"cancellable", true}});
 }
 

@@ -51,7 +51,7 @@ class WorkDone {
 
   const RouteContext& context_;
   Json token_;   // null: the client shows no progress
-  Clock::time_point told_{};
+  Clock::time_point reported_at_{};
 };
 
 }  // namespace loopsmith::lsp

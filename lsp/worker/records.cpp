@@ -107,14 +107,14 @@ auto records_explained(const workspace::Snapshot& snapshot, std::string_view fun
   return explained.ok() ? tune::text_of(*explained, "the tuning database") : explained.diagnostics().front().message() + "\n";
 }
 
-auto records_told(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string {
+auto records_text(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string {
   const workspace::Program* program = program_with(snapshot, function);
   if (program == nullptr) { return {}; }
   struct stat facts {};
   if (::stat(records.path().c_str(), &facts) != 0) { return fmt::format("`{}`: nothing was tuned on this machine yet\n", function); }
   auto database = tune::Database::open(records.path());
-  auto told = database.ok() ? tune::records_history(*database, program->module, program->name.str(), target::machine_identity()) : Result<std::string>(database.diagnostics());
-  return told.ok() ? *told : told.diagnostics().front().message() + "\n";
+  auto history = database.ok() ? tune::records_history(*database, program->module, program->name.str(), target::machine_identity()) : Result<std::string>(database.diagnostics());
+  return history.ok() ? *history : history.diagnostics().front().message() + "\n";
 }
 
 auto RecordsOfPrograms::schedule_text(const workspace::Snapshot& snapshot, std::string_view function) -> std::optional<std::string> {

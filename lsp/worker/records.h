@@ -71,6 +71,6 @@ class RecordsOfPrograms : public RecordedSearches {
 [[nodiscard]] auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
 /// The results of all searches for a program, one after the other, in Markdown. Empty: no such program.
-[[nodiscard]] auto records_told(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
+[[nodiscard]] auto records_text(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
 }  // namespace loopsmith::lsp

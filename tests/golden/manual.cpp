@@ -41,8 +41,10 @@ const std::set<std::string> without_example = {
     "out-of-bounds", "interpreter-limit", "interpreter-unsupported", "interpreter-argument",
     "divergent-barrier", "inactive-lane", "bank-conflict", "scattered-access", "race", "undeclared-access", "argument-count", "argument-mismatch",
     "arguments-overlap", "kernel-failed", "device-failed", "device-limit", "out-of-memory", "bad-tensor-file", "no-such-parameter",
+    // Build scripts.
+    "command-failed", "file-with-errors", "not-a-program-name", "python-not-run",
     // Machine code and targets of commands.
-    "unknown-stage", "tile-not-contiguous", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
+    "unknown-stage", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
     "cannot-emit", "llvm-failed", "cannot-load-code", "no-such-function", "not-a-c-name", "kernel-twice",
     "nothing-to-build", "link-failed",
     // Migrations to another dialect.

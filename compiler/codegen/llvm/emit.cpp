@@ -24,6 +24,7 @@
 #include "codegen/llvm/passes.h"
 #include "codegen/source/source.h"
 #include "ir/vocabulary.h"
+#include "codegen/llvm/failure.h"
 #include "support/codes.h"
 
 namespace loopsmith::codegen {
@@ -86,7 +87,7 @@ auto emit_unguarded(const IRModule& module, const target::Target& target, EmitKi
   }
   builder.end_debug_info();
   machine->Options.MCOptions.AsmVerbose = options.locate != nullptr;
-  auto failed = [&](std::string why) { return error(Code::LlvmFailed).arg("function", name).arg("why", why); };
+  auto failed = [&](std::string why) { return llvm_failed(name, std::move(why)); };
   {
     std::string why;
     llvm::raw_string_ostream stream(why);
@@ -168,7 +169,7 @@ auto emit(const IRModule& module, const target::Target& target, EmitKind kind, c
   (void)kept.release();
   forget_machine();
   std::string name = module->functions.empty() ? std::string("module") : symbol_of(module->functions[0].first, module->functions[0].second);
-  return error(Code::LlvmFailed).arg("function", name).arg("why", recovery.why());
+  return llvm_failed(name, recovery.why());
 }
 
 }  // namespace loopsmith::codegen

@@ -3,6 +3,7 @@
 // measured decisions. The list puts accumulators into registers (sroa, licm), removes common subexpressions and
 // simplifies the emitted address arithmetic.
 #include "codegen/llvm/passes.h"
+#include "codegen/llvm/failure.h"
 #include "support/codes.h"
 
 #include <llvm/Passes/PassBuilder.h>
@@ -32,7 +33,7 @@ auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, c
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager manager;
   if (auto failed = builder.parsePassPipeline(manager, pipeline.empty() ? list : pipeline)) {
-    return error(Code::LlvmFailed).arg("function", module.getName().str()).arg("why", llvm::toString(std::move(failed)));
+    return llvm_failed(module.getName().str(), llvm::toString(std::move(failed)));
   }
   manager.run(module, modules);
   return ok();

@@ -30,14 +30,14 @@ auto to_element_dtype(Evaluator& e, const Argument& a) -> std::optional<DataType
 
 auto need_program(Evaluator& e, const Arguments& a, std::string_view what) -> Lowerer* {
   Lowerer* lowerer = Lowerer::of(e);
-  if (!lowerer) { e.report(error(Code::OutsideProgram, a.callee).arg("what", "`" + std::string(what) + "`")); }
+  if (!lowerer) { e.report(error(Code::OutsideProgram, a.callee).arg("what", "`" + std::string(what) + "`").remedy("move it into a function with `@T.prim_func`")); }
   return lowerer;
 }
 auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> BlockSpec* {
   Lowerer* lowerer = need_program(e, a, what);
   if (!lowerer) { return nullptr; }
   BlockSpec* block = lowerer->block_here();
-  if (!block && !lowerer->is_in_unknown()) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what)); }
+  if (!block && !lowerer->is_in_unknown()) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what).remedy("move it directly below a `with T.block(...):`")); }
   return block;
 }
 auto not_bound(const BoundArguments& b) -> Value { return b.unknown.is_unknown() ? b.unknown : Value::error(); }

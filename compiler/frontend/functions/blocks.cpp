@@ -62,7 +62,7 @@ auto sblock(Evaluator& e, const Arguments& a) -> Value {
 auto init(Evaluator& e, const Arguments& a) -> Value {
   BlockSpec* here = need_block(e, a, "T.init");
   if (!here) { return Value::error(); }
-  if (here->init) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.init").arg("block", here->name.view())); }
+  if (here->init) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.init").arg("block", here->name.view()).remedy("join the two")); }
   BuildFrame f;
   f.kind = FrameKind::Init;
   f.origin = a.call;
@@ -73,7 +73,7 @@ auto where(Evaluator& e, const Arguments& given) -> Value {
   BlockSpec* here = need_block(e, a, "T.where");
   std::vector<Expr> args;
   if (!here || !operands(e, "T.where", a, 1, 1, args, "predicate")) { return Value::error(); }
-  if (here->predicate) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.where").arg("block", here->name.view())); }
+  if (here->predicate) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.where").arg("block", here->name.view()).remedy("join the two: `T.where(first and second)`")); }
   Expr condition = args[0];
   if (!condition.dtype().is_bool()) {
     if (!condition.dtype().is_integral()) { return wrong_type(e, a.all[0], "a condition"); }
@@ -105,7 +105,7 @@ auto touched(Evaluator& e, const Arguments& a, bool is_write) -> Value {
     if (d.code == Code::IndexOutOfBounds && is_here) { d.severity = Severity::Warning; }
   }
   auto& slot = is_write ? here->writes : here->reads;
-  if (slot) { return e.report(error(Code::GivenTwice, a.callee).arg("what", what).arg("block", here->name.view())); }
+  if (slot) { return e.report(error(Code::GivenTwice, a.callee).arg("what", what).arg("block", here->name.view()).remedy("list all regions in one `" + std::string(what) + "`")); }
   slot = std::move(regions);
   return {};
 }
@@ -198,7 +198,8 @@ auto axis_remap(Evaluator& e, const Arguments& a) -> Value {
   const auto* bindings = b.values[1].value.items();
   if (!bindings) { return wrong_type(e, b.values[1], "a list of loop variables"); }
   if (bindings->size() != kinds->size()) {
-    return e.report(error(Code::RemapCount, b.values[0].where).arg("kinds", static_cast<int64_t>(kinds->size())).arg("vars", static_cast<int64_t>(bindings->size())));
+    return e.report(error(Code::RemapCount, b.values[0].where).arg("kinds", static_cast<int64_t>(kinds->size())).arg("vars", static_cast<int64_t>(bindings->size()))
+                        .remedy("write a letter for each variable, `S` for spatial and `R` for reduction, as in `T.axis.remap(\"SSR\", [i, j, k])`"));
   }
   std::vector<Value> vars;
   for (size_t i = 0; i < kinds->size(); ++i) {
@@ -208,7 +209,8 @@ auto axis_remap(Evaluator& e, const Arguments& a) -> Value {
     const auto* var = x.as<VarNode>();
     const LoopSpec* loop = var ? lowerer->find_loop(var) : nullptr;
     if (!loop) {
-      return e.report(error(Code::NotALoopVariable, binding.where).arg("what", describe(binding.value)));
+      return e.report(error(Code::NotALoopVariable, binding.where).arg("what", describe(binding.value))
+                          .remedy("declare this axis with its extent: `v = T.axis.spatial(extent, value)`"));
     }
     IterKind kind = IterKind::Spatial;
     char k = (*kinds)[i];

@@ -301,7 +301,7 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   if (!region) { return Value::error(); }
   BlockSpec* block = lowerer->block();
   if (!block && lowerer->is_in_unknown()) { return Value::error(); }
-  if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region")); }
+  if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region").remedy("move it directly below a `with T.block(...):`")); }
   Buffer buffer = declare(e, buffer_arguments(b, 1), a.call, &*region);
   if (!buffer || !fits_region(e, *buffer, *region, b)) { return Value::error(); }
   block->match_buffers.push_back({buffer, *region});

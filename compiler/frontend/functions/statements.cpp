@@ -154,7 +154,7 @@ auto branch(Evaluator& e, const Arguments& a) -> Value {
   const char* what = kind == FrameKind::Then ? "T.Then" : "T.Else";
   Lowerer* lowerer = need_program(e, a, what);
   if (!lowerer) { return Value::error(); }
-  if (!lowerer->directly_in(FrameKind::If)) { return e.report(error(Code::BranchOutsideIf, a.callee).arg("branch", what)); }
+  if (!lowerer->directly_in(FrameKind::If)) { return e.report(error(Code::BranchOutsideIf, a.callee).arg("branch", what).remedy("move it below `with T.If(condition):`")); }
   BuildFrame f;
   f.kind = kind;
   f.origin = a.call;

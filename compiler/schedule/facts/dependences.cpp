@@ -198,7 +198,7 @@ auto make_blocks(const FuncTree& func, const ScopeBlocks& before, const Changes&
   auto is_much = [&](size_t count) { return count * 4 > before.blocks.size(); };
   if (is_much(changes.gone.size() + changes.fresh.size())) { return nullptr; }
   ScopeBlocks now = before;
-  std::vector<const BufferNode*> touched;    // buffers whose touchers changed
+  std::vector<const BufferNode*> touched;    // buffers that other blocks access than before
   for (NodeId id : changes.gone) {
     size_t at = place_of(now.blocks, id);
     const Known known = now.blocks[at];

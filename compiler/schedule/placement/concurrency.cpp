@@ -5,9 +5,12 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "schedule/block_classes.h"
@@ -78,7 +81,8 @@ auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Do
 }
 
 auto refuse(Code code, const Relocation& move, const Place& loop) -> Diagnostic {
-  return note_block(note_loop(move.cx.error(code).arg("block", move.block->name().view()).arg("loop", loop.name().view()), loop), *move.block);
+  return note_block(note_loop(move.cx.error(code).arg("block", move.block->name().view()).arg("loop", loop.name().view()), loop), *move.block)
+      .remedy(fmt::format("choose a loop outside of `{}`, or keep that loop serial", loop.name().view()));
 }
 
 // Iterations of the loop must not run different parts of one reduction.
@@ -109,7 +113,8 @@ auto require_producers_run(const Relocation& move, const Nest& nest, const Place
       });
       if (!is_from_outside || analyzer.can_prove(condition)) { continue; }
       return note_loop(note_block(move.cx.error(Code::RunsWithoutProducer).arg("block", move.block->name().view()).arg("producer", producer.name().view())
-                                      .arg("loop", at.name().view()), *move.block), at);
+                                      .arg("loop", at.name().view()).arg("condition", print_script(condition)), *move.block), at)
+          .remedy(fmt::format("split the loops of `{}` by factors that divide their extents, so that it runs without the condition", producer.name().view()));
     }
   }
   return ok();
@@ -128,7 +133,7 @@ auto require_own_outputs(const Relocation& move, const Nest& nest, const Place& 
   for (const BufferRegion& write : moved.writes) {
     if (move.func.allocates(move.scope, write.buffer)) { continue; }
     bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
-    if (!is_apart) { return refuse(moved.init ? Code::ReductionShared : Code::IterationsShare, move, at); }
+    if (!is_apart) { return refuse(Code::IterationsWrite, move, at).arg("buffer", write.buffer->name.view()); }
   }
   return ok();
 }
@@ -141,8 +146,8 @@ auto require_whole_sums(const Relocation& move, const std::vector<NodeId>& maker
 
 auto is_parallel(const For& loop) -> bool { return loop.for_kind == ForKind::Parallel || loop.for_kind == ForKind::Vectorized; }
 
-// The error if each iteration would run the whole block, and read elements that other iterations write.
-auto whole_block_in_each(const Relocation& move, const Place& at) -> Diagnostic {
+// The error if iterations would run the same instances of the block.
+auto same_instances_in_several(const Relocation& move, const Place& at) -> Diagnostic {
   return refuse(is_complete(move.func, *move.block) ? Code::IterationsShare : Code::ReductionShared, move, at);
 }
 
@@ -154,12 +159,12 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
     bool has_makers = std::any_of(makers.begin(), makers.end(), [&](NodeId id) { return move.func.is_below(*move.func.find(id), *at); });
     if (repeats_in_threads(move, nest, *at, /*is_global_shared=*/false)) { return refuse(Code::ReductionShared, move, *at); }
-    if (move.consumers.empty() && has_makers && is_bound_to_threads(*at->loop) && shares_instances(move, nest, *at)) { return whole_block_in_each(move, *at); }
+    if (move.consumers.empty() && has_makers && is_bound_to_threads(*at->loop) && shares_instances(move, nest, *at)) { return same_instances_in_several(move, *at); }
     bool is_grid = (move.consumers.empty() || has_makers) && is_bound_to_grid(*at->loop);
     if ((!is_parallel(*at->loop) && !is_grid) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
     bool is_spread = nest.uses(at->loop->var);
-    if (!is_spread && move.consumers.empty()) { return whole_block_in_each(move, *at); }
+    if (!is_spread && move.consumers.empty()) { return same_instances_in_several(move, *at); }
     if (!is_spread || !has_makers) { continue; }
     // If other iterations make the same elements, each iteration computes them from the operands that it made itself.
     Domains all = nest.all_loops(move);
@@ -179,7 +184,7 @@ auto require_apart_from_others(const Relocation& move, const Nest& nest, arith::
     if (is_bound_to_threads(*at->loop) && has_makers && nest.uses(at->loop->var) && shares_instances(move, nest, *at)) { return refuse(Code::IterationsShare, move, *at); }
     if ((!is_parallel(*at->loop) && !is_bound_to_grid(*at->loop)) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
-    if (!nest.uses(at->loop->var)) { return whole_block_in_each(move, *at); }
+    if (!nest.uses(at->loop->var)) { return same_instances_in_several(move, *at); }
     LOOPSMITH_CHECK(require_producers_run(move, nest, *at, analyzer));
     // Iterations that share instances would read elements that others make. An element excluded by a producer's predicate counts as made.
     Domains all = nest.all_loops(move);
@@ -188,7 +193,7 @@ auto require_apart_from_others(const Relocation& move, const Nest& nest, arith::
     bool is_apart = shared ? !*shared
                            : tells_iterations_apart(nest.iter_values, all, nest.predicate, at->loop->var.get(), true) ||
                                  (!is_guessed && !meets_later(*at->loop, nest.iter_values, nest.loops));
-    if (!is_apart) { return whole_block_in_each(move, *at); }
+    if (!is_apart) { return same_instances_in_several(move, *at); }
     LOOPSMITH_CHECK(require_own_outputs(move, nest, *at));
   }
   return ok();

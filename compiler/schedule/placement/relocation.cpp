@@ -37,6 +37,26 @@ auto Relocation::output_not_solved(std::string_view otherwise) const -> Diagnost
   return region_not_solved(moved().writes.empty() ? otherwise : moved().writes[0].buffer->name.view());
 }
 
+namespace {
+
+auto loop_around_block(const Relocation& move) -> Diagnostic {
+  return move.error(Code::LoopAroundBlock).arg("relation", move.cx.primitive.name == "reverse_compute_at" ? "producer" : "consumer");
+}
+
+// The error that the loop is in another function or block.
+auto other_scope(const Relocation& move) -> Diagnostic {
+  if (move.loop.func != &move.func) {
+    return move.error(Code::NotInSameScope).arg("scope", fmt::format("function `{}`", move.func.name().view())).arg("other", fmt::format("function `{}`", move.loop.func->name().view()))
+        .remedy(fmt::format("choose a loop of `{}`", move.func.name().view()));
+  }
+  auto name_of = [](const Place& scope) { return scope.parent < 0 ? std::string("the root block") : fmt::format("block `{}`", scope.name().view()); };
+  const Place* other = move.func.scope(*move.loop);
+  return move.error(Code::NotInSameScope).arg("scope", name_of(move.scope)).arg("other", other ? name_of(*other) : "no block")
+      .remedy(fmt::format("choose a loop that is directly in {}", name_of(move.scope)));
+}
+
+}  // namespace
+
 auto begin_relocation(const Context& cx, const BlockArg& block, const LoopArg& loop) -> Result<Relocation> {
   const FuncState& func = *block.func;
   LOOPSMITH_TRY(scope, require_scope(cx, block));
@@ -51,8 +71,7 @@ auto begin_relocation(const Context& cx, const BlockArg& block, const LoopArg& l
   });
   bool is_around = loop.func == &func && func.is_below(*block, *loop);
   if (loop.func != &func || loop->scope != scope->index || is_around) {
-    Diagnostic out = is_around ? move.error(Code::LoopAroundBlock).arg("relation", cx.primitive.name == "reverse_compute_at" ? "producer" : "consumer") : move.error(Code::NotInSameScope);
-    return note_loop(note_block(std::move(out), *block), *loop);
+    return note_loop(note_block(is_around ? loop_around_block(move) : other_scope(move), *block), *loop);
   }
   for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
     move.outer.insert(move.outer.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
@@ -82,7 +101,7 @@ auto require_domains_at_loop(const Relocation& move) -> Status {
       if (move.func.is_below(*move.loop, *at)) { continue; }
       auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
       if (uses_var(iter.dom.min, is_this) || uses_var(iter.dom.extent, is_this)) {
-        return note_loop(note_block(move.cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), *move.block), *at);
+        return note_loop(note_block(move.cx.error(Code::IterDomainDependent).arg("block", move.block->name().view()).arg("iter", iter.var->name.view()).arg("loop", at->name().view()), *move.block), *at);
       }
     }
   }
@@ -137,14 +156,24 @@ auto neighbours_under(const Relocation& move) -> Result<Neighbours> {
   std::vector<Stmt> statements;
   if (const auto* n = move.loop.loop().body.as<SeqStmt>()) { statements = n->seq.to_vector(); } else { statements.push_back(move.loop.loop().body); }
   Neighbours out{.count = static_cast<int>(statements.size()), .first_consumer = static_cast<int>(statements.size()), .seen = {}};
+  NodeId producer = 0, consumer = 0;         // the last producer, the first consumer
   for (int i = 0; i < out.count; ++i) {
     for (NodeId id : blocks_in(statements[static_cast<size_t>(i)])) {
       out.seen.push_back(id);
-      if (holds(move.producers, id)) { out.last_producer = i; }
-      if (holds(move.consumers, id)) { out.first_consumer = std::min(out.first_consumer, i); }
+      if (holds(move.producers, id)) {
+        out.last_producer = i;
+        producer = id;
+      }
+      if (holds(move.consumers, id) && i < out.first_consumer) {
+        out.first_consumer = i;
+        consumer = id;
+      }
     }
   }
-  if (out.last_producer >= out.first_consumer) { return note_loop(note_block(move.error(Code::NoInsertionPoint), *move.block), *move.loop); }
+  if (out.last_producer >= out.first_consumer) {
+    return note_loop(note_block(move.error(Code::NoInsertionPoint).arg("producer", move.func.find(producer)->name().view())
+                                    .arg("consumer", move.func.find(consumer)->name().view()), *move.block), *move.loop);
+  }
   return out;
 }
 

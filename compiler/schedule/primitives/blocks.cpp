@@ -9,6 +9,7 @@
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
 #include "schedule/block_classes.h"
@@ -18,6 +19,7 @@
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/instances.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -148,7 +150,26 @@ struct Blockize {
       outer.push_back(at->loop->var);
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
     }
-    const StmtNode* expected = block.realize;
+    LOOPSMITH_CHECK(require_own_nest(cx, func, part, outside));
+    arith::Analyzer analyzer;
+    auto division = arith::subspace_divide(block.realize->iter_values.to_vector(), domains, inner, block.realize->predicate,
+                                           arith::IterMapLevel::Surjective, analyzer, !preserve_unit_iters);
+    if (!division) { division = divide_plainly(*block.realize, outer, inner); }
+    const bool is_divided = division.has_value();
+    if (is_divided) { part.division = std::move(*division); }
+    if (!is_divided || !find_starts(part, domains, analyzer)) {
+      // If there are several blocks, reports the outermost loop that goes into the new block.
+      const Place& at_fault = blame.is_loop() || part.loops.empty() ? blame : *part.loops.back();
+      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", at_fault.name().view()).arg("block", block.name().view());
+      return note_block(at_fault.is_loop() ? note_loop(std::move(out), at_fault) : std::move(out), block);
+    }
+    if (block.block()->init) { LOOPSMITH_CHECK(require_init_in_front(cx, func, part, blame)); }
+    return part;
+  }
+
+  // The loops that go into the new block hold nothing but the block, and their bounds do not depend on loops outside.
+  static auto require_own_nest(const Context& cx, const FuncState& func, const Part& part, const Place* outside) -> Status {
+    const StmtNode* expected = part.block->realize;
     for (const Place* loop : part.loops) {
       if (loop->loop->body.get() != expected) {
         return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", static_cast<int64_t>(func.child_blocks(*loop).size())), *loop);
@@ -161,22 +182,15 @@ struct Blockize {
         }
       }
     }
-    arith::Analyzer analyzer;
-    auto division = arith::subspace_divide(block.realize->iter_values.to_vector(), domains, inner, block.realize->predicate,
-                                           arith::IterMapLevel::Surjective, analyzer, !preserve_unit_iters);
-    if (!division) { division = divide_plainly(*block.realize, outer, inner); }
-    // If there are several blocks, reports the outermost loop that goes into the new block.
-    const Place& at_fault = blame.is_loop() || part.loops.empty() ? blame : *part.loops.back();
-    auto not_divisible = [&]() {
-      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", at_fault.name().view()).arg("block", block.name().view());
-      return note_block(at_fault.is_loop() ? note_loop(std::move(out), at_fault) : std::move(out), block);
-    };
-    if (!division) { return not_divisible(); }
-    part.division = std::move(*division);
+    return ok();
+  }
+
+  // Adds the first values of both parts of each iter value; false: they are not known. If loops do not begin at 0, the division lost the offset: it is
+  // added to the outer part if that has one iteration. The two parts must together give the iter value at the first iteration.
+  static auto find_starts(Part& part, const Domains& domains, arith::Analyzer& analyzer) -> bool {
+    const Place& block = *part.block;
     arith::Analyzer around;
     for (const auto& [v, range] : domains) { around.bind(v, range); }
-    // If loops do not begin at 0, the division lost the offset: it is added to the outer part if that has one iteration. The two
-    // parts must together give the iter value at the first iteration.
     VarMap start;
     for (const auto& [v, range] : domains) { start[v.get()] = range.min; }
     auto at_start = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, start), start))); };
@@ -202,53 +216,54 @@ struct Blockize {
       bool is_known = whole && outer_start && inner_start && extent;
       // Omits an inner part of one iteration.
       if (!runs_first) {
-        if (is_beyond(one.outer, one.outer_extent) || is_beyond(one.inner, one.inner_extent)) { return not_divisible(); }
+        if (is_beyond(one.outer, one.outer_extent) || is_beyond(one.inner, one.inner_extent)) { return false; }
         if (int64_t first = least(one.inner); extent == 1 && first != 0) {
           one.outer = analyzer.simplify(add(one.outer, constant_int(one.outer.dtype(), first)));
           one.inner = zero(one.inner.dtype());
         }
       } else if (is_known && (*outer_start * *extent + *inner_start != *whole || (*extent == 1 && *inner_start != 0))) {
-        if (!is_one(one.outer_extent) || *extent != 1) { return not_divisible(); }
+        if (!is_one(one.outer_extent) || *extent != 1) { return false; }
         one.outer = constant_int(one.outer.dtype(), *whole);
         one.inner = zero(one.inner.dtype());
       } else if (!is_known) {
         // The first values follow from iter vars of blocks around.
         auto at_first = [&](const Expr& e) { return substitute(substitute(e, start), start); };
         Expr first = is_one(one.inner_extent) ? at_first(one.outer) : add(mul(at_first(one.outer), one.inner_extent), at_first(one.inner));
-        if (!around.can_prove_equal(first, at_first(block.realize->iter_values[i]))) { return not_divisible(); }
+        if (!around.can_prove_equal(first, at_first(block.realize->iter_values[i]))) { return false; }
         // If such iter vars make values negative, the first value that the predicate allows is unknown.
-        if (least(one.outer) < 0 || least(one.inner) < 0) { return not_divisible(); }
+        if (least(one.outer) < 0 || least(one.inner) < 0) { return false; }
       }
       part.outer_min.push_back(least(one.outer));
       part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));
     }
-    // The init moves in front of all loops. If a loop repeats the reduction, it would add to its earlier result; and a part of a
-    // partitioned loop may lack the instance that runs the init.
-    if (block.block()->init) {
-      auto refuse = [&](const Place* loop) {
-        Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
-        return note_loop(note_block(std::move(out), block), *loop);
-      };
-      // The kinds of iter vars show the loops of the reduction, if all are spatial or reduction; rolling_buffer makes other kinds.
-      bool is_plain = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
-      if (!is_plain && !part.loops.empty()) { return refuse(part.loops.back()); }
-      for (const Place* loop : part.loops) {
-        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy("decompose the reduction first, with `decompose_reduction`"); }
-      }
-      if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
-      if (skips_init(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
+    return true;
+  }
+
+  // The init moves in front of all loops. If a loop repeats the reduction, it would add to its earlier result; and a part of a
+  // partitioned loop may lack the instance that runs the init.
+  static auto require_init_in_front(const Context& cx, const FuncState& func, const Part& part, const Place& blame) -> Status {
+    const Place& block = *part.block;
+    auto refuse = [&](const Place* loop) {
+      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
+      return note_loop(note_block(std::move(out), block), *loop);
+    };
+    // The kinds of iter vars show the loops of the reduction, if all are spatial or reduction; rolling_buffer makes other kinds.
+    bool is_plain = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
+    if (!is_plain && !part.loops.empty()) { return refuse(part.loops.back()); }
+    for (const Place* loop : part.loops) {
+      if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy("decompose the reduction first, with `decompose_reduction`"); }
     }
+    if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
+    if (skips_init(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     // The init runs once for the whole reduction, so it must not depend on the part of the predicate that uses the reduction's loops.
-    if (block.block()->init) {
-      for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
-        bool has_init = false, has_other = false;
-        for (const Place* loop : part.loops) { (feeds_init(part, *loop) ? has_init : has_other) |= uses_loop(condition, *loop); }
-        if (has_init && has_other) {
-          return note_block(cx.error(Code::PredicateForm).arg("block", block.name().view()), block);
-        }
+    for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
+      bool has_init = false, has_other = false;
+      for (const Place* loop : part.loops) { (feeds_init(part, *loop) ? has_init : has_other) |= uses_loop(condition, *loop); }
+      if (has_init && has_other) {
+        return note_block(cx.error(Code::PredicateForm).arg("block", block.name().view()).arg("predicate", print_script(block.realize->predicate)), block);
       }
     }
-    return part;
+    return ok();
   }
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
@@ -268,12 +283,12 @@ struct Blockize {
   static auto check_blocks(const Context& cx, const Args& args, const Value::List& list) -> Result<Plan> {
     std::vector<BlockArg> blocks(list.size());
     for (size_t i = 0; i < list.size(); ++i) { LOOPSMITH_CHECK(convert(cx, cx.primitive.params.front(), list[i], blocks[i])); }
-    if (blocks.empty()) { return cx.error(Code::NoLoops); }
+    if (blocks.empty()) { return cx.error(Code::NoLoops).arg("needed", "one block").arg("given", "none"); }
     const FuncState& func = *blocks.front().func;
     auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::BlocksApart).arg("block", block.name().view()).arg("why", why), block); };
     const Place* around = func.parent(*blocks.front());
     for (const BlockArg& block : blocks) {
-      if (block.func != &func || block->parent < 0) { return cx.error(Code::RootBlock).at_node(block->id); }
+      if (block.func != &func || block->parent < 0) { return root_block_error(cx, *block.func, *block); }
       while (around && !func.is_below(*block, *around)) { around = func.parent(*around); }
     }
     // Loops around only one of the blocks go into the new block; a block without neighbours keeps its own loops.

@@ -267,70 +267,87 @@ struct CacheRead {
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
-      // The copy is made behind the writer. Blocks that read before it, or in place, cannot read the copy, and count as consumers
-      // only if named. If all named consumers run before the writer, the copy is made before both, at the scope's start.
-      plan.last_before = writer->index;
-      const Place* before = nullptr;
-      const Place* behind = nullptr;
-      for (const Place* block : mentioning) {
-        bool is_consumer = false;
-        for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
-        if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
-        // A block that works in place reads and writes.
-        if (block->index <= writer->index) { before = block; }
-        if (block->index >= writer->index) { behind = block; }
-      }
-      if (before && behind) {
-        return note_block(cx.error(Code::NotCovered).arg("block", before->name().view()).arg("buffer", buffer->name.view()), *before)
-            .note(writer->block()->origin, fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()), writer->id);
-      }
-      if (before) {
-        plan.stage.at = scope;
-        plan.stage.position = 0;
-        plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), scope));
-        plan.stage.is_full = uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *scope, buffer);
-        LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
-        for (const BlockArg& consumer : args.consumer_blocks) { LOOPSMITH_CHECK(require_read_first(cx, func, *writer, *consumer, plan.stage)); }
-        return plan;
-      }
-      std::vector<NodeId> users;
-      for (const BlockArg& consumer : args.consumer_blocks) { users.push_back(consumer->id); }
-      if (users.empty()) {
-        for (const Dependence& d : func.scope_info(*scope).of_src(writer->id)) {
-          if (d.kind == DependenceKind::Raw && !d.is_hidden) { users.push_back(d.dst); }
-        }
-      }
-      find_stage(func, *writer, users, plan.stage);
-      LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
-      const BufferRegion& write = *region_of(writer->block()->writes, buffer);
-      plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
-      LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
-      LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
-      LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage));
-      // Blocks with hidden reads may read more than was written.
-      for (const Place* block : mentioning) {
-        bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
-        for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
-        if (!is_consumer || region_of(block->block()->reads, buffer) || !reads_hidden(func, *block, buffer)) { continue; }
-        if (!holds_region(func, *scope, relaxed_region(func, *writer, write, scope), full_region(buffer))) {
-          return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
-        }
-      }
+      LOOPSMITH_TRY(before, plan_beside_writer(cx, func, args, *writer, mentioning, plan));
+      if (before) { return plan; }
     } else {
-      plan.stage.at = scope;
-      plan.stage.position = 0;
-      const BufferRegion* declared = region_of(scope->block()->reads, buffer);
-      plan.stage.region = declared ? *declared : full_region(buffer);
-      bool is_only_reader = std::all_of(mentioning.begin(), mentioning.end(), [&](const Place* block) {
-        return block == args.block.place || func.is_below(*block, *args.block) || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer));
-      });
-      if (Expr where = is_only_reader ? where_used_inside(cx, func, *args.block, buffer, true) : Expr()) {
-        plan.stage.region = without_division_by_zero(relaxed_region(func, *args.block, read, scope, where));
-      }
-      LOOPSMITH_CHECK(require_unwritten_beside(cx, func, *scope, declared, buffer, args.block));
+      LOOPSMITH_CHECK(plan_at_scope(cx, func, args, read, mentioning, plan));
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
+  }
+
+  // The copy is made behind the writer. Blocks that read before it, or in place, cannot read the copy, and count as consumers
+  // only if named. If all named consumers run before the writer, the copy is made before both, at the scope's start.
+  // Returns true in the second case: the plan is then complete.
+  static auto plan_beside_writer(const Context& cx, const FuncState& func, const Args& args, const Place& writer, const std::vector<const Place*>& mentioning, Plan& plan) -> Result<bool> {
+    const Buffer& buffer = plan.buffer;
+    const Place& scope = *plan.stage.scope;
+    plan.last_before = writer.index;
+    const Place* before = nullptr;
+    const Place* behind = nullptr;
+    for (const Place* block : mentioning) {
+      bool is_consumer = false;
+      for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
+      if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
+      // A block that works in place reads and writes.
+      if (block->index <= writer.index) { before = block; }
+      if (block->index >= writer.index) { behind = block; }
+    }
+    if (before && behind) {
+      return note_block(cx.error(Code::NotCovered).arg("block", before->name().view()).arg("buffer", buffer->name.view()), *before)
+          .note(writer.block()->origin, fmt::format("`{}` writes `{}`, and the copy is made behind it", writer.name().view(), buffer->name.view()), writer.id);
+    }
+    if (before) {
+      plan.stage.at = &scope;
+      plan.stage.position = 0;
+      plan.stage.region = without_division_by_zero(relaxed_region(func, writer, *region_of(writer.block()->writes, buffer), &scope));
+      plan.stage.is_full = uses_loops_outside(func, plan.stage) || !all_readers_below(func, scope, scope, buffer);
+      LOOPSMITH_CHECK(require_known_region(cx, writer, plan.stage));
+      for (const BlockArg& consumer : args.consumer_blocks) { LOOPSMITH_CHECK(require_read_first(cx, func, writer, *consumer, plan.stage)); }
+      return true;
+    }
+    std::vector<NodeId> users;
+    for (const BlockArg& consumer : args.consumer_blocks) { users.push_back(consumer->id); }
+    if (users.empty()) {
+      for (const Dependence& d : func.scope_info(scope).of_src(writer.id)) {
+        if (d.kind == DependenceKind::Raw && !d.is_hidden) { users.push_back(d.dst); }
+      }
+    }
+    find_stage(func, writer, users, plan.stage);
+    LOOPSMITH_CHECK(require_one_buffer(cx, func, writer, *plan.stage.at, buffer));
+    const BufferRegion& write = *region_of(writer.block()->writes, buffer);
+    plan.stage.region = without_division_by_zero(relaxed_region(func, writer, write, plan.stage.at));
+    LOOPSMITH_CHECK(require_known_region(cx, writer, plan.stage));
+    LOOPSMITH_CHECK(require_own_copies(cx, func, writer, write, plan.stage));
+    LOOPSMITH_CHECK(require_made_by_thread(cx, func, writer, plan.stage));
+    // Blocks with hidden reads may read more than was written.
+    for (const Place* block : mentioning) {
+      bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
+      for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
+      if (!is_consumer || region_of(block->block()->reads, buffer) || !reads_hidden(func, *block, buffer)) { continue; }
+      if (!holds_region(func, scope, relaxed_region(func, writer, write, &scope), full_region(buffer))) {
+        return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
+      }
+    }
+    return false;
+  }
+
+  // Without a writer in the scope, the copy is made at its start.
+  static auto plan_at_scope(const Context& cx, const FuncState& func, const Args& args, const BufferRegion& read, const std::vector<const Place*>& mentioning, Plan& plan) -> Status {
+    const Buffer& buffer = plan.buffer;
+    const Place& scope = *plan.stage.scope;
+    plan.stage.at = &scope;
+    plan.stage.position = 0;
+    const BufferRegion* declared = region_of(scope.block()->reads, buffer);
+    plan.stage.region = declared ? *declared : full_region(buffer);
+    bool is_only_reader = std::all_of(mentioning.begin(), mentioning.end(), [&](const Place* block) {
+      return block == args.block.place || func.is_below(*block, *args.block) || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer));
+    });
+    if (Expr where = is_only_reader ? where_used_inside(cx, func, *args.block, buffer, true) : Expr()) {
+      plan.stage.region = without_division_by_zero(relaxed_region(func, *args.block, read, &scope, where));
+    }
+    LOOPSMITH_CHECK(require_unwritten_beside(cx, func, scope, declared, buffer, args.block));
+    return ok();
   }
 
   // Iterations that run at the same time as the scope must not write elements of the copied region. The copied region is the one that the scope declares

@@ -80,11 +80,32 @@ struct CacheIndex {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CacheIndexForm).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return not_cacheable(cx, place, std::move(why)); };
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     if (args.cse_thresh < 0) { return refuse("the threshold is negative"); }
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     if (place.end != place.index + 1) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
+    const std::vector<Expr> found = frequent_computations(block, args.cse_thresh);
+    if (found.empty()) { return refuse(fmt::format("no computation on its iter vars occurs {} times in the stored value", std::max<int64_t>(args.cse_thresh, 1))); }
+    // If its reads are looked up by index, iterations no longer have buffers of their own for these reads.
+    for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
+    Plan plan{scope, 0, {}};
+    for (const Expr& e : found) {
+      LOOPSMITH_TRY(cached, cached_values(cx, func, place, e));
+      plan.all.push_back(std::move(cached));
+    }
+    const Place* top = &place;
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { top = at; }
+    plan.position = std::max(0, statement_position(func, *scope, *top));
+    return plan;
+  }
+
+  static auto not_cacheable(const Context& cx, const Place& place, std::string why) -> Diagnostic {
+    return note_block(cx.error(Code::CacheIndexForm).arg("block", place.name().view()).arg("why", why), place);
+  }
+
+  // The computations that occur at least `least` times in a store of the block, from large to small.
+  static auto frequent_computations(const Block& block, int64_t least) -> std::vector<Expr> {
     std::vector<Expr> found;
     std::vector<const BufferStore*> stores;
     post_order(block.body, [&](const Stmt& stmt) {
@@ -101,7 +122,7 @@ struct CacheIndex {
       }
       for (size_t i = 0; i < table.size(); ++i) {
         Counted counted = table[i];
-        if (counted.count >= args.cse_thresh) { continue; }
+        if (counted.count >= least) { continue; }
         std::vector<Expr> parts;
         visit_children(counted.expr, [&](const Expr& child) { outermost(child, parts); });
         for (const Expr& part : parts) { insert_sorted(table, part, counted.count); }
@@ -110,7 +131,7 @@ struct CacheIndex {
       }
       post_order(store->value, [&](const Expr& e) {
         for (const Counted& counted : table) {
-          if (counted.count < args.cse_thresh || !is_same_computation(e, counted.expr)) { continue; }
+          if (counted.count < least || !is_same_computation(e, counted.expr)) { continue; }
           bool is_known = std::any_of(found.begin(), found.end(), [&](const Expr& f) { return is_same_computation(f, counted.expr); });
           if (!is_known) { found.push_back(counted.expr); }
         }
@@ -122,50 +143,45 @@ struct CacheIndex {
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     std::vector<Expr> sorted;
     for (const auto& [size, i] : order) { sorted.push_back(found[i]); }
-    found = std::move(sorted);
-    if (found.empty()) { return refuse(fmt::format("no computation on its iter vars occurs {} times in the stored value", std::max<int64_t>(args.cse_thresh, 1))); }
-    // If its reads are looked up by index, iterations no longer have buffers of their own for these reads.
-    for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
-    Plan plan{scope, 0, {}};
-    VarMap bindings = bindings_of(*place.realize);
-    Domains around = domains_around(func, place);
+    return sorted;
+  }
+
+  // The values of a computation that are cached: its iter vars, the loops that these depend on, and the shape of the buffer.
+  static auto cached_values(const Context& cx, const FuncState& func, const Place& place, const Expr& e) -> Result<Cached> {
+    auto refuse = [&](std::string why) { return not_cacheable(cx, place, std::move(why)); };
+    const VarMap bindings = bindings_of(*place.realize);
+    const Domains around = domains_around(func, place);
     arith::DomMap domains;
     for (const auto& [var, domain] : around) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
     arith::Analyzer bounds;
-    for (const Expr& e : found) {
-      Cached cached{e, {}, {}, {}};
-      bool is_free = false;
-      auto add_loop = [&](const Expr& x) {
-        const auto* var = x.as<VarNode>();
-        if (!var) { return; }
-        auto loop = std::find_if(around.begin(), around.end(), [&](const auto& a) { return a.first.get() == var; });
-        if (loop == around.end()) { is_free = true; return; }
-        is_free |= !as_int(loop->second.extent) || !is_zero(loop->second.min);
-        if (std::none_of(cached.loops.begin(), cached.loops.end(), [&](const auto& l) { return l.first == loop->first; })) { cached.loops.push_back(*loop); }
-      };
-      post_order(e, [&](const Expr& x) {
-        const auto* var = x.as<VarNode>();
-        if (!var || std::any_of(cached.iters.begin(), cached.iters.end(), [&](const Var& v) { return v.get() == var; })) { return; }
-        auto binding = bindings.find(var);
-        if (binding == bindings.end()) { is_free = true; return; }
-        cached.iters.push_back(x.ref<VarNode>());
-        post_order(binding->second, add_loop);
-      });
-      if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
-      for (const Var& iter : cached.iters) {
-        arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
-        // The buffers are filled for all values of the loops, even where the predicate is false.
-        if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
-        if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
-        cached.shape.push_back(set.max() + one(set.max().dtype()));
-      }
-      if (passes_its_type(cached)) { return refuse(fmt::format("`{}` would pass `{}` in iterations that the predicate leaves out", print_script(e), e.dtype().str())); }
-      plan.all.push_back(std::move(cached));
+    Cached cached{e, {}, {}, {}};
+    bool is_free = false;
+    auto add_loop = [&](const Expr& x) {
+      const auto* var = x.as<VarNode>();
+      if (!var) { return; }
+      auto loop = std::find_if(around.begin(), around.end(), [&](const auto& a) { return a.first.get() == var; });
+      if (loop == around.end()) { is_free = true; return; }
+      is_free |= !as_int(loop->second.extent) || !is_zero(loop->second.min);
+      if (std::none_of(cached.loops.begin(), cached.loops.end(), [&](const auto& l) { return l.first == loop->first; })) { cached.loops.push_back(*loop); }
+    };
+    post_order(e, [&](const Expr& x) {
+      const auto* var = x.as<VarNode>();
+      if (!var || std::any_of(cached.iters.begin(), cached.iters.end(), [&](const Var& v) { return v.get() == var; })) { return; }
+      auto binding = bindings.find(var);
+      if (binding == bindings.end()) { is_free = true; return; }
+      cached.iters.push_back(x.ref<VarNode>());
+      post_order(binding->second, add_loop);
+    });
+    if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
+    for (const Var& iter : cached.iters) {
+      arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
+      // The buffers are filled for all values of the loops, even where the predicate is false.
+      if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
+      if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
+      cached.shape.push_back(set.max() + one(set.max().dtype()));
     }
-    const Place* top = &place;
-    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { top = at; }
-    plan.position = std::max(0, statement_position(func, *scope, *top));
-    return plan;
+    if (passes_its_type(cached)) { return refuse(fmt::format("`{}` would pass `{}` in iterations that the predicate leaves out", print_script(e), e.dtype().str())); }
+    return cached;
   }
 
   // True when the computation overflows its type for some value of its iter vars, or for a value beyond their domains, which is computed too.

@@ -606,25 +606,11 @@ struct TransformBlockLayout {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    const BlockRealize& realize = *place.realize;
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::BlockIters).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return block_iters(cx, place, std::move(why)); };
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_own_domains(cx, func, place));
     std::vector<const Place*> loops = func.loops(place);
-    for (const Place* loop : loops) {
-      LoopArg arg;
-      arg.func = &func;
-      arg.place = loop;
-      LOOPSMITH_CHECK(require_starts_at_zero(cx, arg));
-    }
-    const StmtNode* expected = &realize;
-    for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
-      if ((*it)->loop->body.get() != expected) { return note_loop(refuse(fmt::format("it is not alone in its loop `{}`", (*it)->name().view())), **it); }
-      expected = (*it)->loop;
-    }
-    bool is_trivial = loops.size() == realize.iter_values.size();
-    for (size_t i = 0; is_trivial && i < loops.size(); ++i) { is_trivial = realize.iter_values[i].get() == loops[i]->loop->var.get(); }
-    if (!is_trivial) { return refuse("its iter values are not its loops, in their order"); }
+    LOOPSMITH_CHECK(require_plain_nest(cx, func, place, loops));
     std::vector<Expr> extents, vars;
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
@@ -669,6 +655,41 @@ struct TransformBlockLayout {
     arith::Analyzer bound;
     for (const IterVar& iter : block.iter_vars) { bound.bind(iter.var, iter.dom); }
     if (bound.can_prove_equal(row_major(vars, extents), row_major(images, *new_extents))) { return plan; }
+    LOOPSMITH_CHECK(require_any_order(cx, func, place, plan, {vars, extents, images, *new_extents}, bound));
+    return plan;
+  }
+
+  static auto block_iters(const Context& cx, const Place& place, std::string why) -> Diagnostic {
+    return note_block(cx.error(Code::BlockIters).arg("block", place.name().view()).arg("why", why), place);
+  }
+
+  // The block is alone in its loops, which start at 0 and are its iter values, in their order.
+  static auto require_plain_nest(const Context& cx, const FuncState& func, const Place& place, const std::vector<const Place*>& loops) -> Status {
+    const BlockRealize& realize = *place.realize;
+    auto refuse = [&](std::string why) { return block_iters(cx, place, std::move(why)); };
+    for (const Place* loop : loops) {
+      LoopArg arg;
+      arg.func = &func;
+      arg.place = loop;
+      LOOPSMITH_CHECK(require_starts_at_zero(cx, arg));
+    }
+    const StmtNode* expected = &realize;
+    for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
+      if ((*it)->loop->body.get() != expected) { return note_loop(refuse(fmt::format("it is not alone in its loop `{}`", (*it)->name().view())), **it); }
+      expected = (*it)->loop;
+    }
+    bool is_trivial = loops.size() == realize.iter_values.size();
+    for (size_t i = 0; is_trivial && i < loops.size(); ++i) { is_trivial = realize.iter_values[i].get() == loops[i]->loop->var.get(); }
+    if (!is_trivial) { return refuse("its iter values are not its loops, in their order"); }
+    return ok();
+  }
+
+  // The iter vars of the block and their extents, and the new indices with theirs.
+  struct Indices { const std::vector<Expr>& vars; const std::vector<Expr>& extents; const std::vector<Expr>& images; const std::vector<Expr>& new_extents; };
+
+  // The instances may run in the new order.
+  static auto require_any_order(const Context& cx, const FuncState& func, const Place& place, const Plan& plan, const Indices& now, arith::Analyzer& bound) -> Status {
+    const Block& block = *place.block();
     auto is_any_order = require_complete_or_reduction(cx, func, place);
     if (!is_any_order.ok()) {
       // Each instance works on separate elements: then any order is allowed for every kind of block.
@@ -676,19 +697,19 @@ struct TransformBlockLayout {
     }
     // Compares the orders in which an element is updated.
     std::vector<Expr> old_order, old_extents, new_order, reduction_extents;
-    for (size_t i = 0; i < vars.size(); ++i) {
+    for (size_t i = 0; i < now.vars.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
-      old_order.push_back(vars[i]);
-      old_extents.push_back(extents[i]);
+      old_order.push_back(now.vars[i]);
+      old_extents.push_back(now.extents[i]);
     }
-    for (size_t i = 0; i < images.size(); ++i) {
+    for (size_t i = 0; i < now.images.size(); ++i) {
       if (plan.iters[i].kind != IterKind::Reduction) { continue; }
-      new_order.push_back(images[i]);
-      reduction_extents.push_back((*new_extents)[i]);
+      new_order.push_back(now.images[i]);
+      reduction_extents.push_back(now.new_extents[i]);
     }
     bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
-    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and its result depends on the order"); }
-    return plan;
+    if (!keeps_order && !updates_commute(block)) { return block_iters(cx, place, "it would update its elements in another order, and its result depends on the order"); }
+    return ok();
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {

@@ -204,7 +204,7 @@ struct LoopPartition {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const For& loop = args.loop.loop();
-    auto refuse = [&](const std::string& why) { return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("why", why), *args.loop); };
+    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
     auto extent = as_int(loop.extent);
     if (!extent || !as_int(loop.min)) { return refuse("its bounds are not known before it runs"); }
     LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
@@ -213,6 +213,30 @@ struct LoopPartition {
       const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
       if (place.is_block()) { LOOPSMITH_CHECK(require_own_domains(cx, *args.loop.func, place)); }
     }
+    Plan plan;
+    LOOPSMITH_TRY(ends, ends_of_parts(cx, args, *extent));
+    plan.ends = std::move(ends);
+    auto below = args.loop.func->child_blocks(*args.loop);
+    if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
+    plan.block = below.front()->name();
+    // Includes blocks that hide their accesses: they use the loop.
+    std::vector<const Place*> all;
+    for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
+      const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
+      if (place.is_block()) { all.push_back(&place); }
+    }
+    LOOPSMITH_CHECK(require_shared_by_parts(cx, args, all));
+    for (const Place* block : all) { LOOPSMITH_CHECK(require_parts_of_block(cx, args, plan, *block)); }
+    return plan;
+  }
+
+  static auto not_partitionable(const Context& cx, const Args& args, const std::string& why) -> Diagnostic {
+    return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("why", why), *args.loop);
+  }
+
+  // The iteration behind the last one of each part.
+  static auto ends_of_parts(const Context& cx, const Args& args, int64_t extent) -> Result<std::vector<int64_t>> {
+    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
     if (args.factors.empty()) { return refuse("no lengths of parts are given"); }
     std::optional<size_t> inferred;
     int64_t sum = 0;
@@ -224,27 +248,23 @@ struct LoopPartition {
       }
       int64_t factor = *args.factors[i];
       if (factor <= 0) { return refuse(fmt::format("the length {} of a part is not positive", factor)); }
-      sum = factor > *extent - sum ? *extent : sum + factor;
+      sum = factor > extent - sum ? extent : sum + factor;
     }
-    if (sum >= *extent) { return refuse(fmt::format("the lengths leave no iterations of its extent, {}", *extent)).remedy("leave the last length out: `None`"); }
-    Plan plan;
+    if (sum >= extent) { return refuse(fmt::format("the lengths leave no iterations of its extent, {}", extent)).remedy("leave the last length out: `None`"); }
+    std::vector<int64_t> ends;
     int64_t end = 0;
     for (size_t i = 0; i < args.factors.size(); ++i) {
-      end += args.factors[i] ? *args.factors[i] : *extent - sum;
-      plan.ends.push_back(end);
+      end += args.factors[i] ? *args.factors[i] : extent - sum;
+      ends.push_back(end);
     }
-    if (!inferred) { plan.ends.push_back(*extent); }
-    auto below = args.loop.func->child_blocks(*args.loop);
-    if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
-    plan.block = below.front()->name();
-    // Includes blocks that hide their accesses: they use the loop.
-    std::vector<const Place*> all;
-    for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
-      const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
-      if (place.is_block()) { all.push_back(&place); }
-    }
-    // If iterations run at the same time, each may get a separate buffer if no code outside of the loop uses the buffer. The parts would then share it. Parts of
-    // an inner loop hide their writes, so that the buffer would no longer count as private to an iteration.
+    if (!inferred) { ends.push_back(extent); }
+    return ends;
+  }
+
+  // If iterations run at the same time, each may get a separate buffer if no code outside of the loop uses the buffer. The parts would then share it. Parts of
+  // an inner loop hide their writes, so that the buffer would no longer count as private to an iteration.
+  static auto require_shared_by_parts(const Context& cx, const Args& args, const std::vector<const Place*>& all) -> Status {
+    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
     std::vector<const Place*> concurrent;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) { concurrent.push_back(&args.loop.func->places()[static_cast<size_t>(i)]); }
     for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) { concurrent.push_back(at); }
@@ -265,28 +285,33 @@ struct LoopPartition {
       return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, each have {} for their own, and the parts would share it", at->name().view(), what)), *at)
           .remedy(fmt::format("partition first, then make `{}` parallel or a vector", at->name().view()));
     }
-    for (const Place* block : all) {
-      for (size_t i = 0; i < block->realize->iter_values.size(); ++i) {
-        const IterVar& iter = block->block()->iter_vars[i];
-        if (!block->block()->init || iter.kind != IterKind::Reduction || block->realize->iter_values[i].get() != loop.var.get()) { continue; }
-        return note_block(refuse(fmt::format("it carries the reduction `{}` of block `{}`, and each part would begin with its `T.init()`", iter.var->name.view(),
-                                             block->name().view())), *block)
-            .remedy(fmt::format("decompose first: `sch.decompose_reduction(\"{}\", {})`", block->name().view(), args.loop->name().view()));
-      }
-      if (is_one(block->realize->predicate)) { continue; }
-      int64_t begin = 0;
-      for (int64_t stop : plan.ends) {
-        arith::Analyzer analyzer;
-        for (const auto& [var, domain] : loop_domains(*args.loop.func, *block)) {
-          analyzer.bind(var, var == loop.var ? Range{int_imm(begin, var->dtype), int_imm(stop - begin, var->dtype)} : domain);
-        }
-        if (stop > begin && analyzer.can_prove(logical_not(block->realize->predicate))) {
-          return note_block(refuse(fmt::format("iterations {} to {} run nothing, by the predicate of block `{}`", begin, stop - 1, block->name().view())), *block);
-        }
-        begin = stop;
-      }
+    return ok();
+  }
+
+  // The parts of the loop run the same instances of a block as the whole loop, and each runs some.
+  static auto require_parts_of_block(const Context& cx, const Args& args, const Plan& plan, const Place& block) -> Status {
+    const For& loop = args.loop.loop();
+    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      const IterVar& iter = block.block()->iter_vars[i];
+      if (!block.block()->init || iter.kind != IterKind::Reduction || block.realize->iter_values[i].get() != loop.var.get()) { continue; }
+      return note_block(refuse(fmt::format("it carries the reduction `{}` of block `{}`, and each part would begin with its `T.init()`", iter.var->name.view(),
+                                           block.name().view())), block)
+          .remedy(fmt::format("decompose first: `sch.decompose_reduction(\"{}\", {})`", block.name().view(), args.loop->name().view()));
     }
-    return plan;
+    if (is_one(block.realize->predicate)) { return ok(); }
+    int64_t begin = 0;
+    for (int64_t stop : plan.ends) {
+      arith::Analyzer analyzer;
+      for (const auto& [var, domain] : loop_domains(*args.loop.func, block)) {
+        analyzer.bind(var, var == loop.var ? Range{int_imm(begin, var->dtype), int_imm(stop - begin, var->dtype)} : domain);
+      }
+      if (stop > begin && analyzer.can_prove(logical_not(block.realize->predicate))) {
+        return note_block(refuse(fmt::format("iterations {} to {} run nothing, by the predicate of block `{}`", begin, stop - 1, block.name().view())), block);
+      }
+      begin = stop;
+    }
+    return ok();
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
@@ -335,7 +360,7 @@ struct Merge {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const auto& loops = args.loops;
-    if (loops.size() < 2) { return cx.error(Code::NoLoops).remedy("name two loops at least: `sch.merge(i, j)`"); }
+    if (loops.size() < 2) { return cx.error(Code::NoLoops).arg("needed", "two loops").arg("given", loops.empty() ? "none" : "one").remedy("name them: `sch.merge(i, j)`"); }
     const LoopArg& lead = loops[0];
     const FuncState& func = *lead.func;
     auto refuse = [&](const LoopArg& other, const std::string& why) {

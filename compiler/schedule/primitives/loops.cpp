@@ -23,6 +23,7 @@
 #include "schedule/races.h"
 #include "schedule/reducers.h"
 #include "schedule/requirements.h"
+#include "schedule/beyond_type.h"
 #include "schedule/rewriting.h"
 #include "schedule/schedule.h"
 #include "schedule/surplus.h"
@@ -35,12 +36,6 @@ namespace {
 
 auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<VarNode>(name, dtype, origin); }
 
-// The error of a primitive whose new loops would overflow the type of their variables.
-auto beyond_type(const Context& cx, std::string what, __int128 value, DataType dtype) -> Diagnostic {
-  Diagnostic out = cx.error(Code::SizeBeyondType).arg("what", what).arg("value", decimal(value)).arg("dtype", dtype.str());
-  if (dtype.bits < 64) { out.remedies.emplace_back("give the loops extents of 64 bits in the program: `T.int64(n)`"); }
-  return out;
-}
 auto largest(DataType dtype) -> __int128 { return *as_int(max_value(dtype)); }
 
 // Replaces calls of `T.vscale()` by a number.
@@ -90,7 +85,7 @@ struct Split {
     LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     if (args.factors.size() > deepest_nest) { return cx.error(Code::NestedTooDeeply).arg("limit", static_cast<int64_t>(deepest_nest)); }
-    if (args.factors.empty()) { return note_loop(cx.error(Code::SplitFactorCount).arg("loop", args.loop->name().view()), *args.loop); }
+    if (args.factors.empty()) { return note_loop(cx.error(Code::SplitFactorCount).arg("loop", args.loop->name().view()), *args.loop).remedy("give two factors or more: `factors=[None, 4]`"); }
     DataType dtype = loop.var->dtype;
     std::optional<size_t> inferred;
     bool is_constant = true;
@@ -99,7 +94,7 @@ struct Split {
     Plan plan;
     for (size_t i = 0; i < args.factors.size(); ++i) {
       if (args.factors[i].is_none()) {
-        if (inferred) { return note_loop(cx.error(Code::SplitInferTwice).arg("loop", args.loop->name().view()), *args.loop); }
+        if (inferred) { return note_loop(cx.error(Code::SplitInferTwice).arg("loop", args.loop->name().view()), *args.loop).remedy("give a number for all factors but one"); }
         inferred = i;
         plan.factors.emplace_back();
         continue;
@@ -108,7 +103,7 @@ struct Split {
       if (std::optional<int64_t> number = as_int(factor)) {
         if (*number <= 0) { return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *number), *args.loop); }
         if (__int128 exact = __int128{product} * *number; exact > largest(dtype)) {
-          return note_loop(beyond_type(cx, "the product of the factors", exact, dtype), *args.loop);
+          return note_loop(size_beyond_type(cx, "the product of the factors", decimal(exact), dtype), *args.loop);
         }
         product *= *number;
       } else {
@@ -141,7 +136,7 @@ struct Split {
       __int128 exact = 1;
       for (const Expr& factor : plan.factors) { exact *= *as_int(factor); }
       if (exact > *extent && exact - 1 > largest(dtype)) {
-        return note_loop(beyond_type(cx, fmt::format("`{}`, rounded up to a multiple of the factors,", args.loop->name().view()), exact - 1, dtype), *args.loop);
+        return note_loop(size_beyond_type(cx, fmt::format("`{}`, rounded up to a multiple of the factors,", args.loop->name().view()), decimal(exact - 1), dtype), *args.loop);
       }
       auto total = static_cast<int64_t>(std::min<__int128>(exact, std::numeric_limits<int64_t>::max()));
       if (total > *extent && args.disable_predication && !surplus_changes_nothing(*args.loop.func, *args.loop, total)) {
@@ -163,7 +158,7 @@ struct Split {
     if (!given || given->as<IntImm>()) {
       int64_t number = 0;
       LOOPSMITH_CHECK(convert(cx, cx.primitive.params[1], value, number));
-      if (number > largest(dtype)) { return note_loop(beyond_type(cx, "a factor", number, dtype), *args.loop); }
+      if (number > largest(dtype)) { return note_loop(size_beyond_type(cx, "a factor", decimal(number), dtype), *args.loop); }
       return int_imm(number, dtype);
     }
     if (!given->dtype().is_int() && !given->dtype().is_uint()) {
@@ -264,7 +259,7 @@ struct Fuse {
   struct Plan { Expr extent; };
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    if (args.loops.empty()) { return cx.error(Code::NoLoops); }
+    if (args.loops.empty()) { return cx.error(Code::NoLoops).arg("needed", "one loop").arg("given", "none"); }
     arith::Analyzer analyzer;
     Expr extent = int_imm(1);
     __int128 known = 1;        // the product of the constant extents
@@ -291,7 +286,7 @@ struct Fuse {
       // More factors could overflow even 128 bits; the extents of an empty loop have no effect.
       if (auto number = as_int(loop.loop().extent); number && known <= largest(DataType::int_(64))) { known *= std::max<int64_t>(*number, 0); }
     }
-    if (known > largest(dtype)) { return note_loop(beyond_type(cx, "the product of the extents", known, dtype), *args.loops.front()); }
+    if (known > largest(dtype)) { return note_loop(size_beyond_type(cx, "the product of the extents", decimal(known), dtype), *args.loops.front()); }
     bool is_constant = true;
     for (const LoopArg& loop : args.loops) { is_constant = is_constant && as_int(loop.loop().extent); }
     if (is_constant) { return Plan{int_imm(static_cast<int64_t>(known), dtype)}; }
@@ -370,7 +365,7 @@ struct Reorder {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     Plan plan;
-    if (args.ordered_loops.empty()) { return cx.error(Code::NoLoops); }
+    if (args.ordered_loops.empty()) { return cx.error(Code::NoLoops).arg("needed", "one loop").arg("given", "none"); }
     if (args.ordered_loops.size() == 1) { return plan; }
     const FuncState& func = *args.ordered_loops.front().func;
     for (size_t i = 0; i < args.ordered_loops.size(); ++i) {
@@ -656,7 +651,7 @@ struct AddUnitLoop {
   struct Args { PlaceArg block_or_loop; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    if (args.block_or_loop->parent < 0) { return cx.error(Code::RootBlock).at_node(args.block_or_loop->id); }
+    if (args.block_or_loop->parent < 0) { return root_block_error(cx, *args.block_or_loop.func, *args.block_or_loop); }
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {

@@ -120,7 +120,7 @@ struct PadEinsum {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::NotEinsum).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     bool is_valid = args.padding.size() == block.iter_vars.size();
@@ -134,6 +134,36 @@ struct PadEinsum {
       grows |= !analyzer.can_prove_equal(floormod(extent, int_imm(args.padding[i], extent.dtype())), zero(extent.dtype()));
     }
     if (!grows) { return Plan{&place, scope, {}}; }
+    LOOPSMITH_CHECK(require_plain_accesses(cx, place));
+    Plan plan{&place, scope, {}};
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
+    if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
+    if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
+    if (!consists_of_stores(block.body) || (block.init && !consists_of_stores(block.init))) { return refuse("its body does more than store elements"); }
+    if (divides_by_padding(block)) { return refuse("it would divide by the zeros of the padding"); }
+    LOOPSMITH_CHECK(find_extents(cx, args, analyzer, plan));
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
+      auto grows_along = [&](const VarNode& v) { return bool(plan.extent_of(&v)); };
+      if (uses_var(at->loop->extent, grows_along) || uses_var(at->loop->min, grows_along)) {
+        return note_loop(refuse(fmt::format("the bounds of `{}` depend on a loop that would grow", at->name().view())), *at);
+      }
+    }
+    LOOPSMITH_CHECK(require_whole_buffers(cx, place, plan, analyzer));
+    std::vector<const VarNode*> all;
+    for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
+    if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
+    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // for the values that are copied back
+    return plan;
+  }
+
+  static auto not_einsum(const Context& cx, const Place& place, std::string why) -> Diagnostic {
+    return note_block(cx.error(Code::NotEinsum).arg("block", place.name().view()).arg("why", why), place);
+  }
+
+  // Each buffer is accessed once, by iter vars alone, and as declared.
+  static auto require_plain_accesses(const Context& cx, const Place& place) -> Status {
+    const Block& block = *place.block();
+    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
     std::vector<const BufferNode*> used;
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
@@ -157,12 +187,14 @@ struct PadEinsum {
     post_order(place.block()->body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { declares(store->buffer, store->indices); } },
                [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { declares(load->buffer, load->indices); } });
     if (!is_declared) { return refuse("it accesses other elements than it declares"); }
-    Plan plan{&place, scope, {}};
-    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
-    if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
-    if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
-    if (!consists_of_stores(block.body) || (block.init && !consists_of_stores(block.init))) { return refuse("its body does more than store elements"); }
-    if (divides_by_padding(block)) { return refuse("it would divide by the zeros of the padding"); }
+    return ok();
+  }
+
+  // The padded extents of iter vars and loops; each must be one along which zeros do not change results.
+  static auto find_extents(const Context& cx, const Args& args, arith::Analyzer& analyzer, Plan& plan) -> Status {
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
     Expr summand = summand_of(block);
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
@@ -181,12 +213,13 @@ struct PadEinsum {
       plan.extents.emplace_back(iter.var.get(), padded);
       if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
     }
-    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
-      auto grows_along = [&](const VarNode& v) { return bool(plan.extent_of(&v)); };
-      if (uses_var(at->loop->extent, grows_along) || uses_var(at->loop->min, grows_along)) {
-        return note_loop(refuse(fmt::format("the bounds of `{}` depend on a loop that would grow", at->name().view())), *at);
-      }
-    }
+    return ok();
+  }
+
+  // Along padded dimensions, and of buffers that are written, the block accesses all elements.
+  static auto require_whole_buffers(const Context& cx, const Place& place, const Plan& plan, arith::Analyzer& analyzer) -> Status {
+    const Block& block = *place.block();
+    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
         if (!plan.is_padded(region)) { continue; }
@@ -202,11 +235,7 @@ struct PadEinsum {
         }
       }
     }
-    std::vector<const VarNode*> all;
-    for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
-    if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
-    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // for the values that are copied back
-    return plan;
+    return ok();
   }
 
   struct Padded { Buffer from, to; };
@@ -415,32 +444,48 @@ struct DecomposePadding {
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    Outcome out;
+    out.func = args.block.func->name();
+    auto [fill_nest, fill_id] = make_fill(cx, args, plan);
+    out.rewrite.changes.push_back({plan.loops[plan.copy_at]->id, make_copy(cx, args, plan)});
+    out.rewrite.befores.push_back({plan.loops[plan.fill_at]->id, std::move(fill_nest)});
+    out.outputs.push_back(Output::block(fill_id));
+    return out;
+  }
+
+  // Expressions in the variables of a new block and its loops, simplified.
+  struct Moved {
+    arith::Analyzer analyzer;
+    VarMap map;
+    explicit Moved(const Plan& plan) {
+      for (const Place* loop : plan.loops) { analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent}); }
+    }
+    auto operator()(const Expr& e) -> Expr { return analyzer.simplify(substitute(e, map)); }
+    auto all(const Array<Expr>& exprs) -> Array<Expr> {
+      std::vector<Expr> out;
+      for (const Expr& e : exprs) { out.push_back((*this)(e)); }
+      return Array<Expr>(std::move(out));
+    }
+    auto regions(const Array<BufferRegion>& regions) -> Array<BufferRegion> {
+      std::vector<BufferRegion> out;
+      for (const BufferRegion& region : regions) {
+        std::vector<Range> ranges;
+        for (const Range& r : region.region) { ranges.push_back({(*this)(r.min), (*this)(r.extent)}); }
+        out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
+      }
+      return Array<BufferRegion>(std::move(out));
+    }
+  };
+
+  // The block that fills, with its loops; and its id.
+  static auto make_fill(const Context& cx, const Args& args, const Plan& plan) -> std::pair<Stmt, NodeId> {
     const Place& place = *args.block;
     const Block& block = *place.block();
     const BlockRealize& realize = *place.realize;
     const auto& store = *block.body.as<BufferStore>();
     const auto& call = *store.value.as<Call>();
     Origin origin = cx.made_from(block.origin);
-    arith::Analyzer analyzer;
-    for (const Place* loop : plan.loops) { analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent}); }
-    VarMap map;
-    auto moved = [&](const Expr& e) { return analyzer.simplify(substitute(e, map)); };
-    auto moved_all = [&](const Array<Expr>& all) {
-      std::vector<Expr> out;
-      for (const Expr& e : all) { out.push_back(moved(e)); }
-      return Array<Expr>(std::move(out));
-    };
-    auto moved_regions = [&](const Array<BufferRegion>& regions) {
-      std::vector<BufferRegion> out;
-      for (const BufferRegion& region : regions) {
-        std::vector<Range> ranges;
-        for (const Range& r : region.region) { ranges.push_back({moved(r.min), moved(r.extent)}); }
-        out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
-      }
-      return Array<BufferRegion>(std::move(out));
-    };
-
-    // The filling block.
+    Moved moved(plan);
     Block::Fields fill;
     fill.name = Name(block.name.str() + "_pad_const");
     std::vector<IterVar> fill_iters;
@@ -448,25 +493,34 @@ struct DecomposePadding {
       IterVar iter = old;
       iter.var = make<VarNode>(old.var->name, old.var->dtype, origin);
       iter.kind = IterKind::Spatial;
-      map[old.var.get()] = iter.var;
+      moved.map[old.var.get()] = iter.var;
       fill_iters.push_back(std::move(iter));
     }
     fill.iter_vars = std::move(fill_iters);
-    fill.writes = moved_regions(block.writes);
-    fill.body = make<BufferStore>(store.buffer, call.args[2], moved_all(store.indices), origin);
+    fill.writes = moved.regions(block.writes);
+    fill.body = make<BufferStore>(store.buffer, call.args[2], moved.all(store.indices), origin);
     Ref<Block> fill_block = make<Block>(std::move(fill), origin);
     NodeId fill_id = fill_block->id;
     Domains fill_loops;
     for (size_t i = 0; i <= plan.fill_at; ++i) {
       const For& loop = *plan.loops[i]->loop;
       Var var = make<VarNode>(loop.var->name, loop.var->dtype, origin);
-      map[loop.var.get()] = var;
+      moved.map[loop.var.get()] = var;
       fill_loops.insert(fill_loops.begin(), {var, Range{loop.min, FAULT(padding_fill_short) ? sub(loop.extent, one(loop.extent.dtype())) : loop.extent}});
     }
-    Stmt fill_nest = wrap_loops(make<BlockRealize>(moved_all(realize.iter_values), moved(realize.predicate), std::move(fill_block), origin), fill_loops, origin);
+    Stmt nest = wrap_loops(make<BlockRealize>(moved.all(realize.iter_values), moved(realize.predicate), std::move(fill_block), origin), fill_loops, origin);
+    return {std::move(nest), fill_id};
+  }
 
-    // The copying block.
-    map.clear();
+  // The block that copies, with its loops.
+  static auto make_copy(const Context& cx, const Args& args, const Plan& plan) -> Stmt {
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    const BlockRealize& realize = *place.realize;
+    const auto& store = *block.body.as<BufferStore>();
+    const auto& call = *store.value.as<Call>();
+    Origin origin = cx.made_from(block.origin);
+    Moved moved(plan);
     std::unordered_map<const VarNode*, Range> ranges;
     for (size_t i = 0; i <= plan.copy_at; ++i) { ranges[plan.loops[i]->loop->var.get()] = Range{plan.loops[i]->loop->min, plan.loops[i]->loop->extent}; }
     std::vector<IterVar> iters;
@@ -477,38 +531,32 @@ struct DecomposePadding {
       iter.var = make<VarNode>(old.var->name, old.var->dtype, origin);
       iter.dom = from_zero(cast(old.var->dtype, plan.inside[i].extent));
       iter.kind = IterKind::Spatial;
-      map[old.var.get()] = Expr(iter.var) + cast(old.var->dtype, plan.inside[i].min);
+      moved.map[old.var.get()] = Expr(iter.var) + cast(old.var->dtype, plan.inside[i].min);
       const auto* loop = realize.iter_values[i].as<VarNode>();
       if (auto found = loop ? ranges.find(loop) : ranges.end(); found != ranges.end()) {
         // The loop itself runs over the inner part only.
         found->second = from_zero(cast(loop->dtype, plan.inside[i].extent));
         values.push_back(realize.iter_values[i]);
-        map[loop] = realize.iter_values[i] + cast(loop->dtype, plan.inside[i].min);
-        analyzer.bind(realize.iter_values[i].ref<VarNode>(), found->second, true);
+        moved.map[loop] = realize.iter_values[i] + cast(loop->dtype, plan.inside[i].min);
+        moved.analyzer.bind(realize.iter_values[i].ref<VarNode>(), found->second, true);
       } else {
-        values.push_back(analyzer.simplify(realize.iter_values[i] - plan.inside[i].min));
+        values.push_back(moved.analyzer.simplify(realize.iter_values[i] - plan.inside[i].min));
       }
       iters.push_back(std::move(iter));
     }
     Block::Fields copy;
     copy.name = block.name;
     copy.iter_vars = std::move(iters);
-    copy.reads = moved_regions(block.reads);
-    copy.writes = moved_regions(block.writes);
-    copy.body = make<BufferStore>(store.buffer, moved(call.args[1]), moved_all(store.indices), store.origin);
-    Stmt copy_nest = make<BlockRealize>(Array<Expr>(std::move(values)), moved(plan.predicate), make<Block>(std::move(copy), origin, block.id), realize.origin);
+    copy.reads = moved.regions(block.reads);
+    copy.writes = moved.regions(block.writes);
+    copy.body = make<BufferStore>(store.buffer, moved(call.args[1]), moved.all(store.indices), store.origin);
+    Stmt nest = make<BlockRealize>(Array<Expr>(std::move(values)), moved(plan.predicate), make<Block>(std::move(copy), origin, block.id), realize.origin);
     for (size_t i = 0; i <= plan.copy_at; ++i) {
       const For& loop = *plan.loops[i]->loop;
       const Range& range = ranges[loop.var.get()];
-      copy_nest = make<For>(loop.var, range.min, range.extent, loop.for_kind, std::move(copy_nest), loop.thread, loop.annotations, loop.origin, loop.id);
+      nest = make<For>(loop.var, range.min, range.extent, loop.for_kind, std::move(nest), loop.thread, loop.annotations, loop.origin, loop.id);
     }
-
-    Outcome out;
-    out.func = args.block.func->name();
-    out.rewrite.changes.push_back({plan.loops[plan.copy_at]->id, std::move(copy_nest)});
-    out.rewrite.befores.push_back({plan.loops[plan.fill_at]->id, std::move(fill_nest)});
-    out.outputs.push_back(Output::block(fill_id));
-    return out;
+    return nest;
   }
 };
 

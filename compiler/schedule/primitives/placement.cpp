@@ -314,7 +314,7 @@ struct SampleComputeLocation {
       return Plan{locations[drawn]};
     }
     const int64_t* wanted = cx.decision.integer();
-    if (!wanted) { return cx.error(Code::WrongDecision).arg("why", "it is not an integer"); }
+    if (!wanted) { return cx.error(Code::WrongDecision).arg("expected", "an integer").arg("found", kind_in_words(cx.decision)); }
     // The place that the decision names; or else the last place before it.
     const Location* best = nullptr;
     for (const Location& location : locations) {

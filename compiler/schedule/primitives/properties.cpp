@@ -13,9 +13,11 @@
 #include "schedule/primitives.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/spelling.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -55,10 +57,11 @@ struct StorageAlign {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
-    if (args.factor <= 0) { return cx.error(Code::AlignFactor).arg("factor", args.factor).at_node(args.block->id); }
+    if (args.factor <= 0) { return cx.error(Code::AlignFactor).arg("factor", args.factor).at_node(args.block->id).remedy("give a number of elements, as in `factor=32`"); }
     int64_t dimensions = static_cast<int64_t>(region.buffer->shape.size());
     if (args.axis < -dimensions || args.axis >= dimensions) {
-      return cx.error(Code::AxisOutOfRange).arg("axis", args.axis).arg("buffer", region.buffer->name.view()).arg("count", dimensions).at_node(args.block->id);
+      return cx.error(Code::AxisOutOfRange).arg("axis", args.axis).arg("buffer", region.buffer->name.view()).arg("count", dimensions).at_node(args.block->id)
+          .remedy(fmt::format("give an axis from 0 to {}", dimensions - 1));
     }
     LOOPSMITH_CHECK(require_allocated(cx, args.block, region.buffer));
     if (const Attr* old = find_attr(args.block.block().annotations, buffer_dim_align)) {
@@ -68,7 +71,10 @@ struct StorageAlign {
         is_valid = tuple && tuple->size() == 4;
         for (size_t k = 0; is_valid && k < 4; ++k) { is_valid = (*tuple)[k].expr() && (*tuple)[k].expr().as<IntImm>(); }
       }
-      if (!is_valid) { return note_block(cx.error(Code::AlignAnnotation).arg("block", args.block->name().view()), *args.block); }
+      if (!is_valid) {
+        return note_block(cx.error(Code::AlignAnnotation).arg("block", args.block->name().view()), *args.block)
+            .remedy("remove it first: `sch.unannotate(block, \"buffer_dim_align\")`");
+      }
     }
     return Plan{args.axis < 0 ? args.axis + dimensions : args.axis};
   }
@@ -130,7 +136,7 @@ struct SetScope {
   struct Plan { Buffer buffer; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
-    if (args.storage_scope.empty() || !memory_family(args.storage_scope)) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
+    LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     if (memory_family(args.storage_scope) == MemoryFamily::Shared) { LOOPSMITH_CHECK(require_own_reductions(cx, *args.block.func, region.buffer)); }
     return Plan{region.buffer, site};
@@ -176,11 +182,17 @@ struct SetScope {
 struct UnsafeSetDType {
   struct Args { BlockArg block; int64_t buffer_index = 0; std::string dtype; };
   struct Plan { Buffer buffer; BufferMap changed; const Place* site; };
+  static auto no_such_dtype(const Context& cx, const std::string& dtype) -> Diagnostic {
+    static const std::vector<std::string> common = {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"};
+    const std::string near = closest(dtype, common);
+    return cx.error(Code::NoSuchDType).arg("dtype", dtype)
+        .remedy(near.empty() ? "give a type such as `\"float32\"`, `\"bfloat16\"` or `\"int8\"`" : "did you mean `\"" + near + "\"`?");
+  }
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
-    if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
+    if (!dtype || dtype->is_handle() || dtype->is_void()) { return no_such_dtype(cx, args.dtype); }
     // Views of the buffer get the type as well. A view of another type would read other bits.
     Buffer other;
     BufferMap changed = with_views(*args.block.func, *site, region.buffer, [&](const Buffer& buffer) {
@@ -257,7 +269,8 @@ struct ReorderBlockIterVar {
     for (size_t i = 0; is_permutation && i < sorted.size(); ++i) { is_permutation = sorted[i] == static_cast<int64_t>(i); }
     if (!is_permutation) {
       return note_block(cx.error(Code::NotPermutation).arg("block", args.block->name().view()).arg("count", static_cast<int64_t>(args.block.block().iter_vars.size())),
-                        *args.block);
+                        *args.block)
+          .remedy(fmt::format("name each index from 0 to {} once", args.block.block().iter_vars.size() - 1));
     }
     return Plan{};
   }

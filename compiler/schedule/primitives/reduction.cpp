@@ -9,6 +9,7 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
 #include "schedule/candidates.h"
@@ -42,6 +43,20 @@ auto may_run_twice(const FuncState& func, const Place& block, std::span<const Pl
   return !tells_iterations_apart(realize.iter_values.to_vector(), within, realize.predicate);
 }
 
+/// A reduction over a loop around the scope (as in a part of a partitioned loop) would be initialised again in each iteration of that loop.
+auto require_whole_reduction(const Context& cx, const FuncState& func, const Place& block, const Place& loop) -> Status {
+  const BlockRealize& realize = *block.realize;
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+    if (realize.block->iter_vars[i].kind != IterKind::Reduction) { continue; }
+    for (const Place* outer = func.scope(block); outer; outer = func.parent(*outer)) {
+      if (!outer->is_loop() || is_one(outer->loop->extent) || !uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == outer->loop->var.get(); })) { continue; }
+      return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", loop.name().view()).arg("outer", outer->name().view())
+                                      .arg("block", block.name().view()), *outer), block);
+    }
+  }
+  return ok();
+}
+
 /// Moves the `T.init()` of a reduction into a separate block in front of a loop.
 ///
 ///     for i, k in T.grid(8, 4):              for i_init in range(8):
@@ -72,54 +87,42 @@ struct DecomposeReduction {
                                   *args.loop), *args.block);
     }
     LOOPSMITH_CHECK(require_reduction(cx, func, *args.block));
+    LOOPSMITH_CHECK(require_one_begin(cx, args, loops, at));
+    LOOPSMITH_CHECK(require_init_values(cx, args));
+    return plan_init(cx, args, loops, at);
+  }
+
+  using Loops = std::vector<const Place*>;
+
+  static auto feeds(const BlockArg& block, const Place& loop, IterKind kind) -> bool {
+    const auto& values = block->realize->iter_values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (block.block().iter_vars[i].kind == kind && uses_var(values[i], [&](const VarNode& v) { return &v == loop.loop->var.get(); })) { return true; }
+    }
+    return false;
+  }
+
+  static auto init_repeated(const Context& cx, const Args& args, const Place& inner, const Place& shown) -> Diagnostic {
+    return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", inner.name().view())
+                                    .arg("block", args.block->name().view()), shown), *args.block);
+  }
+
+  // Each element of the reduction must begin once, and its updates must all follow: `at` and the loops inside of it run after the init.
+  static auto require_one_begin(const Context& cx, const Args& args, const Loops& loops, Loops::const_iterator at) -> Status {
+    const FuncState& func = *args.block.func;
     const BlockRealize& realize = *args.block->realize;
-    const Block& block = args.block.block();
-    auto feeds = [&](const Place* loop, IterKind kind) {
-      for (size_t i = 0; i < realize.iter_values.size(); ++i) {
-        if (block.iter_vars[i].kind == kind &&
-            uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == loop->loop->var.get(); })) {
-          return true;
-        }
-      }
-      return false;
-    };
     for (auto it = loops.begin(); it != at; ++it) {
-      if (!feeds(*it, IterKind::Reduction)) { continue; }
+      if (!feeds(args.block, **it, IterKind::Reduction)) { continue; }
       return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", (*it)->name().view())
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at `{}` or a loop outside of it", (*it)->name().view()));
     }
     for (auto it = at; it != loops.end(); ++it) {
       if (!repeats_instances(realize, *(*it)->loop)) { continue; }
-      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
-                                      .arg("block", args.block->name().view()), **it), *args.block)
-          .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
+      return init_repeated(cx, args, **it, **it).remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
-    const auto* store = block.body.as<BufferStore>();
-    // If several iterations reduce into the same element one after another, each would begin with the result of the one before.
-    for (auto it = at; it != loops.end(); ++it) {
-      for (size_t i = 0; i < realize.iter_values.size(); ++i) {
-        const IterVar& iter = block.iter_vars[i];
-        if (iter.kind != IterKind::Spatial || is_one(iter.dom.extent) || is_one((*it)->loop->extent)) { continue; }
-        if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == (*it)->loop->var.get(); })) { continue; }
-        auto is_iter = [&](const VarNode& v) { return &v == iter.var.get(); };
-        // Stores are exact; declared regions may be larger.
-        bool tells_apart = store == nullptr || std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return uses_var(e, is_iter); });
-        if (tells_apart) { continue; }
-        return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
-                                        .arg("block", args.block->name().view()), **it), *args.block)
-            .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
-      }
-    }
-    // A reduction over a loop around the scope (as in a part of a partitioned loop) would be initialised again in each iteration of that loop.
-    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
-      if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
-      for (const Place* outer = func.scope(*args.block); outer; outer = func.parent(*outer)) {
-        if (!outer->is_loop() || is_one(outer->loop->extent) || !uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == outer->loop->var.get(); })) { continue; }
-        return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", outer->name().view())
-                                        .arg("block", args.block->name().view()), *outer), *args.block);
-      }
-    }
+    for (auto it = at; it != loops.end(); ++it) { LOOPSMITH_CHECK(require_own_elements(cx, args, **it)); }
+    LOOPSMITH_CHECK(require_whole_reduction(cx, func, *args.block, *args.loop));
     // The init runs once for all iterations of the loops, so no instance of the reduction may run twice.
     if (may_run_twice(func, *args.block, {at, loops.end()})) {
       // The innermost loop that shares an iter value with others.
@@ -129,12 +132,34 @@ struct DecomposeReduction {
         auto shares = [&](const Expr& e) { return !e.as<VarNode>() && uses_var(e, is_this); };
         if (!is_one((*it)->loop->extent) && std::any_of(realize.iter_values.begin(), realize.iter_values.end(), shares)) { inner = *it; }
       }
-      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", inner->name().view())
-                                      .arg("block", args.block->name().view()), *args.loop), *args.block);
+      return init_repeated(cx, args, *inner, *args.loop);
     }
-    // The values that the init loads must exist before the loop, and must not change in it.
+    return ok();
+  }
+
+  // If several iterations reduce into the same element one after another, each would begin with the result of the one before.
+  static auto require_own_elements(const Context& cx, const Args& args, const Place& loop) -> Status {
+    const BlockRealize& realize = *args.block->realize;
+    const Block& block = args.block.block();
+    const auto* store = block.body.as<BufferStore>();
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      if (iter.kind != IterKind::Spatial || is_one(iter.dom.extent) || is_one(loop.loop->extent)) { continue; }
+      if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == loop.loop->var.get(); })) { continue; }
+      auto is_iter = [&](const VarNode& v) { return &v == iter.var.get(); };
+      // Stores are exact; declared regions may be larger.
+      bool tells_apart = store == nullptr || std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return uses_var(e, is_iter); });
+      if (tells_apart) { continue; }
+      return init_repeated(cx, args, loop, loop).remedy(fmt::format("decompose at a loop inside of `{}`", loop.name().view()));
+    }
+    return ok();
+  }
+
+  // The values that the init loads must exist before the loop, and must not change in it.
+  static auto require_init_values(const Context& cx, const Args& args) -> Status {
+    const FuncState& func = *args.block.func;
     std::vector<Buffer> begun_with;
-    post_order(block.init, [](const Stmt&) {}, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { begun_with.push_back(load->buffer); } });
+    post_order(args.block.block().init, [](const Stmt&) {}, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { begun_with.push_back(load->buffer); } });
     for (int i = args.loop->index + 1; !begun_with.empty() && i < args.loop->end; ++i) {
       const Place& other = func.places()[static_cast<size_t>(i)];
       if (!other.is_block() || other.index == args.block->index) { continue; }
@@ -145,11 +170,17 @@ struct DecomposeReduction {
                                         .arg("buffer", write.buffer->name.view()).arg("other", other.name().view()), *args.loop), other);
       }
     }
+    return ok();
+  }
+
+  // The loops around the init block, and its predicate.
+  static auto plan_init(const Context& cx, const Args& args, const Loops& loops, Loops::const_iterator at) -> Result<Plan> {
+    const BlockRealize& realize = *args.block->realize;
     Plan plan;
     VarMap first;                            // the first values of loops that the init does not copy
     arith::Analyzer analyzer;
     for (auto it = loops.begin(); it != loops.end(); ++it) {
-      if (it < at || feeds(*it, IterKind::Spatial)) {
+      if (it < at || feeds(args.block, **it, IterKind::Spatial)) {
         if (it >= at) { plan.init_loops.push_back(*it); }
         analyzer.bind((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent});
       } else {
@@ -168,7 +199,7 @@ struct DecomposeReduction {
       bounds.push_back(rest);
       for (const Expr& bound : bounds) {
         const LT* less_than = bound.as<LT>();
-        if (!less_than) { return note_block(cx.error(Code::PredicateForm).arg("block", args.block->name().view()), *args.block); }
+        if (!less_than) { return note_block(cx.error(Code::PredicateForm).arg("block", args.block->name().view()).arg("predicate", print_script(realize.predicate)), *args.block); }
         Expr there = substitute(bound, first);
         if (there.same_as(bound)) {
           plan.predicate = logical_and(plan.predicate, bound);
@@ -302,18 +333,38 @@ struct RFactor {
     const Place& scope = *func.scope(block);
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, block));
-    // A reduction over a loop around the scope would be initialised again in each iteration of that loop.
-    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
-      if (block.block()->iter_vars[i].kind != IterKind::Reduction) { continue; }
-      for (const Place* outer = &scope; outer; outer = func.parent(*outer)) {
-        if (!outer->is_loop() || is_one(outer->loop->extent) || !uses_var(block.realize->iter_values[i], [&](const VarNode& v) { return &v == outer->loop->var.get(); })) { continue; }
-        return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", outer->name().view())
-                                        .arg("block", block.name().view()), *outer), block);
-      }
-    }
+    LOOPSMITH_CHECK(require_whole_reduction(cx, func, block, *args.loop));
     if (args.loop.loop().for_kind != ForKind::Serial) { return note_loop(cx.error(Code::LoopNotSerial).arg("loop", args.loop->name().view()), *args.loop); }
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0, {}};
+    LOOPSMITH_CHECK(require_factorable_loops(cx, args, plan));
+    // Partial results are used outside of the loops around them, so iterations that run at the same time must not have separate partial results.
+    LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
+    for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
+    LOOPSMITH_TRY(predicate, predicate_of_join(cx, args, plan));
+    plan.predicate = std::move(predicate);
+    LOOPSMITH_CHECK(require_own_loops(cx, func, plan));
+    auto updates = find_updates(*block.block());
+    if (!updates) { return note_block(cx.error(Code::ReductionForm).arg("block", block.name().view()), block); }
+    auto matched = match_reducer(*updates);
+    if (!matched) { return note_block(cx.error(Code::ReducerUnknown).arg("block", block.name().view()), block); }
+    plan.updates = std::move(*updates);
+    plan.reducer = std::move(matched->reducer);
+    plan.lhs = std::move(matched->lhs);
+    plan.rhs = std::move(matched->rhs);
+    int64_t dimensions = static_cast<int64_t>(plan.updates.stores[0]->buffer->shape.size());
+    if (args.factor_axis < -(dimensions + 1) || args.factor_axis > dimensions) {
+      return cx.error(Code::AxisOutOfRange).arg("axis", args.factor_axis).arg("buffer", plan.updates.stores[0]->buffer->name.view()).arg("count", dimensions)
+          .remedy(fmt::format("give an axis from {} to {}", -dimensions - 1, dimensions));
+    }
+    plan.axis = static_cast<size_t>(args.factor_axis < 0 ? args.factor_axis + dimensions + 1 : args.factor_axis);
+    return plan;
+  }
+
+  // Each loop must feed spatial iter vars only, or reduction iter vars only, and no instance may run twice.
+  static auto require_factorable_loops(const Context& cx, const Args& args, const Plan& plan) -> Status {
+    const FuncState& func = *args.loop.func;
+    const Place& block = *plan.block;
     auto wrong = [&](const Place& loop, std::string why) {
       return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("why", why), loop), block);
     };
@@ -344,43 +395,49 @@ struct RFactor {
     if (first_sum != plan.loops.end() && may_run_twice(func, block, {first_sum, plan.loops.end()})) {
       return wrong(*args.loop, "its iterations may run the reduction again, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
     }
-    // Partial results are used outside of the loops around them, so iterations that run at the same time must not have separate partial results.
-    LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
-    for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
-    // The first instance of each partial result must initialise it. If this instance is not proved to run, that part of the
-    // predicate is copied to the block that joins the partial results.
-    plan.predicate = bool_imm(true);
-    if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
-      arith::Analyzer analyzer;
-      VarMap first;
-      for (const Place* loop : plan.loops) {
-        analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent});
-        if (loop != args.loop.place && feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction)) { first[loop->loop->var.get()] = loop->loop->min; }
-      }
-      for (const Expr& bound : arith::split_conjunction(block.realize->predicate)) {
-        Expr there = substitute(bound, first);
-        if (analyzer.can_prove(there)) { continue; }
-        const auto* less_than = bound.as<LT>();
-        const auto* at_first = there.as<LT>();
-        // If an extent was rounded up, the last iteration has a tighter bound.
-        const For& loop = args.loop.loop();
-        const Expr of_one = one(loop.extent.dtype());
-        auto at = [&](const Expr& iteration) { return substitute(there, {{loop.var.get(), iteration}}); };
-        auto grows = [&](const Expr& from, const Expr& to) { return analyzer.can_prove(less_equal(from, to)); };
-        if (at_first) {
-          Expr next = at(Expr(loop.var) + of_one);
-          if (grows(at_first->a, next.as<LT>()->a) && grows(next.as<LT>()->b, at_first->b) && analyzer.can_prove(at(loop.extent - of_one))) { continue; }
-        }
-        // If the first instance does not run, no later one may run.
-        bool first_runs = there.same_as(bound) || (less_than && at_first && analyzer.can_prove(less_equal(at_first->a, less_than->a)) && analyzer.can_prove(less_equal(less_than->b, at_first->b)));
-        if (!first_runs) {
-          return note_block(cx.error(Code::PartialResults).arg("block", block.name().view()), block)
-              .remedy("split the loop so that the factors divide its extent");
-        }
-        plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
-      }
+    return ok();
+  }
+
+  // The first instance of each partial result must initialise it. If this instance is not proved to run, that part of the
+  // predicate is copied to the block that joins the partial results.
+  static auto predicate_of_join(const Context& cx, const Args& args, const Plan& plan) -> Result<Expr> {
+    const Place& block = *plan.block;
+    Expr out = bool_imm(true);
+    if (is_one(block.realize->predicate) || FAULT(rfactor_predicate_ignored)) { return out; }
+    arith::Analyzer analyzer;
+    VarMap first;
+    for (const Place* loop : plan.loops) {
+      analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent});
+      if (loop != args.loop.place && feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction)) { first[loop->loop->var.get()] = loop->loop->min; }
     }
-    // A part of a partitioned loop may use loops outside of its scope; the new blocks could not.
+    for (const Expr& bound : arith::split_conjunction(block.realize->predicate)) {
+      Expr there = substitute(bound, first);
+      if (analyzer.can_prove(there)) { continue; }
+      const auto* less_than = bound.as<LT>();
+      const auto* at_first = there.as<LT>();
+      // If an extent was rounded up, the last iteration has a tighter bound.
+      const For& loop = args.loop.loop();
+      const Expr of_one = one(loop.extent.dtype());
+      auto at = [&](const Expr& iteration) { return substitute(there, {{loop.var.get(), iteration}}); };
+      auto grows = [&](const Expr& from, const Expr& to) { return analyzer.can_prove(less_equal(from, to)); };
+      if (at_first) {
+        Expr next = at(Expr(loop.var) + of_one);
+        if (grows(at_first->a, next.as<LT>()->a) && grows(next.as<LT>()->b, at_first->b) && analyzer.can_prove(at(loop.extent - of_one))) { continue; }
+      }
+      // If the first instance does not run, no later one may run.
+      bool first_runs = there.same_as(bound) || (less_than && at_first && analyzer.can_prove(less_equal(at_first->a, less_than->a)) && analyzer.can_prove(less_equal(less_than->b, at_first->b)));
+      if (!first_runs) {
+        return note_block(cx.error(Code::PartialResults).arg("block", block.name().view()), block)
+            .remedy("split the loop so that the factors divide its extent");
+      }
+      out = logical_and(out, analyzer.simplify(there));
+    }
+    return out;
+  }
+
+  // A part of a partitioned loop may use loops outside of its scope; the new blocks could not.
+  static auto require_own_loops(const Context& cx, const FuncState& func, const Plan& plan) -> Status {
+    const Place& block = *plan.block;
     for (const Expr& value : block.realize->iter_values) {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
@@ -391,20 +448,7 @@ struct RFactor {
         return note_block(cx.error(Code::OuterVariable).arg("block", block.name().view()).arg("variable", outer->name.view()), block);
       }
     }
-    auto updates = find_updates(*block.block());
-    if (!updates) { return note_block(cx.error(Code::ReductionForm).arg("block", block.name().view()), block); }
-    auto matched = match_reducer(*updates);
-    if (!matched) { return note_block(cx.error(Code::ReducerUnknown).arg("block", block.name().view()), block); }
-    plan.updates = std::move(*updates);
-    plan.reducer = std::move(matched->reducer);
-    plan.lhs = std::move(matched->lhs);
-    plan.rhs = std::move(matched->rhs);
-    int64_t dimensions = static_cast<int64_t>(plan.updates.stores[0]->buffer->shape.size());
-    if (args.factor_axis < -(dimensions + 1) || args.factor_axis > dimensions) {
-      return cx.error(Code::AxisOutOfRange).arg("axis", args.factor_axis).arg("buffer", plan.updates.stores[0]->buffer->name.view()).arg("count", dimensions);
-    }
-    plan.axis = static_cast<size_t>(args.factor_axis < 0 ? args.factor_axis + dimensions + 1 : args.factor_axis);
-    return plan;
+    return ok();
   }
 
   template <class T>

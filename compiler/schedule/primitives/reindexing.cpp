@@ -232,23 +232,7 @@ struct ReIndex {
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     AccessFinder finder(buffer);
-    finder.visit(block.body);
-    if (finder.is_nested) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
-    if (finder.is_opaque || finder.is_several || !finder.indices) {
-      return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
-    }
-    if (!block.match_buffers.empty() && std::any_of(block.match_buffers.begin(), block.match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) {
-      return note_block(cx.error(Code::BufferUse).arg("buffer", buffer->name.view()).arg("use", "matched to another buffer").arg("block", block.name.view()), place);
-    }
-    // The init must use the same indices.
-    if (block.init) {
-      AccessFinder in_init(buffer);
-      in_init.indices = finder.indices;
-      in_init.visit(block.init);
-      if (in_init.is_several || in_init.is_opaque || in_init.is_nested) {
-        return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
-      }
-    }
+    LOOPSMITH_CHECK(require_one_index(cx, place, buffer, finder));
     Plan plan{buffer, {}, {}, {}, scope, 0};
     arith::Analyzer analyzer = block_analyzer(func, place);
     for (const Expr& index : *finder.indices) {
@@ -268,21 +252,7 @@ struct ReIndex {
       bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
       if (!is_iter && !is_fixed_in_scope(func, place, var)) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
     }
-    // Finds the chain of loops under the scope.
-    const Place* top = &place;
-    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
-      bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
-      // Other blocks may stand beside the block if they do not touch the buffer.
-      auto beside = func.child_blocks(*at);
-      bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
-        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
-                                   hides_access_to(func, *other, buffer));
-      });
-      if (!is_alone && !is_undisturbed) {
-        return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
-      }
-      top = at;
-    }
+    LOOPSMITH_TRY(top, top_of_chain(cx, func, place, *scope, buffer));
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
     bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
     also_read = also_read && (!args.buffer.is_write || reads_hidden(func, place, buffer) || !reads_own_writes_only(func, place, buffer));
@@ -300,20 +270,7 @@ struct ReIndex {
       }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
-    // Loaded indices must exist when the copy is made, in front of the nest.
-    for (const Expr& index : plan.indices) {
-      const BufferNode* late = nullptr;
-      std::vector<Buffer> loaded;
-      post_order(index, [&](const Expr& e) {
-        const auto* load = e.as<BufferLoad>();
-        if (!load) { return; }
-        loaded.push_back(load->buffer);
-        auto writers = func.scope_info(*scope).writers(load->buffer.get());
-        if (std::any_of(writers.begin(), writers.end(), [&](NodeId writer) { return func.find(writer)->index > top->index; })) { late = load->buffer.get(); }
-      });
-      if (late) { return copy_error(cx, Code::CopyLooksUp, place, *late).arg("where", "which the same loops write"); }
-      for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
-    }
+    LOOPSMITH_CHECK(require_indices_in_front(cx, func, place, *scope, *top, plan.indices));
     plan.position = std::max(0, statement_position(func, *scope, *top)) + (args.buffer.is_write ? 1 : 0);
     BufferNode fields = *buffer;
     fields.shape = std::move(shape);
@@ -322,6 +279,65 @@ struct ReIndex {
     fields.data = make<VarNode>(Name(buffer->data->name.str() + "_reindex"), DataType::handle(), buffer->data->origin, buffer->data->pointer);
     plan.copy = make_buffer(std::move(fields));
     return plan;
+  }
+
+  // The block accesses the buffer with the same indices everywhere, which the finder collects.
+  static auto require_one_index(const Context& cx, const Place& place, const Buffer& buffer, AccessFinder& finder) -> Status {
+    const Block& block = *place.block();
+    finder.visit(block.body);
+    if (finder.is_nested) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
+    if (finder.is_opaque || finder.is_several || !finder.indices) {
+      return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
+    }
+    if (!block.match_buffers.empty() && std::any_of(block.match_buffers.begin(), block.match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) {
+      return note_block(cx.error(Code::BufferUse).arg("buffer", buffer->name.view()).arg("use", "matched to another buffer").arg("block", block.name.view()), place);
+    }
+    // The init must use the same indices.
+    if (block.init) {
+      AccessFinder in_init(buffer);
+      in_init.indices = finder.indices;
+      in_init.visit(block.init);
+      if (in_init.is_several || in_init.is_opaque || in_init.is_nested) {
+        return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
+      }
+    }
+    return ok();
+  }
+
+  // The outermost loop that is around the block alone, or the block. Other blocks may stand beside the block if they do not touch the buffer.
+  static auto top_of_chain(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer) -> Result<const Place*> {
+    const Place* top = &place;
+    for (const Place* at = func.parent(place); at != &scope; at = func.parent(*at)) {
+      bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
+      auto beside = func.child_blocks(*at);
+      bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
+        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
+                                   hides_access_to(func, *other, buffer));
+      });
+      if (!is_alone && !is_undisturbed) {
+        return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
+      }
+      top = at;
+    }
+    return top;
+  }
+
+  // Loaded indices must exist when the copy is made, in front of the nest.
+  static auto require_indices_in_front(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Place& top, const std::vector<Expr>& indices) -> Status {
+    for (const Expr& index : indices) {
+      const BufferNode* late = nullptr;
+      std::vector<Buffer> loaded;
+      post_order(index, [&](const Expr& e) {
+        const auto* load = e.as<BufferLoad>();
+        if (!load) { return; }
+        loaded.push_back(load->buffer);
+        auto writers = func.scope_info(scope).writers(load->buffer.get());
+        if (std::any_of(writers.begin(), writers.end(), [&](NodeId writer) { return func.find(writer)->index > top.index; })) { late = load->buffer.get(); }
+      });
+      if (late) { return copy_error(cx, Code::CopyLooksUp, place, *late).arg("where", "which the same loops write"); }
+      for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
+    }
+    return ok();
   }
 
   class Rewriter : public Mutator {

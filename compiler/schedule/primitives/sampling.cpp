@@ -2,6 +2,8 @@
 // their decisions are kept in the trace and used again on replay. For a seed the draws equal TVM's.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "ir/ops.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
@@ -101,7 +103,7 @@ constexpr int64_t most_tiles = 64;
 // no longer divides the extent takes all of it.
 auto fitted(const Context& cx, const std::vector<int64_t>& decision, int64_t n, int64_t extent) -> Result<std::vector<int64_t>> {
   if (static_cast<int64_t>(decision.size()) != n) {
-    return cx.error(Code::WrongDecision).arg("why", "it has " + std::to_string(decision.size()) + " factors, not " + std::to_string(n));
+    return cx.error(Code::WrongDecision).arg("expected", fmt::format("{} factors", n)).arg("found", static_cast<int64_t>(decision.size()));
   }
   std::vector<int64_t> out = decision;
   int64_t left = extent;
@@ -111,6 +113,10 @@ auto fitted(const Context& cx, const std::vector<int64_t>& decision, int64_t n, 
   }
   out[0] = left;
   return out;
+}
+
+auto out_of_range(const Context& cx, std::string_view parameter, int64_t value, std::string range) -> Diagnostic {
+  return cx.error(Code::ParameterRange).arg("parameter", parameter).arg("value", value).arg("range", std::move(range));
 }
 
 auto decided(const Context& cx) -> Result<std::vector<int64_t>> {
@@ -133,7 +139,7 @@ struct SampleCategorical {
     if (cx.decision.is_none()) { return Plan{cx.random.weighted(args.probs)}; }
     const int64_t* index = cx.decision.integer();
     if (!index || *index < 0 || *index >= count) {
-      return cx.error(Code::WrongDecision).arg("why", "it is not an index below " + std::to_string(count));
+      return cx.error(Code::WrongDecision).arg("expected", fmt::format("an index below {}", count)).arg("found", index ? std::to_string(*index) : kind_in_words(cx.decision));
     }
     return Plan{*index};
   }
@@ -152,9 +158,8 @@ struct SamplePerfectTile {
   struct Plan { std::vector<int64_t> factors; };
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    if (args.n < 1 || args.n > most_tiles || (args.n < 2 && args.max_innermost_factor != -1)) {
-      return cx.error(Code::TileCount).arg("n", args.n).at_node(args.loop->id);
-    }
+    const int64_t least = args.max_innermost_factor != -1 ? 2 : 1;
+    if (args.n < least || args.n > most_tiles) { return out_of_range(cx, "n", args.n, fmt::format("from {} to {}", least, most_tiles)).at_node(args.loop->id); }
     auto extent = as_int(args.loop.loop().extent);
     if (!extent) {
       std::vector<int64_t> factors(static_cast<size_t>(args.n), 1);
@@ -168,7 +173,7 @@ struct SamplePerfectTile {
       return Plan{std::move(factors)};
     }
     if (args.max_innermost_factor != -1 && args.max_innermost_factor < 1) {
-      return cx.error(Code::TileCount).arg("n", args.max_innermost_factor).at_node(args.loop->id);
+      return out_of_range(cx, "max_innermost_factor", args.max_innermost_factor, "at least 1, or -1 for any").at_node(args.loop->id);
     }
     return Plan{draw_perfect_tile(cx.random, *extent, args.n, args.max_innermost_factor)};
   }
@@ -182,10 +187,12 @@ struct SamplePartitionedTile {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     bool is_plain = args.partition_pos == 0 && args.innerpart_factor == 1;
-    if (args.n < 1 || args.n > most_tiles || (args.n < 2 && !is_plain) || args.partition_pos < 0 || args.partition_pos >= args.n ||
-        args.innerpart_factor < 1) {
-      return cx.error(Code::TileCount).arg("n", args.n).at_node(args.loop->id);
+    const int64_t least = is_plain ? 1 : 2;
+    if (args.n < least || args.n > most_tiles) { return out_of_range(cx, "n", args.n, fmt::format("from {} to {}", least, most_tiles)).at_node(args.loop->id); }
+    if (args.partition_pos < 0 || args.partition_pos >= args.n) {
+      return out_of_range(cx, "partition_pos", args.partition_pos, fmt::format("from 0 to {}", args.n - 1)).at_node(args.loop->id);
     }
+    if (args.innerpart_factor < 1) { return out_of_range(cx, "innerpart_factor", args.innerpart_factor, "at least 1").at_node(args.loop->id); }
     auto extent = as_int(args.loop.loop().extent);
     if (!extent || *extent % args.innerpart_factor != 0) {
       std::vector<int64_t> factors(static_cast<size_t>(args.n), 1);

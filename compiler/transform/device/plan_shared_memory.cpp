@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/ops.h"
+#include "ir/other_data.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/fault.h"
@@ -171,17 +172,17 @@ auto slots_of(const std::vector<Memory>& all) -> std::vector<Slot> {
 }
 
 /// Puts the allocations of slots in place of those of their members.
-class Merge : public Mutator {
+class Merge : public OtherData {
  public:
   using Mutator::mutate;
-  using Mutator::on;
+  using OtherData::on;
   Merge(const std::vector<Memory>& all, const std::vector<Slot>& slots) {
     for (const Slot& slot : slots) {
       const Allocate& first = *all[slot.members.front()].node;
       const int64_t elements = slot.bytes / all[slot.members.front()].element_bytes;
       auto made = [&, elements](Stmt body) -> Stmt { return make<Allocate>(first.data, first.dtype, Array<Expr>{int_imm(elements)}, first.condition, std::move(body), first.annotations, first.origin); };
       for (size_t i : slot.members) {
-        if (all[i].node->data != first.data) { data_.emplace(all[i].node->data.get(), first.data); }
+        if (all[i].node->data != first.data) { instead.emplace(all[i].node->data.get(), first.data); }
         left_out_.insert(all[i].node);
       }
       at_[slot.path.back()].emplace_back(made);
@@ -204,23 +205,6 @@ class Merge : public Mutator {
   auto on(const Allocate& n) -> Stmt override {
     return placed(n, [&] { return left_out_.contains(&n) ? mutate(n.body) : Mutator::on(n); });
   }
-  auto on(const VarNode& n) -> Expr override {
-    auto found = data_.find(&n);
-    return found == data_.end() ? Mutator::on(n) : Expr(found->second);
-  }
-
- protected:
-  auto use(const Buffer& b) -> Buffer override {
-    auto found = data_.find(b->data.get());
-    if (found == data_.end()) { return b; }
-    Buffer& made = buffers_[b.get()];
-    if (!made) {
-      BufferNode fields = *b;
-      fields.data = found->second;
-      made = make_buffer(std::move(fields));
-    }
-    return made;
-  }
 
  private:
   template <class Node, class F>
@@ -231,10 +215,8 @@ class Merge : public Mutator {
     for (const auto& allocate : found->second) { out = allocate(std::move(out)); }
     return out;
   }
-  std::unordered_map<const VarNode*, Var> data_;                   // of members, by the variable of the slot
   std::unordered_set<const StmtNode*> left_out_;
   std::unordered_map<const StmtNode*, std::vector<std::function<Stmt(Stmt)>>> at_;
-  std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
 class Plan : public Mutator {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/other_data.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/saturate.h"
@@ -272,30 +273,11 @@ class Split {
   }
   /// Gives the kernel its own parameter variables, different from those of the host.
   static auto with_fresh_variables(const Stmt& body, Array<Var>& params) -> Stmt {
-    struct Rename : Mutator {
-      std::unordered_map<const VarNode*, Var> variables;
-      std::unordered_map<const BufferNode*, Buffer> buffers;
-      using Mutator::on;
-      auto on(const VarNode& n) -> Expr override {
-        auto found = variables.find(&n);
-        return found == variables.end() ? Mutator::on(n) : Expr(found->second);
-      }
-      auto use(const Buffer& b) -> Buffer override {
-        auto found = variables.find(b->data.get());
-        if (found == variables.end()) { return b; }
-        Buffer& made = buffers[b.get()];
-        if (!made) {
-          BufferNode fields = *b;
-          fields.data = found->second;
-          made = make_buffer(std::move(fields));
-        }
-        return made;
-      }
-    } rename;
+    OtherData rename;
     std::vector<Var> fresh;
     for (const Var& p : params) {
       Var made = make<VarNode>(p->name, p->dtype, p->origin, p->pointer);
-      rename.variables.emplace(p.get(), made);
+      rename.instead.emplace(p.get(), made);
       fresh.push_back(made);
     }
     params = Array<Var>(fresh);

@@ -62,7 +62,7 @@ auto answer_history(const RouteContext& context, const Json& argument) -> RouteR
   if (snapshot == nullptr || context.records == nullptr) { return failed(not_open); }
   RouteContext there = in_file(context, *snapshot);
   std::string function = program_meant(there, argument);
-  std::string text = function.empty() ? std::string() : records_told(*snapshot, function, *context.records);
+  std::string text = function.empty() ? std::string() : records_text(*snapshot, function, *context.records);
   if (text.empty()) { return failed(function.empty() ? "there is no program at the cursor" : fmt::format("there is no program `{}` without errors, or there are several", function)); }
   return Json{{"title", fmt::format("History of {}", function)}, {"text", text}};
 }

@@ -130,8 +130,8 @@ auto text_document_content(const RouteContext& context, const Json& params) -> R
   if (snapshot == nullptr) { snapshot = context.find(path); }
   if (snapshot == nullptr) { return failed("the text of this view is not open"); }
   if (fragment.ends_with(records_suffix) && context.records != nullptr) {
-    std::string told = records_told(*snapshot, fragment.substr(0, fragment.size() - records_suffix.size()), *context.records);
-    if (!told.empty()) { return Json{{"text", told}}; }
+    std::string text = records_text(*snapshot, fragment.substr(0, fragment.size() - records_suffix.size()), *context.records);
+    if (!text.empty()) { return Json{{"text", text}}; }
   }
   auto view = view_of(*snapshot, fragment);
   if (!view) { return failed("there is no such schedule in the text"); }

@@ -157,7 +157,7 @@ TEST_CASE("check gives what the command gives, of a path or a text") {
   CHECK(text_of(agent.call("check", {{"path", "/nowhere/a.tir"}})).find("/nowhere/a.tir") != std::string::npos);
 }
 
-TEST_CASE("schedule shows what steps change; a refused one says why and what works") {
+TEST_CASE("schedule shows the changes of steps; a refused step gives the reason and steps that work") {
   Agent agent;
   Json done = agent.call("schedule", {{"text", racy}, {"steps", {"i, k = sch.get_loops(\"C\")", "k0, k1 = sch.split(k, factors=[None, 8])"}}});
   CHECK(done["isError"] == false);
@@ -180,7 +180,7 @@ TEST_CASE("schedule shows what steps change; a refused one says why and what wor
   CHECK(agent.call("schedule", {{"text", racy}, {"steps", {move}}})["isError"] == false);
 }
 
-TEST_CASE("bench measures; tune tells how far it is, and answers with a schedule that applies") {
+TEST_CASE("bench measures; tune reports its progress, and answers with a schedule that applies") {
   Agent agent;
   Json bench = agent.call("bench", {{"path", examples + "softmax.tir"}, {"with", {"softmax_rows"}}});
   REQUIRE(bench["isError"] == false);

@@ -233,7 +233,7 @@ TEST_CASE("reads of unwritten elements have a warning") {
   CHECK(stats->warnings[0].message() == "`t` is read before anything was written there, at i=1");
 }
 
-TEST_CASE("the gate tells equal programs from different ones") {
+TEST_CASE("the gate distinguishes equal programs from different ones") {
   auto same = compare_modules(matmul(4, 5, 6), matmul(4, 5, 6), "main");
   REQUIRE(same.ok());
   CHECK(same->equal);

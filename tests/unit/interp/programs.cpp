@@ -550,7 +550,7 @@ auto sum_of_products(const std::string& type, bool in_parts, const std::string& 
 
 }  // namespace
 
-TEST_CASE("sums of short types that round apart are the same where wider types say so") {
+TEST_CASE("sums of short types that round differently count as equal if wider types confirm it") {
   for (const char* type : {"float16", "bfloat16"}) {
     INFO(type);
     auto same = compare_modules(sum_of_products(type, false), sum_of_products(type, true), "main");
@@ -601,7 +601,7 @@ TEST_CASE("the memory of allocations has a limit, which the error names") {
   options.max_bytes = 4095;
   auto stopped = interpret(module, "main", inputs->arguments, options);
   REQUIRE_FALSE(stopped.ok());
-  CHECK(stopped.diagnostics().front().message() == "stopped after asking for 4096 bytes, beyond the memory limit of 4095 bytes, at i=0");
+  CHECK(stopped.diagnostics().front().message() == "the interpreter stopped after asking for 4096 bytes, beyond the memory limit of 4095 bytes, at i=0");
 }
 
 TEST_CASE("the inputs of a comparison have a limit, which the error names") {

@@ -159,7 +159,7 @@ def main(A: T.Buffer((4,), "float32")):
     T.evaluate(n + n))");
 }
 
-TEST_CASE("ranges tell where loops and blocks went") {
+TEST_CASE("ranges give the places of loops and blocks in the text") {
   Matmul program;
   PrimFunc fn = program.func();
   std::vector<PrintedRange> ranges;

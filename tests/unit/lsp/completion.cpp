@@ -130,7 +130,7 @@ TEST_CASE("inside a for the state is that of the first pass") {
   CHECK(repeated.is_legal("x"));
 }
 
-TEST_CASE("where the script does not come by nothing is told to be legal") {
+TEST_CASE("no primitive is marked as legal at a place that the script does not reach") {
   for (const char* lines : {"    if False:\n        sch.parallel($0", "    for x in []:\n        sch.parallel($0", "    if unknown():\n        sch.parallel($0",
                             "    if True:\n        sch.vectorize(k)\n        sch.parallel($0", "    for x in [i]:\n        break\n        sch.parallel($0"}) {
     INFO(lines);
@@ -219,7 +219,7 @@ TEST_CASE("arguments that are no loops and no blocks are offered as they are wri
   CHECK(Offered("    sch.get_block($0").first(2) == Labels{"\"C\"", "\"D\""});
 }
 
-TEST_CASE("signature help says in words what is legal now") {
+TEST_CASE("signature help lists the legal arguments in words") {
   CHECK(has(note_at("    sch.bind(i, $0)\n"), "now: `\"blockIdx.x\"`"));
   CHECK(has(note_at("    sch.bind(k, $0)\n"), "not `\"blockIdx.x\"`"));
   CHECK(has(note_at("    sch.cache_read(d, $0)\n"), "now: `0` (buffer `C`)"));

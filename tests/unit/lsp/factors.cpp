@@ -42,7 +42,7 @@ struct At {
 
 }  // namespace
 
-TEST_CASE("the factor under the cursor says what others in its place would come to") {
+TEST_CASE("the factor under the cursor lists the costs of other factors") {
   At here(text, "64])");
   auto info = hover_factor(*here.document->snapshot(), here.offset);
   REQUIRE(info);
@@ -61,7 +61,7 @@ TEST_CASE("the factor under the cursor says what others in its place would come 
   CHECK(line("3:").empty());
 }
 
-TEST_CASE("what is said of another factor is what the schedule gives once it is written") {
+TEST_CASE("the facts about another factor are those of the schedule with that factor") {
   At here(text, "64])");
   auto snapshot = here.document->snapshot();
   const script::FileSchedule& schedule = snapshot->schedules().front();
@@ -131,7 +131,7 @@ TEST_CASE("steps that need the factor refuse another") {
   CHECK(other_factors_offered(*here.document->snapshot(), here.offset, {}).empty());
 }
 
-TEST_CASE("numbers that are no factor, or the factor of several splits, say nothing") {
+TEST_CASE("numbers that are no factor, or the factor of several splits, have no hover") {
   for (const char* marked : {" 4])", "512, 512, 512)", "None, 64", "range(2)"}) {
     INFO(marked);
     At here(text, marked, marked[0] == ' ' ? 1 : 0);

@@ -145,7 +145,7 @@ TEST_CASE("hover on a variable of a schedule: the loop as it is at that line") {
   CHECK(hover_at(matmul, "sch.fuse($0i, j").front() == "loop `i`: no longer there after this line");
 }
 
-TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
+TEST_CASE("symbolic extents: hovers leave out unknown facts and show the others") {
   std::string text =
       "@T.prim_func\n"
       "def f(a: T.handle, n: T.int32):\n"
@@ -159,7 +159,7 @@ TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
   CHECK(inner == Lines{"loop `j`: vectorized, extent 16", "one run: 16 flop on 64 B, 0.25 flop/byte", "`A` read and written, contiguous, 64 B; used in one iteration only", "carries no dependence"});
 }
 
-TEST_CASE("hover says nothing on blanks, comments and names without a meaning, and survives every place of broken texts") {
+TEST_CASE("hover is empty on blanks, comments and names without a meaning, and survives every place of broken texts") {
   CHECK(hover_at("# a comment\n\nx = 1\n", "# a $0comment").empty());
   CHECK(hover_at("x = 1\n\n\ny = 2\n", "$0\n\n").empty());
   std::string broken = matmul;

@@ -911,7 +911,7 @@ TEST_CASE("the next server takes away the mirrors of one that was killed, and le
   if (before != nullptr) { ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1); } else { ::unsetenv("XDG_RUNTIME_DIR"); }
 }
 
-TEST_CASE("options say how long a search takes where the command does not; settings that are not ours take nothing back") {
+TEST_CASE("options set the time of a search if the command does not; foreign settings change nothing") {
   Stage stage;
   stage.initialize();
   stage.open("a", "x");

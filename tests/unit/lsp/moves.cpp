@@ -112,7 +112,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
   CHECK(further_statements > 10 / tests::stride(15));
 }
 
-TEST_CASE("moves that are greyed are refused once they are written, for the reason told") {
+TEST_CASE("a greyed move that is written is refused, for the reason that was shown") {
   size_t greyed = 0;
   std::set<std::string> primitives;
   for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
@@ -243,7 +243,7 @@ TEST_CASE("completion ranks primitives by what is legal in the state at the curs
   CHECK(refused > 100);
 }
 
-TEST_CASE("completion ranks loops by whether the call is legal with them, and says why not") {
+TEST_CASE("completion lists loops with which the call is legal first, and gives the reason against the others") {
   std::string text = example("matmul.tir");
   size_t at = text.find("    sch.parallel(i0)");
   REQUIRE(at != std::string::npos);
@@ -325,7 +325,7 @@ TEST_CASE("what a preview shows is what the statement does once it is written") 
   CHECK(changing > 400 / tests::stride(20));
 }
 
-TEST_CASE("what there was no time to judge is said not to be all, and is there when it is asked for again") {
+TEST_CASE("a list that ran out of time is marked as incomplete, and is complete at the next request") {
   std::string text = example("matmul.tir");
   size_t at = text.find("    sch.parallel(i0)");
   REQUIRE(at != std::string::npos);

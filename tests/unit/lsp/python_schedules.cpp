@@ -119,7 +119,7 @@ TEST_CASE("a move on a program of Python that has no schedule writes one that Py
   }
 }
 
-TEST_CASE("the best schedule takes the place of one of Python's, with what was said of the old one") {
+TEST_CASE("the best schedule takes the place of one of Python's, with the comments of the old one") {
   const std::string head = "from tvm.script import tir as T\n\n\n";
   std::string text = inserted(head + program());
   auto replaced = [](const std::string& in, const std::string& by) {

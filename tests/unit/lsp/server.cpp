@@ -91,7 +91,7 @@ auto output_of(const std::string& command) -> std::string {
 
 }  // namespace
 
-TEST_CASE("the editor, the command line and the REPL say the same of a file, and show the same program after its schedules") {
+TEST_CASE("the editor, the command line and the REPL report the same for a file, and show the same program after its schedules") {
   std::vector<std::string> files;
   for (const char* folder : {"/examples", "/tests/golden/lsp", "/tests/golden/analysis", "/tests/golden/frontend"}) {
     for (const auto& entry : std::filesystem::directory_iterator(tests::source_folder() + folder)) {

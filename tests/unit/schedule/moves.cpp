@@ -111,7 +111,7 @@ TEST_CASE("legal moves are those that are accepted when tried", "[moves]") {
   CHECK(refused > 200 / tests::stride(4));
 }
 
-TEST_CASE("a primitive is told to be legal where some call of it is accepted, and nowhere else", "[moves]") {
+TEST_CASE("a primitive is marked as legal where some call of it is accepted, and nowhere else", "[moves]") {
   size_t legal = 0, refused = 0;
   each_state([&](const Schedule& sch, const FuncState& func) {
     for (const Primitive* primitive : all_primitives()) {

@@ -69,7 +69,7 @@ TEST_CASE("of every primitive a legal call is found where its example has one", 
   }
 }
 
-TEST_CASE("docs/primitives.md is what the rows say", "[reference]") {
+TEST_CASE("docs/primitives.md equals the page that the rows give", "[reference]") {
   std::string path = tests::source_folder() + "/docs/primitives.md";
   std::string page = script::reference_page();
   if (std::getenv("LOOPSMITH_UPDATE")) { std::ofstream(path) << page; }

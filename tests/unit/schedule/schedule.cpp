@@ -169,7 +169,7 @@ TEST_CASE("variables stand for loops and blocks through rewrites, until they are
   CHECK(sch.get(blocks_of(c)[0]).value()->name() == "C_update");
 }
 
-TEST_CASE("arguments are matched by name, defaults filled in, and mistakes said") {
+TEST_CASE("arguments are matched by name, defaults filled in, and mistakes reported") {
   Schedule sch(matmul());
   auto l = loops_of(must(sch.call("get_loops", {"C"})));
   must(sch.apply("split", Arguments{{l[0]}, {{"factors", Value::List{4, nullptr}}, {"disable_predication", true}}}));

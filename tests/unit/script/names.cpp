@@ -57,7 +57,7 @@ using Told = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("all that is wrong with the names of a schedule is told, not only where it stops", "[names]") {
+TEST_CASE("all wrong names of a schedule are reported, not only the one at which it stops", "[names]") {
   CHECK(told(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
@@ -115,7 +115,7 @@ if __name__ == "__main__":
         Told{"`foo`: a tir.Schedule has no attribute `foo`", "`q`: `q` is not defined"});
 }
 
-TEST_CASE("a name that nothing before gives a value is told; one that something may have given is not", "[names]") {
+TEST_CASE("a name without a value is reported; one that may have a value is not", "[names]") {
   CHECK(told(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
@@ -139,7 +139,7 @@ def s(sch: tir.Schedule):
 )") == Told{"`late`: `late` is not defined", "`either`: `either` is not defined", "`x`: `x` is not defined"});
 }
 
-TEST_CASE("what may be right is not told", "[names]") {
+TEST_CASE("code that may be right is not reported", "[names]") {
   CHECK(told(R"(
 import os.path as where, sys
 from . import things
@@ -249,7 +249,7 @@ def s(sch: tir.Schedule):
 )") == Told{"`y`: `y` is not defined"});
 }
 
-TEST_CASE("what is told follows the text: other declarations, helpers that are called no more", "[names]") {
+TEST_CASE("reports follow the text: other declarations, helpers that are no longer called", "[names]") {
   Session session(std::string(program) + "k = 1\n\ndef helper(a):\n    a.foo(k)\n\n\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    helper(sch)\n    print(k)\n");
   CHECK(session.told() == Told{"`foo`: a tir.Schedule has no attribute `foo`"});
   auto replace = [&](std::string_view from, std::string_view to) {
@@ -267,7 +267,7 @@ TEST_CASE("what is told follows the text: other declarations, helpers that are c
   CHECK(session.told() == Told{});
 }
 
-TEST_CASE("running says the same where it stops, at the same place", "[names]") {
+TEST_CASE("a run reports the same error where it stops, at the same place", "[names]") {
   for (std::string_view line : {"sch.paralel(i)", "sch.split(zzz, [2])", "sch.split(i, [2, None], preserve_unit_iter=True)", "sch.split(i)", "sch.bind(i, \"threadIdx.x\", 1)", "sch.bind(i, loop=j)",
                                 "print([k for k in i2])", "print(lamda)"}) {
     INFO(line);

@@ -79,18 +79,18 @@ TEST_CASE("a diagnostic names the missing token") {
   CHECK(errors("x =\n") == Errors{"1:3-4: expected an expression after `=`, found the end of the line [expected-token]"});
   CHECK(errors("a.\nb\n") == Errors{"1:2-3: expected a name after `.`, found the end of the line [expected-token]"});
   CHECK(errors("f(a, , b)\n") == Errors{"1:6-7: expected an expression after `,`, found `,` [expected-token]"});
-  CHECK(errors("f(a b)\n") == Errors{"1:5-6: unexpected `b` after `a` [unexpected-token]"});
+  CHECK(errors("f(a b)\n") == Errors{"1:5-6: unexpected `b` after `a`: this is not a Python statement [unexpected-token]"});
   CHECK(errors("if a = 3: pass\n") == Errors{"1:6-7: `=` assigns, but `if` needs a condition [assign-in-condition]"});
-  CHECK(errors("x = a && b\n") == Errors{"1:7-9: unexpected `&&` [unexpected-token]"});
+  CHECK(errors("x = a && b\n") == Errors{"1:7-9: `&&` has no meaning in Python [not-python]"});
   CHECK(errors("if !a:\n    pass\n") == Errors{"1:4-5: unexpected character: `!` [bad-character]"});
-  CHECK(errors("a[i]++\n") == Errors{"1:5-7: unexpected `++` [unexpected-token]"});
-  CHECK(errors("x = a--\n") == Errors{"1:6-8: unexpected `--` [unexpected-token]"});
+  CHECK(errors("a[i]++\n") == Errors{"1:5-7: `++` has no meaning in Python [not-python]"});
+  CHECK(errors("x = a--\n") == Errors{"1:6-8: `--` has no meaning in Python [not-python]"});
   CHECK(errors("for (int i = 0; i < 3; i++) {\n") == Errors{"1:29-30: `{` is never closed [unclosed-bracket]"});
-  CHECK(errors("for (i = 0; i < 3; i = i + 1):\n    a\n") == Errors{"1:11-12: unexpected `;` [unexpected-token]"});
+  CHECK(errors("for (i = 0; i < 3; i = i + 1):\n    a\n") == Errors{"1:11-12: `for (...; ...; ...)` has no meaning in Python [not-python]"});
   CHECK(errors("x = a $ b\n") == Errors{"1:7-8: unexpected character: `$` [bad-character]"});
   CHECK(errors("from x\nimport y\n").size() == 1);
   CHECK(errors("x = for\n").size() == 1);
-  CHECK(errors("x = a + not b\n") == Errors{"1:9-12: unexpected `not` after an operator [unexpected-token]"});
+  CHECK(errors("x = a + not b\n") == Errors{"1:9-12: unexpected `not` after an operator: this is not a Python statement [unexpected-token]"});
 }
 
 TEST_CASE("layout") {
@@ -114,7 +114,7 @@ TEST_CASE("several mistakes, each where it is") {
   std::string text = "def f():\n    a = = 1\n    b = 2\n    c = (3\n    d = 4 5\n    return b\n";
   CHECK(errors(text) == Errors{"2:9-10: expected an expression after `=`, found `=` [expected-token]",
                                "4:9-10: `(` is never closed [unclosed-bracket]",
-                               "5:11-12: unexpected `5` after `4` [unexpected-token]"});
+                               "5:11-12: unexpected `5` after `4`: this is not a Python statement [unexpected-token]"});
   CHECK(tree(text) ==
         "(def! f body:(broken-stmt! (name a) (int 1)) body:(assign target:(name b) (int 2)) body:(broken-stmt! (name c) (int 3)) "
         "body:(broken-stmt! (name d) (int 4) (int 5)) body:(return (name b)))");

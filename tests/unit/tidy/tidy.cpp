@@ -69,7 +69,7 @@ TEST_CASE("an outside library is known to its own rooms only") {
   CHECK(found.empty());
 }
 
-TEST_CASE("every file opens with a comment that says what it is") {
+TEST_CASE("every file opens with a comment on its contents") {
   auto found = files_without_opening(repository());
   INFO(in_lines(found));
   CHECK(found.empty());
