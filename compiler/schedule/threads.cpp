@@ -45,7 +45,7 @@ auto repeats_reduction(const Domains& loops, const For& loop, const Block& block
                          std::any_of(outer.begin(), outer.end(), [&](const auto& d) { return uses_var(d.second.min, is_it) || uses_var(d.second.extent, is_it); });
     if (is_used) { outer.insert(outer.begin(), *domain); }
   }
-  return counted_sharing(outer, loop.var, elements, predicate).value_or(false);
+  return certainly_shares(outer, loop.var, elements, predicate);
 }
 
 auto runs_at_once(const For& loop) -> bool {

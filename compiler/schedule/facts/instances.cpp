@@ -289,8 +289,12 @@ auto related_to(const std::vector<std::pair<Var, Range>>& loops, const Var& of, 
 
 }  // namespace
 
-auto counted_sharing(const std::vector<std::pair<Var, Range>>& all_loops, const Var& of, const std::vector<Expr>& all_values, const Expr& whole_predicate) -> std::optional<bool> {
-  const auto [loops, iter_values, predicate] = related_to(all_loops, of, all_values, whole_predicate);
+auto certainly_shares(const Domains& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> bool {
+  const RelatedLoops related = related_to(loops, of, values, predicate);
+  return counted_sharing(related.loops, of, related.values, related.predicate).value_or(false);
+}
+
+auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
   bool found = false;
   // The iteration of `of` that gave a value first, by the iterations of the loops outside of `of`.
   std::map<std::pair<Follower::Element, Follower::Element>, int64_t> iteration_of;

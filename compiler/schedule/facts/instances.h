@@ -30,6 +30,8 @@ namespace loopsmith::schedule {
 /// True if two iterations of the loop `of` give the same values, while the loops outside of it stay at one iteration. `values` are the iter values of a block,
 /// which runs if its predicate holds.
 [[nodiscard]] auto counted_sharing(const Domains& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> std::optional<bool>;
+/// True if they certainly do. Counts only the values and loops that have to do with `of`, so that large tiles are no obstacle.
+[[nodiscard]] auto certainly_shares(const Domains& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> bool;
 
 /// True if an update of a reduction would run before its init, with these loops (the outermost first), iter values and predicate.
 [[nodiscard]] auto counted_late_update(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool>;

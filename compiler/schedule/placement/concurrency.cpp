@@ -28,7 +28,7 @@ namespace {
 // True if two iterations of a loop certainly run a common instance of the moved block.
 auto shares_instances(const Relocation& move, const Nest& nest, const Place& at) -> bool {
   if (!nest.uses(at.loop->var)) { return true; }
-  return counted_sharing(nest.all_loops(move), at.loop->var, nest.iter_values, nest.predicate).value_or(false);
+  return certainly_shares(nest.all_loops(move), at.loop->var, nest.iter_values, nest.predicate);
 }
 
 // True if several threads along a loop would run the same instances of a reduction, and the result is in a memory that these threads share.

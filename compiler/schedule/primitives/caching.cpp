@@ -113,11 +113,12 @@ class LoadsWithin : public Visitor {
   bool is_within_ = true;
 };
 
-// The copy of a buffer that threads share covers the elements of all threads of the loops around. The writer must not be below these loops: its threads
-// may be late.
-auto require_made_by_thread(const Context& cx, const FuncState& func, const Place& writer, const Stage& stage) -> Status {
+// The copy of a buffer that threads share covers the elements of all threads of the loops around. Between two shared buffers a barrier makes that right; memory of
+// a thread has no elements of others.
+auto require_made_by_thread(const Context& cx, const FuncState& func, const Place& writer, const Stage& stage, const std::string& storage) -> Status {
   for (const Place* loop = stage.at; loop && loop->is_loop(); loop = func.parent(*loop)) {
     if (!is_bound_to_threads(*loop->loop) || !is_shared_across(stage.region.buffer->scope(), loop->loop->thread->thread_tag) || !func.is_below(writer, *loop)) { continue; }
+    if (is_shared_across(Name(storage), loop->loop->thread->thread_tag)) { continue; }
     auto is_index = [&](const VarNode& v) { return &v == loop->loop->var.get(); };
     const bool is_own = std::any_of(stage.region.region.begin(), stage.region.region.end(), [&](const Range& r) { return uses_var(r.min, is_index); });
     const bool differs = std::any_of(writer.realize->iter_values.begin(), writer.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, is_index); });
@@ -319,7 +320,7 @@ struct CacheRead {
     plan.stage.region = without_division_by_zero(relaxed_region(func, writer, write, plan.stage.at));
     LOOPSMITH_CHECK(require_known_region(cx, writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, writer, write, plan.stage));
-    LOOPSMITH_CHECK(require_made_by_thread(cx, func, writer, plan.stage));
+    LOOPSMITH_CHECK(require_made_by_thread(cx, func, writer, plan.stage, args.storage_scope));
     // Blocks with hidden reads may read more than was written.
     for (const Place* block : mentioning) {
       bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
@@ -457,7 +458,7 @@ struct CacheWrite {
     plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at, where_used_inside(cx, func, *writer, buffer, false)));
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
-    LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage));
+    LOOPSMITH_CHECK(require_made_by_thread(cx, func, *writer, plan.stage, args.storage_scope));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes the whole region. Elements of it that the block does not write would lose their values: those of the caller, or of an
     // earlier run of the scope. A buffer that the scope allocates has no earlier values.

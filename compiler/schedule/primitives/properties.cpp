@@ -138,13 +138,14 @@ struct SetScope {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
-    if (memory_family(args.storage_scope) == MemoryFamily::Shared) { LOOPSMITH_CHECK(require_own_reductions(cx, *args.block.func, region.buffer)); }
+    if (memory_family(args.storage_scope) == MemoryFamily::Shared) { LOOPSMITH_CHECK(require_own_reductions(cx, *args.block.func, *site, region.buffer)); }
     return Plan{region.buffer, site};
   }
   // In shared memory, threads must not run the same instances of a reduction: they would update its result at the same time.
-  static auto require_own_reductions(const Context& cx, const FuncState& func, const Buffer& buffer) -> Status {
-    for (const Place& place : func.places()) {
-      if (!place.is_block() || !place.block()->init) { continue; }
+  static auto require_own_reductions(const Context& cx, const FuncState& func, const Place& site, const Buffer& buffer) -> Status {
+    for (const Place* mentioning : func.blocks_mentioning(site, buffer)) {
+      const Place& place = *mentioning;
+      if (!place.block()->init) { continue; }
       const bool writes = std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& w) { return w.buffer == buffer; });
       if (!writes) { continue; }
       for (const Place* loop : func.loops(place)) {

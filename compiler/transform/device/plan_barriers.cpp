@@ -420,10 +420,21 @@ class Planner {
       if (is_one(block_.dimensions[d].extent)) { continue; }
       meets = meets || a.runs[d] != b.runs[d] || a.runs[d] == unbound_all;
     }
-    if (!meets) { return false; }
+    if (!meets && !names_other_thread(a, b)) { return false; }
     if (!a.index || !b.index || a.element_bytes != b.element_bytes) { return true; }
     if (structural_equal(a.index, b.index) && is_own(a, b)) { return false; }
     return !never_meet(a, b);
+  }
+  /// True for two accesses of shared memory in one run of the loops, of which one follows a thread's index and the other does not, as a copy of a whole tile of which
+  /// each thread wrote an element.
+  auto names_other_thread(const Access& a, const Access& b) const -> bool {
+    if (!a.index || !b.index || !a.data->pointer || !is_shared_memory(a.data->pointer->scope.view())) { return false; }
+    for (size_t d = 0; d < block_.dimensions.size(); ++d) {
+      if (is_one(block_.dimensions[d].extent) || a.runs[d] <= unbound_all) { continue; }
+      auto is_index = [&](const VarNode& v) { return &v == indices_[d].get(); };
+      if (uses_var(a.index, is_index) != uses_var(b.index, is_index)) { return true; }
+    }
+    return false;
   }
   /// True for two accesses to different elements, whatever the threads and iterations are: their indices lie in ranges apart, or in different copies of a
   /// buffer in a pipeline, as `k % 3 * 64 + ...` and `(k + 1) % 3 * 64 + ...` do in one iteration.

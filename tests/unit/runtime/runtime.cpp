@@ -133,7 +133,7 @@ TEST_CASE("types without a name in NumPy are bytes in .npy files, and come back 
   CHECK(made(e4m3, {2}, 1).dlpack().dtype.code == 10);
   auto none = Tensor::zeros({TypeCode::Float4E2M1FN, 4}, {8});
   REQUIRE_FALSE(none.ok());
-  CHECK(none.diagnostics().front().message() == "`e2m1_float4 (8)`: there are no such tensors: their elements are not whole bytes");
+  CHECK(none.diagnostics().front().message() == "cannot use `e2m1_float4 (8)` as an argument: there are no such tensors: their elements are not whole bytes");
 }
 
 TEST_CASE("arrays in column order come out in row order") {
