@@ -6,8 +6,6 @@
 #include "driver/device.h"
 #include "driver/execution.h"
 #include "interp/compare.h"
-#include "schedule/schedule.h"
-#include "support/codes.h"
 #include "support/text.h"
 #include "tune/measure/samples.h"
 #include "tune/metaschedule/postprocs/postprocs.h"
@@ -54,13 +52,10 @@ auto compile_plain(const Selection& selection) -> Result<runtime::JitModule> {
 
 /// The program as written on the device, the outer loops of its blocks bound to threads. An error where a primitive refuses that.
 auto compile_plain_on(const Selection& selection, std::shared_ptr<runtime::Device> device) -> Result<runtime::DeviceProgram> {
-  constexpr int64_t most_blocks = 65535, block_threads = 256;
-  schedule::Schedule sch(selection.before, 1);
-  LOOPSMITH_TRY(is_bound, tune::metaschedule::rewrite_unbound_block(most_blocks).apply(sch, {.threads_per_block = block_threads}));
-  if (!is_bound) { return error(Code::CannotEmit).arg("what", "the program").arg("function", selection.function.view()).arg("target", device->facts().target).arg("why", "its loops cannot be bound"); }
+  LOOPSMITH_TRY(bound, tune::metaschedule::bound_to_threads(selection.before, selection.function));
   Selection plain;
   static_cast<workspace::Selection&>(plain) = selection;
-  plain.module = sch.module();
+  plain.module = bound;
   return compile_for_device(plain, std::move(device));
 }
 

@@ -73,16 +73,6 @@ auto values_of(const interp::Inputs& inputs) -> std::vector<runtime::Value> {
   return out;
 }
 
-/// The program as written with the outer spatial loops of its blocks bound to threads.
-auto bound_to_threads(const IRModule& module, Name function) -> Result<IRModule> {
-  schedule::Schedule sch(module, 1);
-  if (!(sch.func_working_on() == function)) { LOOPSMITH_CHECK(sch.work_on(function)); }
-  constexpr int64_t most_blocks = 65535, block_threads = 256;
-  LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, {metaschedule::rewrite_unbound_block(most_blocks)}, {.threads_per_block = block_threads}));
-  (void)is_kept;
-  return sch.module();
-}
-
 }  // namespace
 
 auto DeviceWorker::open_device() const -> Result<std::shared_ptr<runtime::Device>> {
@@ -251,7 +241,7 @@ auto DeviceWorker::measure(uint64_t id, double best_seconds, int repeat) -> Meas
 auto DeviceWorker::plain_program() -> Result<runtime::DeviceProgram*> {
   if (!plain_) {
     LOOPSMITH_TRY(target, target::parse(device_->facts().target));
-    LOOPSMITH_TRY(bound, bound_to_threads(with_callees(module_, function_), function_));
+    LOOPSMITH_TRY(bound, metaschedule::bound_to_threads(with_callees(module_, function_), function_));
     LOOPSMITH_TRY(built, lower(bound, target));
     LOOPSMITH_CHECK(place_on_device(built));
     plain_.emplace(std::move(built));

@@ -127,4 +127,13 @@ auto run_postprocs(Schedule& sch, const std::vector<Postproc>& postprocs, const 
   return true;
 }
 
+auto bound_to_threads(const IRModule& module, Name function) -> Result<IRModule> {
+  constexpr int64_t most_blocks = 65535, block_threads = 256;
+  Schedule sch(module, 1);
+  if (!(sch.func_working_on() == function)) { LOOPSMITH_CHECK(sch.work_on(function)); }
+  LOOPSMITH_TRY(is_kept, run_postprocs(sch, {rewrite_unbound_block(most_blocks)}, {.threads_per_block = block_threads}));
+  (void)is_kept;
+  return sch.module();
+}
+
 }  // namespace loopsmith::tune::metaschedule

@@ -43,6 +43,10 @@ struct Postproc {
 [[nodiscard]] auto verify_gpu_code() -> Postproc;
 [[nodiscard]] auto verify_vtcm_limit() -> Postproc;
 
+/// A program as written that a GPU can run: the outer spatial loops of each block of the function are bound to threads, so that one thread computes an element, in
+/// the order of the program. An error where a primitive refuses that.
+[[nodiscard]] auto bound_to_threads(const IRModule& module, Name function) -> Result<IRModule>;
+
 /// The error of a post-processor whose number the target does not have.
 [[nodiscard]] auto missing_number(const Schedule& sch, std::string_view postproc, std::string_view number) -> Diagnostic;
 
