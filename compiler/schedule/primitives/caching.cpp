@@ -113,8 +113,8 @@ class LoadsWithin : public Visitor {
   bool is_within_ = true;
 };
 
-// The copy of a buffer that threads share covers the elements of all threads of the loops around. Between two shared buffers a barrier makes that right; memory of
-// a thread has no elements of others.
+// The copy into a buffer that threads share covers the elements of all threads of the loops around. From a shared cache a barrier makes that right; a cache in a
+// thread's own memory has no elements of others.
 auto require_made_by_thread(const Context& cx, const FuncState& func, const Place& writer, const Stage& stage, const std::string& storage) -> Status {
   for (const Place* loop = stage.at; loop && loop->is_loop(); loop = func.parent(*loop)) {
     if (!is_bound_to_threads(*loop->loop) || !is_shared_across(stage.region.buffer->scope(), loop->loop->thread->thread_tag) || !func.is_below(writer, *loop)) { continue; }
@@ -320,7 +320,6 @@ struct CacheRead {
     plan.stage.region = without_division_by_zero(relaxed_region(func, writer, write, plan.stage.at));
     LOOPSMITH_CHECK(require_known_region(cx, writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, writer, write, plan.stage));
-    LOOPSMITH_CHECK(require_made_by_thread(cx, func, writer, plan.stage, args.storage_scope));
     // Blocks with hidden reads may read more than was written.
     for (const Place* block : mentioning) {
       bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
