@@ -81,25 +81,7 @@ auto is_ansor_log(std::string_view text) -> bool {
   return line.is_object() && line.contains("i") && line["i"].is_array() && !line["i"].empty() && line["i"][0].is_array();
 }
 
-auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>> {
-  std::vector<AnsorRecord> out;
-  size_t number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) { continue; }
-    const json parsed = json::parse(line, nullptr, false);
-    std::string why = "it is no JSON";
-    auto record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
-    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
-    record->number = number;
-    record->line = line;
-    out.push_back(*std::move(record));
-  }
-  return out;
-}
+auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>> { return read_log<AnsorRecord>(path, text, read_line); }
 
 auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }
 

@@ -103,26 +103,7 @@ auto is_autotvm_log(std::string_view text) -> bool {
   return is_record(first_object(text));
 }
 
-auto read_autotvm_log(const std::string& path, const std::string& text) -> Result<std::vector<AutotvmRecord>> {
-  std::vector<AutotvmRecord> out;
-  size_t number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    ++number;
-    // TVM skips empty lines and comments.
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) { continue; }
-    const json parsed = json::parse(line, nullptr, false);
-    std::string why = "it is no JSON";
-    auto record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
-    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
-    record->number = number;
-    record->line = line;
-    out.push_back(*std::move(record));
-  }
-  return out;
-}
+auto read_autotvm_log(const std::string& path, const std::string& text) -> Result<std::vector<AutotvmRecord>> { return read_log<AutotvmRecord>(path, text, read_line); }
 
 auto autotvm_line(const AutotvmRecord& record) -> std::string {
   json entities = json::array();

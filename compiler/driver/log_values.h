@@ -1,12 +1,18 @@
 // Values in the logs of TVM's older tuners: the arguments of tasks as JSON.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "eval/value.h"
+#include "support/codes.h"
+#include "support/diagnostic.h"
 
 namespace loopsmith::driver {
 
@@ -19,5 +25,28 @@ namespace loopsmith::driver {
 [[nodiscard]] auto mean_of(const std::vector<double>& seconds) -> double;
 /// The first line of a text as JSON; discarded: it is no JSON object.
 [[nodiscard]] auto first_object(std::string_view text) -> nlohmann::json;
+
+/// The records of a log, one for each line that is not empty and no comment; TVM skips these. `read_line` gives a record with `number` and `line`, or none and the
+/// reason. An error names the line.
+template <class Record>
+[[nodiscard]] auto read_log(const std::string& path, const std::string& text, std::optional<Record> (*read_line)(const nlohmann::json&, std::string& why)) -> Result<std::vector<Record>> {
+  std::vector<Record> out;
+  size_t number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) { continue; }
+    const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
+    std::string why = "it is not JSON";
+    std::optional<Record> record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
+    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
+    record->number = number;
+    record->line = line;
+    out.push_back(*std::move(record));
+  }
+  return out;
+}
 
 }  // namespace loopsmith::driver

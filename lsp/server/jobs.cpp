@@ -474,7 +474,7 @@ void Jobs::finish(Job& job) {
         double first = number_in(job.rows.front(), "seconds").value_or(0), second = number_in(job.rows.back(), "seconds").value_or(0);
         message = fmt::format("{}: {}, {}: {}, measured in turns", job.schedule, duration_text(first), job.other, duration_text(second));
         message += string_in(job.rows.back(), "difference") == "none" || first <= 0 || second <= 0
-                       ? "; no difference is told apart"
+                       ? "; the difference is within the noise"
                        : fmt::format("; {} is {:.2f} times as fast", first < second ? job.schedule : job.other, std::max(first, second) / std::min(first, second));
         break;
       }

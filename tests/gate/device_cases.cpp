@@ -11,6 +11,7 @@
 #include "runtime/devices/nvrtc.h"
 #include "runtime/devices/program.h"
 #include "support/codes.h"
+#include "tests/device/gpu.h"
 #include "tests/gate/device_faults.h"
 #include "transform/pipelines.h"
 #ifdef LOOPSMITH_GATE_HOST_DEVICE
@@ -125,14 +126,6 @@ auto interpret_kernels(const Lowered& lowered, const IRModule& kernels, const IR
   return true;
 }
 
-/// The GPU of NVIDIA's driver, with no kernels loaded; none: no driver. The first one stays open, which makes opening the others quick.
-auto open_gpu() -> std::shared_ptr<runtime::Device> {
-  static const auto kept = runtime::open_cuda();
-  if (!kept.ok()) { return nullptr; }
-  auto opened = runtime::open_cuda();
-  return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
-}
-
 auto run_text(const std::shared_ptr<runtime::Device>& device, const char* name, const IRModule& kernels, std::string_view target, const IRModule& scheduled, const PrimFunc& function,
               uint64_t seed, const interp::Inputs& given, const interp::Inputs& expected, bool is_exact) -> std::optional<Failure> {
   if (!device) { return {}; }
@@ -230,7 +223,7 @@ auto check_kernels(const interp::Before& before, const PrimFunc& function, const
   }
 #endif
   if (options.cuda) {
-    if (auto failure = run_text(open_gpu(), "CUDA", kernels, "cuda", scheduled, function, seed, *given, expected, is_exact)) { return failure; }
+    if (auto failure = run_text(device_tests::open_gpu(), "CUDA", kernels, "cuda", scheduled, function, seed, *given, expected, is_exact)) { return failure; }
   }
   if (options.opencl) {
     auto opened = runtime::open_opencl();

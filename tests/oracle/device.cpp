@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "codegen/source/source.h"
+#include "gpu.h"
 #include "host_device.h"
 #include "interpreted.h"
 #include "runtime/devices/nvrtc.h"
@@ -20,14 +21,6 @@ namespace {
 /// A device for each program, because the device stores compiled kernels.
 auto device() -> std::shared_ptr<runtime::Device> {
   auto opened = runtime::open_opencl();
-  return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
-}
-
-/// The GPU of NVIDIA's driver; none: no driver. The first one stays open, which makes opening the others quick.
-auto gpu() -> std::shared_ptr<runtime::Device> {
-  static const auto kept = runtime::open_cuda();
-  if (!kept.ok()) { return nullptr; }
-  auto opened = runtime::open_cuda();
   return opened.ok() ? std::shared_ptr<runtime::Device>(std::move(opened).value()) : nullptr;
 }
 
@@ -103,7 +96,7 @@ void check_device(const Json& line, Tally& tally) {
   if (!kernels) { return; }
   struct Run { const char* name; std::shared_ptr<runtime::Device> device; const Kernels& kernels; };
   const Run runs[] = {{"OpenCL", device(), kernels->opencl},
-                      {"CUDA", gpu(), kernels->cuda},
+                      {"CUDA", device_tests::open_gpu(), kernels->cuda},
                       {"CUDA on the host, threads forward", device_tests::open_host_device(device_tests::ThreadOrder::Forward), kernels->cuda},
                       {"CUDA on the host, threads backward", device_tests::open_host_device(device_tests::ThreadOrder::Backward), kernels->cuda}};
   for (const Run& run : runs) {

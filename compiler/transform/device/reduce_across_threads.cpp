@@ -277,15 +277,9 @@ class Reduce : public Mutator {
     Stmt out;
     {
       ScopedValue inside(in_kernel_, in_kernel_ || is_bound);
-      if (is_bound) {
-        around_.push_back(as_thread_loop(stmt)->tag);
-        loops_around_.push_back(*as_thread_loop(stmt));
-      }
+      if (is_bound) { around_.push_back(*as_thread_loop(stmt)); }
       out = walk();
-      if (is_bound) {
-        around_.pop_back();
-        loops_around_.pop_back();
-      }
+      if (is_bound) { around_.pop_back(); }
     }
     auto loop = as_thread_loop(out);
     if (!loop || !is_thread_index(loop->tag)) { return out; }
@@ -303,7 +297,7 @@ class Reduce : public Mutator {
     found.visit(loop.body);
     if (found.updates.empty()) { return stmt; }
     // Each iteration of a loop over the same dimension around runs the whole reduction.
-    if (std::find(around_.begin(), around_.end(), loop.tag) != around_.end()) { return serial(stmt, loop); }
+    if (std::any_of(around_.begin(), around_.end(), [&](const ThreadLoop& outer) { return outer.tag == loop.tag; })) { return serial(stmt, loop); }
     if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
     // The loop over the other dimension moves outside, where its index may select the element.
     if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
@@ -370,7 +364,7 @@ class Reduce : public Mutator {
   }
   /// True if a loop around over another dimension drives terms of the same sum: both loops are taken apart together.
   [[nodiscard]] auto is_reduced_around(const Update& update) const -> bool {
-    return std::any_of(loops_around_.begin(), loops_around_.end(), [&](const ThreadLoop& loop) {
+    return std::any_of(around_.begin(), around_.end(), [&](const ThreadLoop& loop) {
       auto is_index = [&](const VarNode& v) { return &v == loop.var.get() || &v == loop.alias.get(); };
       return is_thread_index(loop.tag) && !is_one(loop.extent) && !uses_var(update.store->indices[0], is_index);
     });
@@ -458,8 +452,7 @@ class Reduce : public Mutator {
   const Through through_;
   Uniformity uniformity_;          // of the current kernel
   bool in_kernel_ = false;
-  std::vector<Name> around_;       // the dimensions of the thread-bound loops around
-  std::vector<ThreadLoop> loops_around_;
+  std::vector<ThreadLoop> around_;
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 

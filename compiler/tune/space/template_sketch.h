@@ -8,7 +8,7 @@
 #include <map>
 
 #include "schedule/trace.h"
-#include "tune/space/sketch.h"
+#include "tune/space/drafted_sketch.h"
 
 namespace loopsmith::tune {
 
@@ -17,28 +17,24 @@ using RunTemplate = std::function<Result<schedule::Trace>(const Point&)>;
 /// Is called with the trace that a point has as a candidate, in TVM's JSON.
 using NoteTemplate = std::function<void(const Point&, const std::string& trace)>;
 
-class TemplateSketch final : public Sketch {
+class TemplateSketch final : public DraftedSketch {
  public:
   TemplateSketch(const SpaceContext& context, std::string name, std::vector<Knob> knobs, RunTemplate run, NoteTemplate note);
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
-  [[nodiscard]] auto draft(const Point& point) const -> double override;
-  [[nodiscard]] auto features(const Point& point) const -> std::vector<double> override;
   /// A draft takes a few milliseconds.
   [[nodiscard]] auto population() const -> size_t override { return 16; }
+
+ protected:
+  [[nodiscard]] auto prepare_draft(schedule::Schedule& sch, const Point& point) const -> bool override;
 
  private:
   /// The steps of a point; the diagnostics of a point that is not legal.
   [[nodiscard]] auto trace_at(const Point& point) const -> const Result<schedule::Trace>&;
 
-  IRModule module_;
-  Name function_;
-  CoreModel core_;
-  std::optional<cost::GpuModel> gpu_;
   RunTemplate run_;
   NoteTemplate note_;
   mutable std::map<Point, Result<schedule::Trace>> traces_;
-  mutable std::map<Point, double> drafts_;
 };
 
 }  // namespace loopsmith::tune

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "cost/estimate.h"
 #include "schedule/block_classes.h"
 #include "tune/metaschedule/rules/calls.h"
 #include "tune/space/steps.h"
@@ -24,8 +23,6 @@ using schedule::Value;
 constexpr size_t most_choices = 4096;
 // More factorizations than this are not listed: some divisors are left out.
 constexpr size_t most_factorizations = 100'000;
-// The draft of a state that the model does not cover: all such points are drafted alike.
-constexpr double unknown_seconds = 1e-3;
 
 /// Adds the factorizations, from every `step`-th divisor of what is left. False: there are too many.
 auto add_factors(int64_t left, int64_t n, size_t step, std::vector<int64_t>& behind, std::vector<std::vector<int64_t>>& out) -> bool {
@@ -116,7 +113,7 @@ auto factorizations(int64_t extent, int64_t n, int64_t most_innermost, int64_t p
 
 TraceSketch::TraceSketch(const SpaceContext& context, std::string name, const Schedule& sch, FinishTrace finish, FinishTrace draft_finish,
                          std::shared_ptr<const metaschedule::Mutators> mutators)
-    : module_(context.module), function_(context.function), core_(context.core), gpu_(context.gpu), is_over_(context.is_over), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
+    : DraftedSketch(context), trace_(sch.trace()), finish_(std::move(finish)), draft_finish_(std::move(draft_finish)), own_(Point()),
       mutators_(std::move(mutators)), mutator_context_{context.module, context.function, std::max(1, context.hardware.cores), sch.intrinsics()}, intrinsics_(sch.intrinsics()) {
   name_ = std::move(name);
   Schedule replayed(module_, 1);
@@ -233,36 +230,12 @@ auto TraceSketch::apply(Schedule& sch, const Point& point) const -> Status {
   return finish_ ? finish_(sch) : ok();
 }
 
-auto TraceSketch::draft(const Point& point) const -> double {
-  if (is_over_ && is_over_()) {
-    auto known = drafts_.find(point);
-    return known != drafts_.end() ? known->second : std::numeric_limits<double>::infinity();
-  }
-  auto [place, is_new] = drafts_.try_emplace(point, std::numeric_limits<double>::infinity());
-  if (!is_new || !is_within(thread_bounds_, knobs_, point)) { return place->second; }
-  Schedule sch(module_, 1);
+auto TraceSketch::is_out_of_question(const Point& point) const -> bool { return !is_within(thread_bounds_, knobs_, point); }
+
+auto TraceSketch::prepare_draft(Schedule& sch, const Point& point) const -> bool {
   if (intrinsics_) { sch.use_intrinsics(intrinsics_); }
   const FinishTrace& finish = draft_finish_ ? draft_finish_ : finish_;
-  if (!sch.work_on(function_).ok() || !sch.replay(trace_at(point)).ok() || (finish && !finish(sch).ok())) { return place->second; }
-  if (gpu_) {
-    PrimFunc scheduled = sch.module()->find(function_);
-    auto seconds = scheduled ? cost::kernel_seconds(scheduled, *gpu_) : std::nullopt;
-    return place->second = seconds.value_or(unknown_seconds);
-  }
-  const schedule::FuncState* func = sch.state().func(function_);
-  auto estimate = func ? cost::estimate(*func, core_) : std::nullopt;
-  place->second = estimate && estimate->seconds > 0 ? estimate->seconds : unknown_seconds;
-  return place->second;
-}
-
-auto TraceSketch::features(const Point& point) const -> std::vector<double> {
-  std::vector<double> out;
-  for (size_t i = 0; i < knobs_.size(); ++i) {
-    for (int64_t n : chosen(point, i)) { out.push_back(n > 0 ? std::log2(static_cast<double>(n)) : static_cast<double>(n)); }
-  }
-  const double seconds = draft(point);
-  out.push_back(std::isfinite(seconds) ? std::log(seconds) : 0);
-  return out;
+  return sch.replay(trace_at(point)).ok() && (!finish || finish(sch).ok());
 }
 
 }  // namespace loopsmith::tune

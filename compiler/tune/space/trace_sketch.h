@@ -11,7 +11,7 @@
 
 #include "schedule/schedule.h"
 #include "tune/metaschedule/mutators/mutators.h"
-#include "tune/space/sketch.h"
+#include "tune/space/drafted_sketch.h"
 #include "tune/space/thread_bounds.h"
 
 namespace loopsmith::tune {
@@ -19,7 +19,7 @@ namespace loopsmith::tune {
 /// Steps behind a replay, such as post-processors. An error means that the point is not legal.
 using FinishTrace = std::function<Status(schedule::Schedule&)>;
 
-class TraceSketch : public Sketch {
+class TraceSketch : public DraftedSketch {
  public:
   /// `sch` is the result of the trace from `context.module`. `draft_finish`: the steps that drafts take in place of `finish`, if those are fewer. With
   /// mutators, the limit of `meta_schedule.parallel` is a knob too.
@@ -28,8 +28,6 @@ class TraceSketch : public Sketch {
 
   [[nodiscard]] auto apply(schedule::Schedule& sch, const Point& point) const -> Status override;
   [[nodiscard]] auto known_trace(const Point& point) const -> std::optional<schedule::Trace> override { return trace_at(point); }
-  [[nodiscard]] auto draft(const Point& point) const -> double override;
-  [[nodiscard]] auto features(const Point& point) const -> std::vector<double> override;
   [[nodiscard]] auto mutated(const Point& point, int64_t seed) const -> std::optional<Point> override;
   [[nodiscard]] auto has_mutators() const -> bool override { return mutators_ && !mutators_->empty(); }
   /// A draft takes a millisecond.
@@ -41,6 +39,10 @@ class TraceSketch : public Sketch {
   /// The point whose decisions the trace itself has; none: one of them is not among the choices.
   [[nodiscard]] auto own_point() const -> const std::optional<Point>& { return own_; }
 
+ protected:
+  [[nodiscard]] auto prepare_draft(schedule::Schedule& sch, const Point& point) const -> bool override;
+  [[nodiscard]] auto is_out_of_question(const Point& point) const -> bool override;
+
  private:
   /// Adds a knob for a sampling instruction.
   void add_knob(size_t instruction, const schedule::Instruction& sampled, const schedule::Schedule& before);
@@ -49,11 +51,6 @@ class TraceSketch : public Sketch {
   /// The point whose decisions a trace has; none: the trace is not one of this sketch.
   [[nodiscard]] auto point_of(const schedule::Trace& trace) const -> std::optional<Point>;
 
-  IRModule module_;
-  Name function_;
-  CoreModel core_;
-  std::optional<cost::GpuModel> gpu_;
-  std::function<bool()> is_over_;
   schedule::Trace trace_;
   FinishTrace finish_, draft_finish_;
   std::vector<size_t> instructions_;   // of the knobs, by number in the trace
@@ -63,7 +60,6 @@ class TraceSketch : public Sketch {
   metaschedule::MutatorContext mutator_context_;
   // Of the schedule's file.
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
-  mutable std::map<Point, double> drafts_;
 };
 
 /// The ways to write `extent` as a product of `n` factors, in order; the last one is at most `most_innermost` where that is positive. With a partition the
