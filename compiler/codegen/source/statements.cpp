@@ -176,7 +176,7 @@ void SourcePrinter::print(const PrimFunc& kernel, const std::string& name) {
   std::string bounds;
   if (is_constant) {
     if (kind_ == SourceDialect::Cuda) {
-      // A bound below a warp gains nothing, and lets the compiler take a block for a single thread: on an H100, such kernels gave other results than their PTX says.
+      // A bound below a warp gains nothing, and lets the compiler take a block for a single thread. On an H100, three such kernels gave results that their PTX does not have.
       constexpr int64_t warp = 32;
       bounds = fmt::format(" __launch_bounds__({})", std::max(count, warp));
     } else {

@@ -286,7 +286,7 @@ auto is_bound_to_threads(const PrimFunc& func) -> bool {
 }
 
 auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
-  // Without bound loops a single thread of the device runs the program, which takes long and says nothing.
+  // Without bound loops a single thread of the device runs the program, which takes long, and its time has no use.
   if (is_ranking_ || (is_on_device_ && !is_bound_to_threads(module_->find(function_)))) { return ok(); }
   Candidate plain{plain_id, empty_trace};
   auto too_slow = [&](double limit) {

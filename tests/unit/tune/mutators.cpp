@@ -1,4 +1,4 @@
-// MetaSchedule's mutators: each changes what its name says, within the limits of the sampling instruction, and what it makes is a point of its sketch.
+// MetaSchedule's mutators: each changes the decision in its name within the limits of the sampling instruction, and the result is a point of its sketch.
 #include <cmath>
 #include <set>
 
