@@ -53,11 +53,13 @@ struct Around {
 struct Kernel {
   std::map<std::string, double> grid, block;
   double fma = 0;            // multiply-adds, or other operations
+  double matrix = 0;         // multiply-adds of matrix units, weighed by the width of their operands: 1 for 16 bits
   double instructions = 0;   // of warps
   double shared_cycles = 0;  // of a multiprocessor
   double sectors = 0;        // bytes through the cache
   double shared_bytes = 0, local_words = 0;
   double independent = 1;    // operations of a thread that do not wait for one another
+  bool has_whole_warps = false;   // a block is a tensor intrinsic of all threads of a warp
 };
 
 /// The reach of an access in each dimension over each loop around it, outermost first.
@@ -71,6 +73,7 @@ struct Held {
   size_t kernel = 0;
   double bytes = 4;
   bool is_shared = false;
+  double threads = 1;        // that hold it together: a warp for operands of matrix units
   double versions = 1;       // of a tile that a pipeline fills while earlier ones are read
   std::vector<Reach> reaches;
 
@@ -117,7 +120,7 @@ class KernelWalker {
   void count_memory() {
     for (const auto& [buffer, held] : held_) {
       Kernel& k = kernels[held.kernel];
-      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes * held.versions; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4); }
+      if (held.is_shared) { k.shared_bytes += held.elements() * held.bytes * held.versions; } else { k.local_words += std::max(1.0, held.elements() * held.bytes / 4 / held.threads); }
     }
   }
 
@@ -182,7 +185,11 @@ class KernelWalker {
     const Block& block = *realize.block;
     for (size_t i = 0; i < realize.iter_values.size(); ++i) { bindings_.insert_or_assign(block.iter_vars[i].var.get(), substitute(realize.iter_values[i], bindings_)); }
     // An init runs once for each element; its cost is small beside the updates.
+    const bool is_intrinsic = find_attr(block.annotations, "meta_schedule.auto_tensorize") != nullptr || find_attr(block.annotations, "warp_execution") != nullptr;
+    const bool outside = std::exchange(is_whole_warp_, is_whole_warp_ || is_intrinsic);
+    if (Kernel* k = kernel(); k != nullptr && is_intrinsic) { k->has_whole_warps = true; }
     walk(block.body);
+    is_whole_warp_ = outside;
   }
 
   /// The executions of a statement by all threads.
@@ -209,13 +216,29 @@ class KernelWalker {
       }
     });
     loads(value);
-    if (Kernel* k = kernel()) {
+    Kernel* k = kernel();
+    if (k != nullptr && is_whole_warp_) {
+      // A copy of an operand has no arithmetic; a product has one multiply-add.
+      if (const double width = operand_bytes(value); width > 0) { k->matrix += executions() * width / 2; }
+    } else if (k != nullptr) {
       k->fma += operations * executions();
       k->instructions += std::max(operations, 1.0) * executions() / warp;
       double independent = 1;
       for (const Around& one : around_) { independent *= one.role == LoopRole::Virtual || one.role == LoopRole::Vector ? one.extent : 1; }
       k->independent = std::max(k->independent, independent);
     }
+  }
+
+  /// The bytes of an element of a factor; 0: nothing is multiplied.
+  static auto operand_bytes(const Expr& value) -> double {
+    double out = 0;
+    post_order(value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (load != nullptr && (out == 0 || load->dtype.element_bytes() < out)) { out = load->dtype.element_bytes(); }
+    });
+    bool is_product = false;
+    post_order(value, [&](const Expr& e) { is_product = is_product || e.kind() == NodeKind::Mul; });
+    return is_product ? out : 0;
   }
 
   void loads(const Expr& value) {
@@ -268,11 +291,14 @@ class KernelWalker {
     }
     const std::string_view scope = buffer->scope().view();
     if (!is_global_memory(scope)) {
-      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), 1, {}});
+      auto [place, is_new] = held_.try_emplace(buffer.get(), Held{kernels.size() - 1, bytes, is_shared_memory(scope), 1, 1, {}});
+      if (!is_shared_memory(scope) && is_whole_warp_) { place->second.threads = warp; }
       place->second.versions = std::max(place->second.versions, versions_);
       place->second.reaches.push_back(std::move(reach));
     }
-    if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, repeats, width, base ? lanes_of(buffer, indices, *base) : std::vector<int64_t>{0}); }
+    if (is_whole_warp_ && (is_global_memory(scope) || is_shared_memory(scope))) {
+      note_whole(*k, buffer, executions() * bytes);
+    } else if (is_global_memory(scope) || is_shared_memory(scope)) { note(*k, buffer, repeats, width, base ? lanes_of(buffer, indices, *base) : std::vector<int64_t>{0}); }
   }
 
   /// The elements of the first warp, from that of its first thread. Threads count along x, then y, then z.
@@ -331,13 +357,30 @@ class KernelWalker {
       return;
     }
     k.sectors += warps * static_cast<double>(touched.size()) * sector_bytes;
+    count_global(buffer);
+  }
+
+  void count_global(const Buffer& buffer) {
     double& whole = global_bytes[buffer.get()];
-    auto elements = static_cast<double>(bytes);
-    for (const Expr& extent : buffer->shape) { elements *= static_cast<double>(as_int(extent).value_or(1)); }
-    whole = std::max(whole, elements);
+    auto bytes = static_cast<double>(buffer->dtype.element_bytes());
+    for (const Expr& extent : buffer->shape) { bytes *= static_cast<double>(as_int(extent).value_or(1)); }
+    whole = std::max(whole, bytes);
+  }
+
+  /// A load or store of a matrix unit: the warp moves whole rows of banks and sectors.
+  void note_whole(Kernel& k, const Buffer& buffer, double bytes) {
+    const double row = static_cast<double>(banks * bank_bytes);
+    k.instructions += bytes / row;
+    if (is_shared_memory(buffer->scope().view())) {
+      k.shared_cycles += bytes / row;
+    } else {
+      k.sectors += bytes;
+      count_global(buffer);
+    }
   }
 
   int depth_ = 0;
+  bool is_whole_warp_ = false;   // inside of a block that is a tensor intrinsic
   std::vector<Around> around_;
   Valuation values_;
   VarMap bindings_;
@@ -354,7 +397,9 @@ auto product(const std::map<std::string, double>& extents) -> double {
 /// Seconds of a kernel; infinity where the device cannot run it.
 auto seconds_of(const Kernel& k, const GpuModel& model, double registers) -> double {
   const target::GpuLimits& limits = model.limits;
-  const double threads = product(k.block), blocks = product(k.grid);
+  // The threads of a warp that run an intrinsic need no loop of their own.
+  const bool has_lanes = !k.has_whole_warps || k.block.contains("threadIdx.x");
+  const double threads = product(k.block) * (has_lanes ? 1 : warp), blocks = product(k.grid);
   const double units = limits.units > 0 ? static_cast<double>(limits.units) : 80;
   if ((limits.block_threads > 0 && threads > static_cast<double>(limits.block_threads)) || (limits.shared_most > 0 && k.shared_bytes > static_cast<double>(limits.shared_most))) {
     return std::numeric_limits<double>::infinity();
@@ -377,7 +422,7 @@ auto seconds_of(const Kernel& k, const GpuModel& model, double registers) -> dou
   const double independent = std::clamp(std::max(k.independent, k.local_words), 1.0, 16.0);
   const double hidden = std::min(1.0, warps * std::sqrt(independent) / hiding_warps);
   const double share = std::max(1e-4, even * filled * hidden);
-  const double cycles = std::max({k.fma / (model.lanes * units), k.instructions / (issued * units), k.shared_cycles / units});
+  const double cycles = std::max({k.fma / (model.lanes * units), k.matrix / (model.matrix * units), k.instructions / (issued * units), k.shared_cycles / units});
   const double memory = k.sectors / model.cache_bytes;
   return launch_seconds + spilled * (std::max(cycles / model.clock, memory) + 0.2 * (cycles / model.clock + memory)) / share;
 }
@@ -387,17 +432,20 @@ auto seconds_of(const Kernel& k, const GpuModel& model, double registers) -> dou
 auto gpu_model(const target::Target& target) -> GpuModel {
   GpuModel out;
   if (auto limits = target::gpu_limits(target)) { out.limits = *limits; }
-  struct Rates { std::string_view arch; double clock, lanes, memory, cache; uint64_t units; };
-  // Of the largest card of an architecture, from NVIDIA's data sheets; bandwidths of the cache are measured values of the literature.
+  struct Rates { std::string_view arch; double clock, lanes, matrix, memory, cache; uint64_t units; };
+  // Of the largest card of an architecture, from NVIDIA's data sheets; bandwidths of the cache are measured values of the literature. Instructions of one warp
+  // reach about half of the rate of matrix units on sm_90 and later.
   static constexpr Rates rates[] = {
-      {"sm_75", 1.59e9, 64, 320e9, 1.2e12, 40},  {"sm_80", 1.41e9, 64, 1555e9, 4.5e12, 108}, {"sm_86", 1.7e9, 128, 768e9, 2.5e12, 84},    {"sm_89", 2.5e9, 128, 1008e9, 4.5e12, 128},
-      {"sm_90", 1.75e9, 128, 3350e9, 5.7e12, 132}, {"sm_100", 1.9e9, 128, 8000e9, 8.0e12, 148}, {"sm_120", 2.4e9, 128, 1792e9, 6.0e12, 170},
+      {"sm_75", 1.59e9, 64, 512, 320e9, 1.2e12, 40},     {"sm_80", 1.41e9, 64, 1024, 1555e9, 4.5e12, 108},  {"sm_86", 1.7e9, 128, 512, 768e9, 2.5e12, 84},
+      {"sm_89", 2.5e9, 128, 512, 1008e9, 4.5e12, 128},   {"sm_90", 1.75e9, 128, 1024, 3350e9, 5.7e12, 132}, {"sm_100", 1.9e9, 128, 1024, 8000e9, 8.0e12, 148},
+      {"sm_120", 2.4e9, 128, 512, 1792e9, 6.0e12, 170},
   };
   const std::string arch = target::cuda_arch(target);
   for (const Rates& one : rates) {
     if (!arch.starts_with(one.arch)) { continue; }
     out.clock = one.clock;
     out.lanes = one.lanes;
+    out.matrix = one.matrix;
     out.memory_bytes = one.memory;
     out.cache_bytes = one.cache;
     if (out.limits.units == 0) { out.limits.units = one.units; }

@@ -21,6 +21,7 @@
 #include "transform/device/bind_threads.h"
 #include "transform/device/inject_async_copy.h"
 #include "transform/device/inject_virtual_thread.h"
+#include "transform/device/join_thread_loops.h"
 #include "transform/device/plan_shared_memory.h"
 #include "transform/device/reduce_across_threads.h"
 #include "transform/device/split_host_device.h"
@@ -119,6 +120,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
       // A GPU has real threads. No later stage may move a barrier into a branch that depends on a thread, or let memory of the block
       // be reused before all threads have finished with it.
       if (name == "loop_partition" || name == "hoist_conditions" || name == "unswitch_predicates" || name == "reuse_storage") { continue; }
+      if (name == "plan_buffer_location") { out.push_back({"join_thread_loops", join_thread_loops, "accesses to operands of matrix units in one loop over the warps"}); }
       if (name == "lower_thread_binding") {
         if (has_warps) { out.push_back({"reduce_in_warps", reduce_in_warps, "reductions over the threads of warps by exchanges of registers"}); }
         out.push_back({"reduce_across_threads", reduce_across_threads, "reductions over threads in parts, which a tree combines"});

@@ -14,6 +14,8 @@ namespace {
 using schedule::Instruction;
 using schedule::Value;
 
+constexpr int64_t warp_size = 32;
+
 /// The extent of a loop as a product.
 struct Extent {
   int64_t constant = 1;
@@ -83,11 +85,14 @@ class Follower {
     const auto* key = step.values[1].as<std::string>();
     const int64_t* number = step.values[2].integer();
     if (key == nullptr || number == nullptr) { return; }
+    if (*key == "warp_execution") { is_whole_warp_ = *number != 0; }
     if (*key == "meta_schedule.thread_extent_low_inclusive") { low_ = *number; }
     if (*key != "meta_schedule.thread_extent_high_inclusive") { return; }
     if (is_known_ && !bound_.empty()) {
-      ThreadBound out{low_, *number, 1, {}};
+      // The block is an instruction of a warp, whose threads have no loop.
+      ThreadBound out{low_, *number, is_whole_warp_ ? warp_size : 1, {}};
       for (const auto& [thread, extent] : bound_) {
+        if (is_whole_warp_ && thread == "threadIdx.x") { continue; }
         out.constant = saturating_mul(out.constant, extent.constant);
         out.factors.insert(out.factors.end(), extent.factors.begin(), extent.factors.end());
       }
@@ -96,6 +101,7 @@ class Follower {
     // The next block has its own threads.
     bound_.clear();
     is_known_ = true;
+    is_whole_warp_ = false;
     low_ = 1;
   }
 
@@ -103,6 +109,7 @@ class Follower {
   std::map<uint32_t, Extent> loops_;
   std::map<std::string, Extent> bound_;
   bool is_known_ = true;
+  bool is_whole_warp_ = false;
   int64_t low_ = 1;
 };
 

@@ -69,14 +69,16 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
     // The target `opencl` has no limits of its own: they are the device's, or without a device the least that OpenCL 1.2 requires.
     uint64_t& shared = limited.gpu->limits.shared_most;
     if (numbers.shared_memory <= 0) { numbers.shared_memory = static_cast<int64_t>(shared > 0 ? shared : least_opencl_memory); }
-    // The draft of a kernel checks threads and shared memory itself, a hundred times as fast as by lowering.
+    // The draft of a kernel checks threads and shared memory itself, a hundred times as fast as by lowering. It knows tensor intrinsics by their annotations:
+    // their implementations hide which elements they access.
     shared = static_cast<uint64_t>(numbers.shared_memory);
-    std::copy_if(all.begin(), all.end(), std::back_inserter(for_drafts), [](const metaschedule::Postproc& one) { return one.name != "VerifyGPUCode"; });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(for_drafts), [](const metaschedule::Postproc& one) { return one.name != "VerifyGPUCode" && one.name != "RewriteTensorize"; });
   }
   auto finish_by = [numbers, function](std::vector<metaschedule::Postproc> postprocs) -> FinishTrace {
     return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
-      LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
-      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
+      std::string rejected_by;
+      LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers, &rejected_by));
+      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", fmt::format("the post-processor {} rejects the schedule", rejected_by)); }
       return ok();
     };
   };

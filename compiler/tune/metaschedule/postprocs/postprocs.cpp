@@ -117,12 +117,15 @@ auto postproc_names() -> std::vector<std::string> {
   return out;
 }
 
-auto run_postprocs(Schedule& sch, const std::vector<Postproc>& postprocs, const TargetNumbers& numbers) -> Verdict {
+auto run_postprocs(Schedule& sch, const std::vector<Postproc>& postprocs, const TargetNumbers& numbers, std::string* rejected_by) -> Verdict {
   LOOPSMITH_TRY(entered, sch.call("enter_postproc", {}));
   (void)entered;
   for (const Postproc& postproc : postprocs) {
     LOOPSMITH_TRY(fits, postproc.apply(sch, numbers));
-    if (!fits) { return false; }
+    if (!fits) {
+      if (rejected_by) { *rejected_by = postproc.name; }
+      return false;
+    }
   }
   return true;
 }

@@ -56,7 +56,7 @@ struct Postproc {
 [[nodiscard]] auto find_postproc(std::string_view name, const target::Target& target) -> std::optional<Postproc>;
 [[nodiscard]] auto postproc_names() -> std::vector<std::string>;
 
-/// Enters the post-processing part of the trace, and runs the list until one rejects.
-[[nodiscard]] auto run_postprocs(Schedule& sch, const std::vector<Postproc>& postprocs, const TargetNumbers& numbers) -> Verdict;
+/// Enters the post-processing part of the trace, and runs the list until one rejects. `rejected_by` receives the name of that one.
+[[nodiscard]] auto run_postprocs(Schedule& sch, const std::vector<Postproc>& postprocs, const TargetNumbers& numbers, std::string* rejected_by = nullptr) -> Verdict;
 
 }  // namespace loopsmith::tune::metaschedule
