@@ -107,6 +107,10 @@ class SourcePrinter {
   static auto wrap(std::string text, int own, int level) -> std::string { return own < level ? "(" + text + ")" : text; }
   /// The number of lanes that one load or store moves; 1: one by one.
   auto wide_lanes(const Buffer& buffer, const Expr& index) const -> int;
+  /// Prints a store that moves elements of 8 or 16 bits unchanged, as words of up to 16 bytes where it moves several. False: it is another store.
+  auto copy(const BufferStore& node) -> bool;
+  /// True where an index begins at a multiple of `lanes`, and names as many elements of memory of blocks or of the device in their order.
+  auto is_row(const Buffer& buffer, const Expr& index, int lanes) const -> bool;
 
   const SourceDialect kind_;
   const Dialect& dialect_;

@@ -410,6 +410,51 @@ void SourcePrinter::load_vectors(const Expr& e) {
   });
 }
 
+auto SourcePrinter::is_row(const Buffer& buffer, const Expr& index, int lanes) const -> bool {
+  const auto* ramp = index.as<Ramp>();
+  const std::string_view scope = buffer->scope().view();
+  auto known = elements_.find(buffer->data.get());
+  return ramp && is_one(ramp->stride) && is_multiple(ramp->base, lanes) && (is_global_memory(scope) || is_shared_memory(scope)) && known != elements_.end() && known->second == buffer->dtype;
+}
+
+auto SourcePrinter::copy(const BufferStore& node) -> bool {
+  const auto* load = node.value.as<BufferLoad>();
+  const DataType t = node.buffer->dtype;
+  if (!load || load->buffer->dtype != t || t.lanes != 1 || (t.bits != 16 && t.bits != 8) || node.predicate || load->predicate || load->indices.size() != 1) { return false; }
+  const Expr &to = node.indices[0], &from = load->indices[0];
+  const int lanes = to.dtype().lanes;
+  if (from.dtype().lanes != lanes) { return false; }
+  if (lanes == 1) {
+    line(fmt::format("{}[{}] = {}[{}];", pointer(node.buffer), scalar(to), pointer(load->buffer), scalar(from)));
+    return true;
+  }
+  for (int bytes : {16, 8, 4}) {
+    const int wide = bytes * 8 / t.bits;
+    if (lanes % wide != 0 || !is_row(node.buffer, to, wide) || !is_row(load->buffer, from, wide)) { continue; }
+    const DataType part = DataType::uint(32);
+    const std::string word = bytes == 4 ? memory_type(part, node.origin) : vector_type(part, bytes / 4, node.origin);
+    // Loads all words before it stores the first one.
+    std::vector<std::string> names;
+    auto place_of = [&](const Buffer& buffer, const Expr& index, int at) {
+      const Expr& base = index.as<Ramp>()->base;
+      return fmt::format("&{}[{}]", pointer(buffer), scalar(at == 0 ? base : add(base, int_imm(at, base.dtype()))));
+    };
+    line("{");
+    ++depth_;
+    for (int at = 0; at < lanes; at += wide) {
+      names.push_back(fresh(load->buffer->name.view()));
+      line(fmt::format("const {} {} = *(const {}{}*){};", word, names.back(), address_space(*load->buffer->data), word, place_of(load->buffer, from, at)));
+    }
+    for (int at = 0; at < lanes; at += wide) {
+      line(fmt::format("*({}{}*){} = {};", address_space(*node.buffer->data), word, place_of(node.buffer, to, at), names[static_cast<size_t>(at / wide)]));
+    }
+    --depth_;
+    line("}");
+    return true;
+  }
+  return false;
+}
+
 void SourcePrinter::store(const BufferStore& node) {
   place(node.origin);
   const DataType t = node.buffer->dtype;
@@ -417,6 +462,7 @@ void SourcePrinter::store(const BufferStore& node) {
     (void)fail(fmt::format("an access of `{}`", node.buffer->name.str()), "it has not one index", node.origin);
     return;
   }
+  if (copy(node)) { return; }
   const Expr& index = node.indices[0];
   const int lanes = index.dtype().lanes * t.lanes;
   if (lanes == 1) {
