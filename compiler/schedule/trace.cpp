@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/dialects.h"
+#include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 
@@ -92,6 +93,90 @@ auto Trace::simplified(bool remove_postproc) const -> Trace {
   }
   Trace out;
   for (auto it = kept.rbegin(); it != kept.rend(); ++it) { out.append(**it); }
+  return out;
+}
+
+namespace {
+
+using Decisions = std::unordered_map<uint32_t, int64_t>;
+
+/// Adds the integers that a sampling instruction decided. False: it samples something else, or has no decision.
+auto add_decisions(const Instruction& instruction, Decisions& out) -> bool {
+  const std::string_view kind = instruction.primitive->kind;
+  std::vector<int64_t> numbers;
+  if (kind == "SampleCategorical") {
+    const auto* candidates = instruction.values[0].as<Value::List>();
+    const int64_t* index = instruction.decision.integer();
+    if (!candidates || !index || *index < 0 || *index >= std::ssize(*candidates)) { return false; }
+    const int64_t* number = (*candidates)[static_cast<size_t>(*index)].integer();
+    if (!number) { return false; }
+    numbers.push_back(*number);
+  } else if (kind == "SamplePerfectTile" || kind == "SamplePartitionedTile") {
+    const auto* factors = instruction.decision.as<Value::List>();
+    for (size_t i = 0; factors && i < factors->size(); ++i) {
+      const int64_t* number = (*factors)[i].integer();
+      if (!number) { return false; }
+      numbers.push_back(*number);
+    }
+  }
+  if (numbers.empty() || numbers.size() != instruction.outputs.size()) { return false; }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (const auto* output = instruction.outputs[i].as<ExprRV>()) { out[output->var] = numbers[i]; }
+  }
+  return true;
+}
+
+/// Computes operators of constants, as in `i // (2 * 4)`.
+class FoldConstants : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  auto on(const Add& n) -> Expr override { return add(mutate(n.a), mutate(n.b), n.origin); }
+  auto on(const Sub& n) -> Expr override { return sub(mutate(n.a), mutate(n.b), n.origin); }
+  auto on(const Mul& n) -> Expr override { return mul(mutate(n.a), mutate(n.b), n.origin); }
+  auto on(const FloorDiv& n) -> Expr override { return floordiv(mutate(n.a), mutate(n.b), n.origin); }
+  auto on(const FloorMod& n) -> Expr override { return floormod(mutate(n.a), mutate(n.b), n.origin); }
+};
+
+auto with_decisions(const Value& value, const Decisions& decisions) -> Value {
+  if (const auto* sampled = value.as<ExprRV>()) {
+    auto found = decisions.find(sampled->var);
+    return found == decisions.end() ? value : Value(found->second);
+  }
+  if (const auto* list = value.as<Value::List>()) {
+    Value::List out;
+    for (const Value& item : *list) { out.push_back(with_decisions(item, decisions)); }
+    return Value(std::move(out));
+  }
+  if (const auto* dict = value.as<Value::Dict>()) {
+    Value::Dict out;
+    for (const auto& [key, item] : *dict) { out.emplace_back(key, with_decisions(item, decisions)); }
+    return Value(std::move(out));
+  }
+  if (!value.as<IndexMap>() && !value.as<Expr>()) { return value; }
+  Value out = with_sampled(value, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+    auto found = decisions.find(number);
+    return found == decisions.end() ? std::nullopt : std::optional<Expr>(constant_int(var.dtype, found->second));
+  });
+  const auto* map = out.as<IndexMap>();
+  if (!map) { return out; }
+  IndexMapNode fields = **map;
+  Array<Expr> folded = FoldConstants().mutate(fields.final);
+  fields.final = std::move(folded);
+  return Value(make_index_map(std::move(fields)));
+}
+
+}  // namespace
+
+auto Trace::decided() const -> Trace {
+  Trace out;
+  Decisions decisions;
+  for (const Instruction* instruction : instructions()) {
+    if (instruction->primitive->is_sampling && add_decisions(*instruction, decisions)) { continue; }
+    Instruction copy = *instruction;
+    for (Value& value : copy.values) { value = with_decisions(value, decisions); }
+    out.append(std::move(copy));
+  }
   return out;
 }
 

@@ -40,6 +40,9 @@ class Trace {
   /// instructions behind `enter_postproc`.
   [[nodiscard]] auto simplified(bool remove_postproc) const -> Trace;
 
+  /// Without sampled integers: the decisions stand as numbers where later instructions used them. Sampled locations stay.
+  [[nodiscard]] auto decided() const -> Trace;
+
   /// One line per instruction: `b0 = sch.get_block(name="C", func_name="main")`. TVM 0.19's text, or that of versions with `get_sblock`.
   [[nodiscard]] auto python_lines(Dialect dialect = Dialect::Block) const -> std::vector<std::string>;
   /// The whole output of `trace.show()` except for imports: `def apply_trace(sch: tir.Schedule) -> None:`.

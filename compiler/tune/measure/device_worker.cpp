@@ -285,7 +285,7 @@ auto DeviceWorker::check(uint64_t id, double seconds) -> CheckReply {
     reply.note = "it was not built here";
     return reply;
   }
-  if (!device_) { return check_scheduled(found->second, seconds); }
+  if (!device_) { return check_scheduled(id, found->second, seconds); }
   if (is_stand_in_ && device_->facts().is_processor && interp::count_instances(module_, function_, size_of_variables) > patient_check_instances) {
     reply.note = fmt::format("the program is too large for `{}`, which would stand in for the target's device", device_->facts().name);
     return reply;
@@ -294,7 +294,7 @@ auto DeviceWorker::check(uint64_t id, double seconds) -> CheckReply {
     auto target = target::parse(device_->facts().target);
     auto other = target.ok() ? lower(found->second.scheduled, *target) : Result<Built>(target.diagnostics());
     // OpenCL's device may lack a feature of the target.
-    if (!other.ok() || !place_on_device(*other).ok()) { return check_scheduled(found->second, seconds); }
+    if (!other.ok() || !place_on_device(*other).ok()) { return check_scheduled(id, found->second, seconds); }
     found->second = std::move(*other);
   }
   int bits = 0;
@@ -355,8 +355,9 @@ auto DeviceWorker::check_built(const IRModule& module, Built& built, int& decidi
 }
 
 // Without any device the interpreter runs the schedule, thread by thread.
-auto DeviceWorker::check_scheduled(const Built& built, double seconds) -> CheckReply {
+auto DeviceWorker::check_scheduled(uint64_t id, const Built& built, double seconds) -> CheckReply {
   CheckReply reply;
+  reply.id = id;
   if (interp::count_instances(module_, function_, size_of_variables) > full_check_instances) {
     reply.note = "no device runs its kernels, and the interpreter would take too long";
     return reply;

@@ -45,7 +45,7 @@ class DeviceWorker {
   [[nodiscard]] auto plain_program() -> Result<runtime::DeviceProgram*>;
   [[nodiscard]] auto expected(const IRModule& module, interp::Contents contents, const interp::Inputs& inputs, bool in_full, double seconds, std::string& how) -> ResultsOfInputs;
   auto check_built(const IRModule& module, Built& built, int& deciding_bits, double seconds) -> CheckReply;
-  auto check_scheduled(const Built& built, double seconds) -> CheckReply;
+  auto check_scheduled(uint64_t id, const Built& built, double seconds) -> CheckReply;
 
   IRModule module_;
   Name function_;

@@ -86,8 +86,8 @@ auto line_text(const Instruction& instruction, const Names& names, const std::st
 // The statements, each on its line; empty: the trace has no step.
 auto statements(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
   LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
-  // Removes look-ups whose results no step uses.
-  trace = trace.simplified(/*remove_postproc=*/false);
+  // A person reads numbers, and a schedule that samples is a space for `tune`. Then removes look-ups whose results no step uses.
+  trace = trace.decided().simplified(/*remove_postproc=*/false);
   Names names;
   std::set<std::string> taken = text.taken;
   // A variable with the program's name would hide the program in the function.
