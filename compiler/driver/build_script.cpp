@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -608,8 +610,8 @@ auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std
     return command_failed(e, call, "tune", ran->second, message);
   }
   if (!script.request.json) {
-    fmt::print("{}: {:.4g} ms, {} trials\n", found->names.empty() ? found->files[0] : found->names[0], done.value("best_seconds", 0.0) * 1e3,
-               done.value("trials", 0));
+    fmt::print("{}: {}, {}\n", found->names.empty() ? found->files[0] : found->names[0], duration_text(done.value("best_seconds", 0.0)),
+               count_text(done.value("trials", 0), "trial"));
     std::fflush(stdout);
   }
   // The program after the found schedule.
@@ -617,7 +619,7 @@ auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("why", "the disk is full, or the folder cannot be written")); }
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("reason", "the disk is full, or the folder cannot be written")); }
   auto file = SourceFile::read(tuned);
   auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
   if (!run || !run->result) { return e.report(error(Code::Internal, call).arg("what", "the schedule that `tune` found does not apply")); }
@@ -668,16 +670,19 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   }
   SourceText text(request.path == "-" ? "<stdin>" : request.path, std::move(*bytes));
   syntax::Document document(text.text());
+  BuildScript script(request);
+  // A diagnostic may be about a function of a file that the script loaded.
   Locate locate = [&](const Origin& origin) -> std::optional<Located> {
-    auto span = document.resolve(origin);
-    if (!span) { return {}; }
-    return Located{&text, *span};
+    if (auto span = document.resolve(origin)) { return Located{&text, *span}; }
+    for (const auto& [path, file] : script.loaded) {
+      if (auto found = file.as<LoadedFile>()->file->locate()(origin)) { return found; }
+    }
+    return {};
   };
   if (Diagnostics problems = document.diagnostics(); has_errors(problems)) {
     request.report(problems, locate, request.path);
     return false;
   }
-  BuildScript script(request);
   Evaluator evaluator;
   evaluator.limits = request.limits;
   evaluator.globals = &script;
@@ -688,6 +693,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
     std::fflush(stdout);
   };
   eval::ScopeRef scope = evaluator.new_scope({});
+  std::set<std::tuple<DeclId, uint32_t, std::string>> reported;
   for (const syntax::PlacedItem& placed : document.items()) {
     evaluator.tree = placed.item;
     for (const syntax::Stmt* stmt : placed.item->statements) {
@@ -703,8 +709,11 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       for (Diagnostic& d : problems) {
         if (d.code == Code::TooMuchWork) { (void)std::move(d).remedy("`loopsmith script` takes other limits: `--max-steps`, `--max-time`, `--max-memory`"); }
       }
+      const bool has_failed = has_errors(problems);
+      // A loop that runs a function several times reports its hints once.
+      std::erase_if(problems, [&](const Diagnostic& d) { return d.severity != Severity::Error && !reported.emplace(d.where.decl, d.where.begin, d.message()).second; });
       request.report(problems, locate, request.path);
-      if (has_errors(problems) || flow == eval::Flow::Failed) { return false; }
+      if (has_failed || flow == eval::Flow::Failed) { return false; }
     }
   }
   return !script.something_failed;

@@ -8,6 +8,7 @@
 #include "script/tuner/call.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "support/reasons.h"
 #include "tune/written/arguments.h"
 
 namespace loopsmith::tune {
@@ -93,7 +94,7 @@ class Lists {
     }
     std::vector<Value> out;
     if (!list) {
-      (void)evaluator_.report(error(Code::BadValue, {}).arg("what", "`" + option + "` takes names and calls with commas between them, not `" + text + "`"));
+      (void)evaluator_.report(error(Code::BadValue).arg("reason", because(Why::NotAList).arg("option", option).arg("text", text).text()));
       return out;
     }
     const eval::ScopeRef scope = names_used(*list);

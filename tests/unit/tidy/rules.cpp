@@ -345,6 +345,38 @@ auto outside_libraries(const Files& files) -> std::vector<std::string> {
   return out;
 }
 
+auto arguments_without_a_place(const Files& files) -> std::vector<std::string> {
+  std::map<std::string, std::string> texts;   // by the enumerator of the row
+  auto catalogue = files.find("compiler/support/diagnostics.def");
+  for (const std::string& line : lines_of(catalogue == files.end() ? std::string() : catalogue->second)) {
+    constexpr std::string_view row = "DIAGNOSTIC(";
+    if (line.starts_with(row)) { texts[line.substr(row.size(), line.find(',') - row.size())] = line; }
+  }
+  auto is_read = [&](const std::string& argument) {
+    return std::any_of(files.begin(), files.end(), [&](const auto& file) { return file.first.ends_with(".cpp") && file.second.find("== \"" + argument + "\"") != std::string::npos; });
+  };
+  std::vector<std::string> out;
+  for (const auto& [path, text] : files) {
+    if (!path.ends_with(".cpp")) { continue; }
+    constexpr std::string_view code = "Code::", set = ".arg(\"", reason = "because(", reason_end = ".text()";
+    for (size_t at = text.find("error("); at != std::string::npos; at = text.find("error(", at + 1)) {
+      size_t begin = text.find(code, at);
+      if (begin == std::string::npos || begin > at + 20) { continue; }
+      begin += code.size();
+      const std::string name = text.substr(begin, text.find_first_of(",) ", begin) - begin);
+      if (!texts.contains(name)) { continue; }
+      const size_t end = std::min(text.find(';', begin), text.find("error(", begin));
+      for (size_t arg = text.find(set, begin); arg < end; arg = text.find(set, arg + 1)) {
+        // The arguments of a reason belong to the row of the reason.
+        if (size_t open = text.rfind(reason, arg); open != std::string::npos && open > begin && text.find(reason_end, open) > arg) { continue; }
+        const std::string argument = text.substr(arg + set.size(), text.find('"', arg + set.size()) - arg - set.size());
+        if (texts[name].find("{" + argument + "}") == std::string::npos && !is_read(argument)) { out.push_back(path + " sets `" + argument + "`, which the text of " + name + " does not contain"); }
+      }
+    }
+  }
+  return out;
+}
+
 auto files_without_opening(const Files& files) -> std::vector<std::string> {
   std::vector<std::string> out;
   for (const auto& [path, text] : files) {

@@ -29,6 +29,9 @@ using Files = std::map<std::string, std::string>;
 /// outside these rooms links the library.
 [[nodiscard]] auto outside_libraries(const Files& files) -> std::vector<std::string>;
 
+/// An argument of a diagnostic is in the text of its row, or other code reads it by its name.
+[[nodiscard]] auto arguments_without_a_place(const Files& files) -> std::vector<std::string>;
+
 /// Every source and CMake file begins with a comment.
 [[nodiscard]] auto files_without_opening(const Files& files) -> std::vector<std::string>;
 

@@ -75,6 +75,17 @@ TEST_CASE("every file opens with a comment on its contents") {
   CHECK(found.empty());
 }
 
+TEST_CASE("a diagnostic has a place in its text for each argument") {
+  auto found = arguments_without_a_place(repository());
+  INFO(in_lines(found));
+  CHECK(found.empty());
+}
+
+TEST_CASE("planted: an argument that a message does not contain") {
+  Files files = with("compiler/arith/planted.cpp", "auto f() { return error(Code::NoAttribute).arg(\"what\", a).arg(\"no_such_place\", b); }\n");
+  CHECK(finds(arguments_without_a_place(files), "compiler/arith/planted.cpp sets `no_such_place`"));
+}
+
 TEST_CASE("planted: a page that lacks a room, or has one too many") {
   CHECK(finds(rooms_on_the_page(with("ARCHITECTURE.md", "| `compiler/arith` |", "| `compiler/proofs` |")), "the table of rooms lacks `arith`"));
   CHECK(finds(rooms_on_the_page(with("ARCHITECTURE.md", "| `compiler/arith` |", "| `compiler/proofs` |")), "has `proofs`, which no CMake file declares"));

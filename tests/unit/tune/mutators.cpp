@@ -7,6 +7,7 @@
 #include "intrinsics/registry.h"
 #include "schedule/trace_json.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 #include "tune/metaschedule/mutators/mutators.h"
 #include "tune/metaschedule/rules/post_order_apply.h"
@@ -133,7 +134,7 @@ TEST_CASE("each mutator changes its own instruction") {
     schedule::RandomEngine random(5);
     std::set<std::string> made;
     for (const Trace& trace : traces_of(module, c.target)) {
-      for (int i = 0; i < 8; ++i) {
+      for (size_t i = 0; i < 8 / tests::stride(4); ++i) {
         auto one = mutator->apply({module, Name("main"), 2}, trace, random);
         if (!one) { continue; }
         const std::vector<size_t> at = differences(trace, *one);
