@@ -406,8 +406,11 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   options.seconds = 20;
   if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
     space = at + 1 == arguments.end() ? std::string() : *(at + 1);
+    // A call such as `ScheduleFn(tiles)` makes the space.
+    if (space.find('(') != std::string::npos) { pieces.space = std::exchange(space, "metaschedule"); }
+    if (space == "post-order-apply") { space = "metaschedule"; }
     if (space != "own" && space != "metaschedule") {
-      session.complain("`--space` is own or metaschedule\n");
+      session.complain("`--space` is own, metaschedule or the call of a space such as `ScheduleFn(tiles)`\n");
       return false;
     }
     arguments.erase(at, at + 2);
@@ -439,7 +442,7 @@ auto tune_in_background(Session& session, const IRModule& program, bool is_at_ho
     session.complain("a search in the background that begins at a step has the target's pieces: leave out `&`, or go to the program as written by `:goto 0`\n");
     return false;
   }
-  std::vector<std::string> how = {"--target", session.target().str(), "--space", space};
+  std::vector<std::string> how = {"--target", session.target().str(), "--space", pieces.space.empty() ? space : pieces.space};
   for (auto [option, list] : {std::pair{"--rules", &pieces.rules}, {"--postprocs", &pieces.postprocs}, {"--mutators", &pieces.mutators}}) {
     if (!list->empty()) { how.insert(how.end(), {option, *list}); }
   }
