@@ -213,7 +213,7 @@ def product(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), 
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 )PY";
-  const Json schedules = Json::array({"i, j, k = sch.get_loops(\"C\")\nsch.reorder(i, k, j)\nsch.decompose_reduction(\"C\", k)\nsch.vectorize(j)", "sch.parallel(sch.get_loops(\"C\")[2])", "--insert", "[[\"GetBlock\""});
+  const Json schedules = Json::array({"i, j, k = sch.get_loops(\"C\")\nsch.reorder(i, k, j)\nsch.vectorize(j)", "sch.parallel(sch.get_loops(\"C\")[2])", "--insert", "[[\"GetBlock\""});
   Json result = agent.call("measure", {{"text", program}, {"schedules", schedules}});
   CHECK(!result["isError"].get<bool>());
   Json rows = result["structuredContent"]["schedules"];
