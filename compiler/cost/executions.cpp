@@ -135,6 +135,23 @@ auto with_threads_once(Surroundings nest, size_t still) -> Surroundings {
   return out;
 }
 
+/// The product of the longest extents, conditions ignored. None: it is not known, or too large.
+auto upper_bound(const std::vector<Group::Loop>& loops) -> std::optional<Executions> {
+  arith::Analyzer analyzer;
+  Executions out{1, true};
+  for (const Group::Loop& one : loops) {
+    if (!one.loop.extent) { continue; }
+    // Outside of the known range, the bounds are those of the type.
+    constexpr int64_t beyond = int64_t{1} << 30;
+    int64_t most = as_int(one.loop.extent).value_or(analyzer.const_int_bound(one.loop.extent).max);
+    bool is_open = !as_int(one.loop.extent) && most >= beyond;
+    analyzer.bind(one.loop.var, Range{one.loop.min, one.loop.extent});
+    if (one.is_still) { continue; }
+    if (is_open || __builtin_mul_overflow(out.count, std::max<int64_t>(most, 0), &out.count)) { return std::nullopt; }
+  }
+  return out;
+}
+
 auto without_likely(const Expr& condition) -> Expr {
   static const Name likely("likely");
   const auto* call = condition.as<Call>();
@@ -210,21 +227,8 @@ auto executions(const Surroundings& given, size_t still, int64_t& steps) -> std:
     if (!is_summed && own.empty()) { continue; }
     std::optional<Executions> counted;
     if (std::all_of(loops.begin(), loops.end(), [](const Group::Loop& one) { return bool(one.loop.extent); })) { counted = Group(loops, own, steps).count(); }
-    if (!counted) {
-      // An upper bound, conditions ignored: the product of the longest extents.
-      arith::Analyzer analyzer;
-      counted = Executions{1, true};
-      for (const Group::Loop& one : loops) {
-        if (!one.loop.extent) { continue; }
-        // Outside of the known range, the bounds are those of the type.
-        constexpr int64_t beyond = int64_t{1} << 30;
-        int64_t most = as_int(one.loop.extent).value_or(analyzer.const_int_bound(one.loop.extent).max);
-        bool is_open = !as_int(one.loop.extent) && most >= beyond;
-        analyzer.bind(one.loop.var, Range{one.loop.min, one.loop.extent});
-        if (one.is_still) { continue; }
-        if (is_open || __builtin_mul_overflow(counted->count, std::max<int64_t>(most, 0), &counted->count)) { return std::nullopt; }
-      }
-    }
+    if (!counted) { counted = upper_bound(loops); }
+    if (!counted) { return std::nullopt; }
     out.is_most = out.is_most || counted->is_most;
     if (__builtin_mul_overflow(out.count, counted->count, &out.count)) { return std::nullopt; }
   }

@@ -86,8 +86,8 @@ auto read_ansor_log(const std::string& path, const std::string& text) -> Result<
 auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }
 
 auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable) -> Result<AnsorChoice> {
-  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("why", "it has no records"); }
-  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("why", why); };
+  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", "it has no records"); }
+  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", why); };
   bool is_any = false;
   for (const Task& task : tasks) {
     if (!variable.empty() && task.variable.view() != variable) { continue; }

@@ -18,8 +18,8 @@ namespace {
 const std::vector<Option>& common_options() {
   static const std::vector<Option> options = {
       {.name = "--color", .value = "WHEN", .help = "colours: auto (on a terminal), always, never"},
-      {.name = "--import-root", .value = "DIR", .help = "where files that are imported are looked for, up to it and below; default: the current folder", .repeatable = true},
-      {.name = "--stdin-name", .value = "FILE", .help = "what standard input would be called, as FILE.py: its imports are beside it"},
+      {.name = "--import-root", .value = "DIR", .help = "the highest folder in which imports are searched; the default is the current folder", .repeatable = true},
+      {.name = "--stdin-name", .value = "FILE", .help = "a name for standard input: its imports are searched beside this file"},
       {.name = "--help", .help = "this text", .short_name = "-h"},
   };
   return options;

@@ -140,13 +140,13 @@ auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& reco
     if (!best || one.mean() < best->mean()) { best = &one; }
   }
   if (best) { return *best; }
-  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("why", "it has no records"); }
-  if (is_any) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("why", "none of the task's records has a time").remedy("tune the task again"); }
+  if (records.empty()) { return error(Code::CannotRead).arg("file", path).arg("reason", "it has no records"); }
+  if (is_any) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(records[0].number)).arg("file", path).arg("reason", "none of the task's records has a time").remedy("tune the task again"); }
   const AutotvmRecord& other = records[0];
   const bool is_other_template = other.template_name != template_name;
   std::string why = is_other_template ? fmt::format("it is of template `{}`, and the task is of `{}`", other.template_name, template_name)
                                       : fmt::format("it is of a task with arguments {}, and this task has {}", arguments_text(other.arguments), arguments_text(arguments));
-  return error(Code::RecordRefused).arg("number", static_cast<int64_t>(other.number)).arg("file", path).arg("why", why)
+  return error(Code::RecordRefused).arg("number", static_cast<int64_t>(other.number)).arg("file", path).arg("reason", why)
       .remedy(is_other_template ? "name the template of the log: `--with NAME`" : "give the task the arguments of the log, or tune this task");
 }
 

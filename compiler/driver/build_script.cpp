@@ -2,6 +2,8 @@
 #include "driver/build_script.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -368,17 +370,21 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   }
   SourceText text(request.path == "-" ? "<stdin>" : request.path, std::move(*bytes));
   syntax::Document document(text.text());
+  using build_script::BuildScript;
+  using build_script::LoadedFile;
+  BuildScript script(request);
+  // A diagnostic may be about a function of a file that the script loaded.
   Locate locate = [&](const Origin& origin) -> std::optional<Located> {
-    auto span = document.resolve(origin);
-    if (!span) { return {}; }
-    return Located{&text, *span};
+    if (auto span = document.resolve(origin)) { return Located{&text, *span}; }
+    for (const auto& [path, file] : script.loaded) {
+      if (auto found = file.as<LoadedFile>()->file->locate()(origin)) { return found; }
+    }
+    return {};
   };
   if (Diagnostics problems = document.diagnostics(); has_errors(problems)) {
     request.report(problems, locate, request.path);
     return false;
   }
-  using build_script::BuildScript;
-  BuildScript script(request);
   eval::Evaluator evaluator;
   evaluator.limits = request.limits;
   evaluator.globals = &script;
@@ -389,6 +395,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
     std::fflush(stdout);
   };
   eval::ScopeRef scope = evaluator.new_scope({});
+  std::set<std::tuple<DeclId, uint32_t, std::string>> reported;
   for (const syntax::PlacedItem& placed : document.items()) {
     evaluator.tree = placed.item;
     for (const syntax::Stmt* stmt : placed.item->statements) {
@@ -404,8 +411,11 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       for (Diagnostic& d : problems) {
         if (d.code == Code::TooMuchWork) { (void)std::move(d).remedy("`loopsmith script` takes other limits: `--max-steps`, `--max-time`, `--max-memory`"); }
       }
+      const bool has_failed = has_errors(problems);
+      // A loop that runs a function several times reports its hints once.
+      std::erase_if(problems, [&](const Diagnostic& d) { return d.severity != Severity::Error && !reported.emplace(d.where.decl, d.where.begin, d.message()).second; });
       request.report(problems, locate, request.path);
-      if (has_errors(problems) || flow == eval::Flow::Failed) { return false; }
+      if (has_failed || flow == eval::Flow::Failed) { return false; }
     }
   }
   return !script.something_failed;

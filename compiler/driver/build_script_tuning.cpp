@@ -100,7 +100,7 @@ auto outcome_of(Evaluator& e, const Argument& what, const std::string& path, con
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
   std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("why", "the disk is full, or the folder cannot be written")); }
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("reason", "the disk is full, or the folder cannot be written")); }
   auto file = SourceFile::read(tuned);
   auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
   if (!run || !run->result) { return e.report(error(Code::Internal, call).arg("what", "the schedule that `tune` found does not apply")); }
@@ -126,7 +126,7 @@ auto planned_outcome(const Argument& what) -> Value {
 
 void report_tuned(Evaluator& e, const std::string& name, const json& done) {
   if (BuildScript::of(e).request.json) { return; }
-  fmt::print("{}: {:.4g} ms, {} trials\n", name, done.value("best_seconds", 0.0) * 1e3, done.value("trials", 0));
+  fmt::print("{}: {}, {}\n", name, duration_text(done.value("best_seconds", 0.0)), count_text(done.value("trials", 0), "trial"));
   std::fflush(stdout);
 }
 

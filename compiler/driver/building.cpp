@@ -47,7 +47,7 @@ struct Unit {
 };
 
 auto cannot_write(const std::string& path) -> Diagnostic {
-  return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno));
+  return error(Code::CannotWrite).arg("file", path).arg("reason", std::strerror(errno));
 }
 
 /// True for a GPU. A driver that reads the object's metadata launches its kernels; no C code calls them.
@@ -95,7 +95,7 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
     }
     codegen::Interface interface = codegen::interface_of(func, kernel_name);
     if (std::string why = is_private || !has_entries ? "" : why_no_entry(interface); !why.empty()) {
-      problems.push_back(error(Code::CannotEmit, func->origin).arg("what", "the entry").arg("function", kernel_name).arg("target", "C").arg("why", why));
+      problems.push_back(error(Code::CannotEmit, func->origin).arg("what", "the entry").arg("function", kernel_name).arg("target", "C").arg("reason", why));
       continue;
     }
     PrimFuncNode renamed = *func;
@@ -133,7 +133,7 @@ auto add_variants(Unit& unit) -> Diagnostics {
   Diagnostics problems;
   for (const Unit::VariantOf& one : unit.variants) {
     const std::string name = unit.kernels[one.kernel].name;
-    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("what", fmt::format("`{}` is no variant of `{}`: {}", name, one.mark.program, reason))); };
+    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("reason", fmt::format("`{}` is no variant of `{}`: {}", name, one.mark.program, reason))); };
     auto whole = std::find_if(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& k) { return k.name == one.mark.program; });
     if (whole == unit.kernels.end()) {
       complain("the file has no such program");
@@ -268,7 +268,7 @@ auto write_whole(const std::string& path, std::string_view content) -> Status {
   std::error_code problem;
   fs::path parent = fs::path(path).parent_path();
   if (!parent.empty()) { fs::create_directories(parent, problem); }
-  if (problem) { return error(Code::CannotWrite).arg("file", path).arg("why", problem.message()); }
+  if (problem) { return error(Code::CannotWrite).arg("file", path).arg("reason", problem.message()); }
   return write_file(path, content);
 }
 
@@ -282,7 +282,7 @@ auto publish(const std::vector<Artefact>& artefacts) -> Status {
     if (!problem) { continue; }
     std::error_code ignored;
     for (size_t k = 0; k < i; ++k) { fs::remove(artefacts[k].path, ignored); }
-    return error(Code::CannotWrite).arg("file", artefact.path).arg("why", problem.message());
+    return error(Code::CannotWrite).arg("file", artefact.path).arg("reason", problem.message());
   }
   return ok();
 }
@@ -468,7 +468,7 @@ class Linking {
     argv.insert(argv.end(), more.begin(), more.end());
     std::string problem;
     if (run_compiler(std::move(argv), scratch_, problem)) { return ok(); }
-    return error(Code::LinkFailed).arg("why", problem);
+    return error(Code::LinkFailed).arg("reason", problem);
   }
   auto compile(const std::string& source, const std::string& made) -> Status {
     return call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map_, "-c", source, "-o", made});
@@ -544,7 +544,7 @@ auto stage_all(const Unit& unit, const std::string& object, const BuildJob& job,
   if (has_shared) { LOOPSMITH_CHECK(put(lib + ".so", "shared", linked.shared)); }
   std::error_code unknown;
   if (job.python && fs::equivalent(job.stem + ".py", job.file, unknown)) {
-    return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("why", "the programs are in that file: name another folder with `-o`");
+    return error(Code::CannotWrite).arg("file", job.stem + ".py").arg("reason", "the programs are in that file: name another folder with `-o`");
   }
   if (job.python && is_launched(target)) { result.notes.push_back("there is no module of Python: NumPy has no tensors of a device; call the library by ctypes"); }
   if (job.python && has_shared && !is_launched(target)) { LOOPSMITH_CHECK(put(job.stem + ".py", "python", artefact::python_module(library, unit.kernels))); }
@@ -580,7 +580,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   result.kernels = unit->built;
   if (std::string names = foreign_functions(unit->module); !names.empty()) { result.notes.push_back(fmt::format("the program calls {}: link a library with it", names)); }
   const std::vector<std::string> compiler = c_compiler(is_launched(*target) ? target::host() : *target);
-  if (is_launched(*target) && compiler.empty()) { return fail({error(Code::LinkFailed).arg("why", "no C compiler was found, which the functions that launch kernels need").remedy("install one, or set CC")}); }
+  if (is_launched(*target) && compiler.empty()) { return fail({error(Code::LinkFailed).arg("reason", "no C compiler was found, which the functions that launch kernels need").remedy("install one, or set CC")}); }
   auto object = is_launched(*target) ? make_device_source(*unit, fs::path(job.stem).filename().string(), file, job, *target)
                                      : make_object(*unit, file, job, *target, !compiler.empty(), result.from_cache);
   if (!object) { return fail(object.diagnostics()); }

@@ -98,7 +98,7 @@ struct Given {
   std::shared_ptr<const runtime::NpzFile> archive;
 };
 
-auto wrong_argument(const std::string& name, std::string_view why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("why", why); }
+auto wrong_argument(const std::string& name, std::string_view why) -> Diagnostic { return error(Code::InterpArgument).arg("name", name).arg("reason", why); }
 
 auto size_text(uint64_t bytes) -> std::string {
   for (auto [shift, letter] : {std::pair(30U, 'G'), std::pair(20U, 'M')}) {
@@ -202,7 +202,9 @@ class CallMaker {
     auto found = given_.find(p.name);
     if (p.kind == codegen::Parameter::Kind::Pointer) { return wrong_argument(p.name, "it is a bare pointer: match a buffer to it, so that its shape is known"); }
     if (p.kind == codegen::Parameter::Kind::Buffer) { return found == given_.end() ? ok() : take_file(i, found->second); }
-    double number = 1;
+    // A size of one would hide mistakes of a schedule, and be useless to measure.
+    double number = runtime::is_size(call_.interface, i) ? static_cast<double>(runtime::usual_size) : 1;
+    if (found == given_.end() && runtime::is_size(call_.interface, i)) { call_.chosen_sizes.push_back(p.name); }
     if (found != given_.end() && !is_number(found->second.text, number)) {
       return wrong_argument("--arg " + p.name + "=" + found->second.text, "a " + p.dtype.str() + " is a number");
     }
@@ -247,19 +249,9 @@ class CallMaker {
 
   auto check_sizes() const -> Status {
     for (size_t i = 0; i < call_.interface.shape_variables.size(); ++i) {
-      if (!slots_[parameters().size() + i] && is_extent(parameters().size() + i)) { return size_unknown(i); }
+      if (!slots_[parameters().size() + i] && runtime::is_size(call_.interface, parameters().size() + i)) { return size_unknown(i); }
     }
     return ok();
-  }
-
-  /// True if the shapes of buffers contain a slot; compact strides follow from shapes.
-  auto is_extent(size_t slot) const -> bool {
-    const auto& buffers = call_.interface.sizes.buffers;
-    return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSizes& buffer) {
-      return std::any_of(buffer.shape.begin(), buffer.shape.end(), [&](const Formula& formula) {
-        return std::any_of(formula.steps.begin(), formula.steps.end(), [&](const Formula::Step& step) { return step.op == Formula::Op::Slot && step.value == static_cast<int64_t>(slot); });
-      });
-    });
   }
 
   auto size_unknown(size_t variable) const -> Diagnostic {
@@ -330,10 +322,14 @@ void note_externals(const Selection& selection) {
   fmt::print(stderr, "note: the program calls {}\n", fmt::join(names, ", "));
 }
 
+void note_sizes(const Call& call) {
+  for (const std::string& name : call.chosen_sizes) { fmt::print(stderr, "note: the size `{}` is {}; `--arg {}=N` gives another\n", name, runtime::usual_size, name); }
+}
+
 auto write_results(const Call& call, const Arguments& arguments) -> Status {
   auto folder = arguments.get("--out");
   if (folder && ::mkdir(folder->c_str(), 0777) != 0 && errno != EEXIST) {
-    return error(Code::CannotWrite).arg("file", *folder).arg("why", std::strerror(errno));
+    return error(Code::CannotWrite).arg("file", *folder).arg("reason", std::strerror(errno));
   }
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     const codegen::Parameter& p = call.interface.parameters[i];

@@ -41,7 +41,7 @@ template <class Record>
     const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
     std::string why = "it is not JSON";
     std::optional<Record> record = parsed.is_discarded() ? std::nullopt : read_line(parsed, why);
-    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("why", why); }
+    if (!record) { return error(Code::CannotRead).arg("file", fmt::format("{}:{}", path, number)).arg("reason", why); }
     record->number = number;
     record->line = line;
     out.push_back(*std::move(record));

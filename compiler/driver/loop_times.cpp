@@ -11,13 +11,13 @@
 #include "transform/instrument_loops.h"
 
 namespace loopsmith::driver {
-auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, int depth) -> Result<std::vector<LoopTimeRow>> {
+auto loop_times(const Selection& selection, const Call& call, int depth) -> Result<std::vector<LoopTimeRow>> {
   transform::LowerContext context = lower_context(selection.target);
   context.options.profile_depth = depth;
   LOOPSMITH_TRY(lowered, transform::lower(selection.module, context, lower_request(selection.target)));
   LOOPSMITH_TRY(code, runtime::JitModule::compile(lowered, selection.target, {}, selection.module));
   LOOPSMITH_TRY(function, code.find(codegen::symbol_of(selection.function, selection.before->find(selection.function))));
-  LOOPSMITH_TRY(arguments, runtime::make_arguments(function->interface, sizes, 1));
+  LOOPSMITH_TRY(arguments, runtime::make_arguments(function->interface, call.sizes, 1, runtime::Fill::Normal, {}, call.values));
   LOOPSMITH_TRY(slots, runtime::bind_arguments(function->interface, arguments.values));
   LOOPSMITH_CHECK(runtime::invoke(*function, slots));
   runtime::reset_profile();

@@ -18,6 +18,6 @@ struct LoopTimeRow {
 
 /// Loops of the schedule down to a depth, in the order of the lowered text. Calls the kernel for a fifth of a second. The profiler costs about 50 ns
 /// per run of a loop, which the times of the enclosing loops include.
-[[nodiscard]] auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, int depth) -> Result<std::vector<LoopTimeRow>>;
+[[nodiscard]] auto loop_times(const Selection& selection, const Call& call, int depth) -> Result<std::vector<LoopTimeRow>>;
 
 }  // namespace loopsmith::driver

@@ -63,6 +63,19 @@ auto find_command(std::string_view name) -> const Command* {
   return found == std::end(table) ? nullptr : found;
 }
 
+// `loopsmith help WORD` explains a command or a primitive.
+auto unknown_word(std::string_view word) -> int {
+  std::vector<std::string> names;
+  for (const Command& command : table) {
+    if (command.audience == Audience::Person) { names.emplace_back(command.name); }
+  }
+  for (const schedule::Primitive* primitive : schedule::all_primitives()) { names.emplace_back(primitive->name); }
+  std::string meant = closest(word, names);
+  fmt::print(stderr, "loopsmith: there is no command or primitive `{}`{}\n", word,
+             meant.empty() ? "; `loopsmith help` lists commands, `loopsmith help primitives` primitives" : fmt::format("; did you mean `{}`?", meant));
+  return exit_usage;
+}
+
 auto unknown_command(std::string_view name) -> int {
   std::string meant = closest_command(name);
   fmt::print(stderr, "loopsmith: there is no command `{}`{}\n", name,
@@ -88,7 +101,7 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
       fmt::print("{}", script::reference_help(*primitive));
       return exit_done;
     }
-    return about ? about->run({"--help"}) : unknown_command(args[0]);
+    return about ? about->run({"--help"}) : unknown_word(args[0]);
   }
   if (name == "--version" || name == "version") {
     fmt::print("loopsmith {}\n", LOOPSMITH_VERSION);

@@ -133,13 +133,13 @@ auto choose_ansor_record(SourceFile& file, const std::string& path, const std::s
 auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(text, read_file(path));
   if (is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, out); }
-  if (!is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("why", "its first line is no record of AutoTVM or of the auto-scheduler"); }
+  if (!is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("reason", "its first line is no record of AutoTVM or of the auto-scheduler"); }
   LOOPSMITH_TRY(records, read_autotvm_log(path, text));
   const std::string name = wanted.schedule.empty() ? workspace::only_template(*file.snapshot()) : wanted.schedule;
   const script::FileSchedule* schedule = file.document().schedules().find(Name(name));
   if (!schedule || schedule->template_name.empty()) {
     return error(Code::RecordRefused).arg("number", static_cast<int64_t>(1)).arg("file", path)
-        .arg("why", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is no template", name))
+        .arg("reason", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is no template", name))
         .remedy("name the template: `--with NAME`");
   }
   LOOPSMITH_TRY(best, best_of_log(path, records, schedule->template_name, schedule->arguments));

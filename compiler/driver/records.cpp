@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("why", why); }
+auto unreadable(const std::string& place, std::string_view why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", why); }
 
 auto hex(uint64_t value) -> std::string { return fmt::format("{:016x}", value); }
 auto unhex(const std::string& text) -> uint64_t { return std::strtoull(text.c_str(), nullptr, 16); }

@@ -106,13 +106,13 @@ auto append_history(const std::string& path, const std::vector<Json>& rows) -> S
   std::ofstream out(path, std::ios::binary | std::ios::app);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();
-  if (!out) { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); }
+  if (!out) { return error(Code::CannotWrite).arg("file", path).arg("reason", std::strerror(errno)); }
   return ok();
 }
 
 auto earlier_seconds(const std::string& path, const Json& row) -> Result<std::optional<double>> {
   std::ifstream in(path, std::ios::binary);
-  if (!in) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
+  if (!in) { return error(Code::CannotRead).arg("file", path).arg("reason", std::strerror(errno)); }
   std::vector<double> all;
   for (std::string line; std::getline(in, line);) {
     Json earlier = Json::parse(line, nullptr, false);

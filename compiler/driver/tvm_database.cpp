@@ -25,7 +25,7 @@ auto write_text(const std::string& path, const std::string& text) -> Status {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("why", "the disk or the folder refuses it"); }
+  if (!file) { return error(Code::CannotWrite).arg("file", path).arg("reason", "the disk or the folder refuses it"); }
   return ok();
 }
 
@@ -56,7 +56,7 @@ auto add_to_export(TvmExport& out, const tune::Database::Workload& workload, con
   auto file = SourceFile::from_text(workload.name, workload.text);
   auto parsed = workspace::find_program(*file->snapshot(), {});
   if (!parsed || !parsed->module || parsed->module->functions.empty()) {
-    return error(Code::CannotRead).arg("file", database).arg("why", fmt::format("the text of `{}` in it is no program", workload.name));
+    return error(Code::CannotRead).arg("file", database).arg("reason", fmt::format("the text of `{}` in it is no program", workload.name));
   }
   const IRModule& module = parsed->module;
   tune::metaschedule::RecordLine line;
@@ -80,7 +80,7 @@ auto add_to_export(TvmExport& out, const tune::Database::Workload& workload, con
 auto write_export(const TvmExport& out, const std::string& folder) -> Status {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
-  if (problem) { return error(Code::CannotWrite).arg("file", folder).arg("why", problem.message()); }
+  if (problem) { return error(Code::CannotWrite).arg("file", folder).arg("reason", problem.message()); }
   LOOPSMITH_CHECK(write_text((std::filesystem::path(folder) / workload_file).string(), out.workloads));
   return write_text((std::filesystem::path(folder) / record_file).string(), out.records);
 }

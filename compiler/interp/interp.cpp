@@ -66,7 +66,7 @@ auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) ->
 }
 
 auto misfit(const PrimFunc& func, size_t i, const std::string& why) -> Diagnostic {
-  return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("why", why);
+  return error(loopsmith::Code::InterpArgument, func->params[i]->origin).arg("name", func->params[i]->name.view()).arg("reason", why);
 }
 
 /// The parameters of a compiled function: bindings of buffers, and values of shape variables.
@@ -103,7 +103,7 @@ auto solve_sizes(const PrimFunc& func, std::span<const Argument> arguments) -> R
   std::string why = wrong->variable != SIZE_MAX ? "no tensor's shape gives this size" : "it must have " + wrong->expected + ", but has " + wrong->found;
   if (!wrong->note.empty()) { why += " (" + wrong->note + ")"; }
   return error(loopsmith::Code::InterpArgument, func->origin)
-      .arg("name", wrong->variable != SIZE_MAX ? sizes.variables[wrong->variable].name : sizes.buffers[wrong->buffer].name).arg("why", why);
+      .arg("name", wrong->variable != SIZE_MAX ? sizes.variables[wrong->variable].name : sizes.buffers[wrong->buffer].name).arg("reason", why);
 }
 
 auto match_parameters(Compiler& compiler, const PrimFunc& func, std::span<const Argument> arguments) -> Result<Parameters> {

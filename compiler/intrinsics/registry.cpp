@@ -8,6 +8,7 @@
 #include "frontend/objects.h"
 #include "intrinsics/families.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "syntax/document.h"
 
 namespace loopsmith::intrinsics {
@@ -60,8 +61,8 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   evaluator.tree = std::move(saved_tree);
   for (size_t i = reported; i < evaluator.diagnostics.size(); ++i) { diagnostics.push_back(evaluator.diagnostics[i]); }
   evaluator.diagnostics.resize(reported);
-  auto refuse = [&](std::string_view name, std::string_view why) {
-    diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("why", why)
+  auto refuse = [&](std::string_view name, const Reason& why) {
+    diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("reason", why.text())
                               .remedy("write `TensorIntrin.register(name, description, implementation)`"));
     return std::nullopt;
   };
@@ -69,13 +70,13 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   if (!known || !name) {
     // Errors in the program itself are reported with the program.
     if (!known && !call.args.empty()) { return std::nullopt; }
-    return refuse("?", "its name is no string");
+    return refuse("?", because(Why::NameNoString));
   }
-  if (arguments.size() < 3 || arguments.size() > 4) { return refuse(*name, "it needs a description and an implementation"); }
+  if (arguments.size() < 3 || arguments.size() > 4) { return refuse(*name, because(Why::NeedsTwoPrograms)); }
   if (arguments[1].is_error() || arguments[2].is_error()) { return std::nullopt; }
   TensorIntrin out{Name(*name), function_of(arguments[1]), function_of(arguments[2])};
-  if (!out.description) { return refuse(*name, "its description is no program"); }
-  if (!out.implementation) { return refuse(*name, "its implementation is no program"); }
+  if (!out.description) { return refuse(*name, because(Why::DescriptionNoProgram)); }
+  if (!out.implementation) { return refuse(*name, because(Why::ImplementationNoProgram)); }
   if (auto why = schedule::why_no_intrinsic(out.description, out.implementation)) { return refuse(*name, *why); }
   return out;
 }

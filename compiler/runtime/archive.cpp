@@ -113,7 +113,7 @@ class MemberSource : public ByteSource {
 
 auto open_file(const std::string& path) -> Result<std::unique_ptr<ByteSource>> {
   File file(std::fopen(path.c_str(), "rb"));
-  if (!file) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
+  if (!file) { return error(Code::CannotRead).arg("file", path).arg("reason", std::strerror(errno)); }
   uint64_t bytes = size_of(file.get());
   std::rewind(file.get());
   return std::unique_ptr<ByteSource>(std::make_unique<Plain>(std::move(file), bytes));
@@ -121,8 +121,8 @@ auto open_file(const std::string& path) -> Result<std::unique_ptr<ByteSource>> {
 
 auto Archive::open(const std::string& path) -> Result<Archive> {
   File file(std::fopen(path.c_str(), "rb"));
-  if (!file) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
-  auto bad = [&](const char* why) { return error(Code::BadTensorFile).arg("file", path).arg("why", why); };
+  if (!file) { return error(Code::CannotRead).arg("file", path).arg("reason", std::strerror(errno)); }
+  auto bad = [&](const char* why) { return error(Code::BadTensorFile).arg("file", path).arg("reason", why); };
   const uint64_t total = size_of(file.get());
   // The end record is 22 bytes and a comment.
   const uint64_t tail_at = total - std::min<uint64_t>(total, 22 + 65535);
@@ -178,12 +178,12 @@ auto Archive::names() const -> std::vector<std::string> {
 
 auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<ByteSource>> {
   auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
-  auto bad = [&](const std::string& why) { return error(Code::BadTensorFile).arg("file", path_).arg("why", "`" + name + "` " + why); };
+  auto bad = [&](const std::string& why) { return error(Code::BadTensorFile).arg("file", path_).arg("reason", "`" + name + "` " + why); };
   if (found == members_.end()) { return bad("is not in it"); }
   if ((found->flags & 1U) != 0) { return bad("is encrypted"); }
   if (found->method != 0 && found->method != 8) { return bad("is compressed in a way other than deflate"); }
   File file(std::fopen(path_.c_str(), "rb"));
-  if (!file) { return error(Code::CannotRead).arg("file", path_).arg("why", std::strerror(errno)); }
+  if (!file) { return error(Code::CannotRead).arg("file", path_).arg("reason", std::strerror(errno)); }
   Bytes header = piece(file.get(), found->header, 30);
   if (header.u32(0) != member_mark) { return bad("is not at its place in the directory"); }
   uint64_t begin = found->header + 30 + header.u16(26) + header.u16(28), total = size_of(file.get());

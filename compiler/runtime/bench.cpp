@@ -181,7 +181,7 @@ auto subject_of(const JitFunction& function, ArgumentSets sets, std::function<vo
   return {[&function, sets, count](int64_t i) -> Status {
             const auto& slots = sets[count == 1 ? 0 : static_cast<size_t>(i) % count];
             if (function.entry(slots.data()) == 0) { return ok(); }
-            auto failure = error(Code::KernelFailed).arg("function", function.interface.name).arg("why", last_error());
+            auto failure = error(Code::KernelFailed).arg("function", function.interface.name).arg("reason", last_error());
             clear_error();
             return failure;
           },
@@ -204,12 +204,12 @@ auto make_sets(const codegen::Interface& interface, std::span<const int64_t> siz
   uint64_t held = 0;
   constexpr size_t max_sets = 256;
   do {
-    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * out.arguments.size(), Fill::Normal, options.contents));
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * out.arguments.size(), Fill::Normal, options.contents, options.scalars));
     for (const Tensor& t : arguments.tensors) { held += t.bytes(); }
     out.arguments.push_back(std::move(arguments));
   } while (held < wanted && out.arguments.size() < max_sets);
   if (options.cache == CacheState::Rotate && out.arguments.size() == 1) {
-    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000, Fill::Normal, options.contents));
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000, Fill::Normal, options.contents, options.scalars));
     out.arguments.push_back(std::move(arguments));
   }
   for (const Arguments& a : out.arguments) {

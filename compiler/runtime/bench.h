@@ -34,6 +34,7 @@ struct BenchOptions {
   /// time of that call. 0: never.
   double give_up_above = 0;
   std::vector<const Tensor*> contents = {};   // for each parameter, the contents instead of random ones; null or empty: random
+  std::vector<Value> scalars = {};   // for each parameter, the value of a scalar; empty: those of make_arguments
   bool pin = true;                   // keep the calling thread on one processor, away from the pool's threads
 };
 

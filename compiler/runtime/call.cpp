@@ -109,7 +109,7 @@ auto invoke(const JitFunction& function, const std::vector<Argument>& slots) -> 
   if (int32_t code = function.entry(slots.data()); code != 0) {
     std::string why = last_error().empty() ? fmt::format("it returned {}", code) : last_error();
     clear_error();
-    return error(Code::KernelFailed).arg("function", function.interface.name).arg("why", why);
+    return error(Code::KernelFailed).arg("function", function.interface.name).arg("reason", why);
   }
   return ok();
 }
@@ -119,8 +119,16 @@ auto call(const JitFunction& function, std::span<const Value> arguments) -> Stat
   return invoke(function, slots);
 }
 
-auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill, std::span<const Tensor* const> contents)
-    -> Result<Arguments> {
+auto is_size(const Interface& interface, size_t slot) -> bool {
+  auto uses_slot = [&](const Formula& formula) {
+    return std::any_of(formula.steps.begin(), formula.steps.end(), [&](const Formula::Step& step) { return step.op == Formula::Op::Slot && step.value == static_cast<int64_t>(slot); });
+  };
+  const auto& buffers = interface.sizes.buffers;
+  return std::any_of(buffers.begin(), buffers.end(), [&](const BufferSizes& buffer) { return std::any_of(buffer.shape.begin(), buffer.shape.end(), uses_slot); });
+}
+
+auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill, std::span<const Tensor* const> contents,
+                    std::span<const Value> scalars) -> Result<Arguments> {
   Arguments out;
   const size_t count = interface.parameters.size();
   if (sizes.size() != interface.shape_variables.size()) {
@@ -128,7 +136,13 @@ auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, 
         .arg("expected", static_cast<int64_t>(interface.shape_variables.size())).arg("found", static_cast<int64_t>(sizes.size()));
   }
   std::vector<std::optional<int64_t>> slots(interface.slots());
-  for (size_t i = 0; i < count; ++i) { slots[i] = 1; }   // scalar parameters
+  std::vector<Value> numbers(count, int64_t{1});
+  for (size_t i = 0; i < count; ++i) {
+    if (interface.parameters[i].kind != Parameter::Kind::Scalar) { continue; }
+    if (i < scalars.size()) { numbers[i] = scalars[i]; } else if (is_size(interface, i)) { numbers[i] = usual_size; }
+    const auto* integer = std::get_if<int64_t>(&numbers[i]);
+    slots[i] = integer ? *integer : 1;
+  }
   for (size_t i = 0; i < sizes.size(); ++i) { slots[count + i] = sizes[i]; }
   std::vector<size_t> place(count, 0);
   for (size_t i = 0; i < count; ++i) {
@@ -155,7 +169,7 @@ auto make_arguments(const Interface& interface, std::span<const int64_t> sizes, 
   }
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
-    if (p.kind == Parameter::Kind::Scalar) { out.values.emplace_back(int64_t(1)); } else { out.values.emplace_back(&out.tensors[place[i]]); }
+    if (p.kind == Parameter::Kind::Scalar) { out.values.push_back(numbers[i]); } else { out.values.emplace_back(&out.tensors[place[i]]); }
   }
   return out;
 }

@@ -89,7 +89,7 @@ auto missing_here(const target::Target& target) -> std::string {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-auto cannot_load(llvm::Error failure) -> Diagnostic { return error(Code::CannotLoadCode).arg("why", llvm::toString(std::move(failure))); }
+auto cannot_load(llvm::Error failure) -> Diagnostic { return error(Code::CannotLoadCode).arg("reason", llvm::toString(std::move(failure))); }
 
 }  // namespace
 
@@ -117,7 +117,7 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
   llvm::orc::ExecutionSession& session = *code->session;
   session.setErrorReporter([report = &code->report](llvm::Error failure) { *report += llvm::toString(std::move(failure)) + "\n"; });
   code->layer = std::make_unique<llvm::orc::ObjectLinkingLayer>(session);
-  if (std::string why = tell_tools(session, *code->layer); !why.empty()) { return error(Code::CannotLoadCode).arg("why", why); }
+  if (std::string why = tell_tools(session, *code->layer); !why.empty()) { return error(Code::CannotLoadCode).arg("reason", why); }
   llvm::orc::JITDylib& library = session.createBareJITDylib("kernels");
   llvm::orc::SymbolMap known;
   for (const Symbol& s : symbols()) {
@@ -131,7 +131,7 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
     auto found = session.lookup({&library}, codegen::entry_symbol(interface.name, {}));
     if (!found) {
       std::string why = llvm::toString(found.takeError());
-      return error(Code::CannotLoadCode).arg("why", code->report.empty() ? why : code->report);
+      return error(Code::CannotLoadCode).arg("reason", code->report.empty() ? why : code->report);
     }
     JitFunction function;
     function.entry = found->getAddress().toPtr<codegen::Entry>();
@@ -144,10 +144,10 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
 
 auto runs_here(const target::Target& target) -> Status {
   if (!target.is_host_architecture()) {
-    return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` does not run on this machine", target.str()));
+    return error(Code::CannotLoadCode).arg("reason", fmt::format("code for `{}` does not run on this machine", target.str()));
   }
   if (std::string lacking = missing_here(target); !lacking.empty()) {
-    return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` needs {}, which this machine does not have", target.str(), lacking));
+    return error(Code::CannotLoadCode).arg("reason", fmt::format("code for `{}` needs {}, which this machine does not have", target.str(), lacking));
   }
   return ok();
 }

@@ -63,13 +63,19 @@ class JitModule {
 [[nodiscard]] auto call(const JitFunction& function, std::span<const Value> arguments) -> Status;
 
 /// Random tensors from `seed` for every buffer of an interface, including outputs, since a kernel may read them first.
-/// `sizes` has the values of the shape variables, in their order; scalars are 1. Elements that are indices get values within their range (ir/index_uses.h).
-/// `contents`: for each parameter the tensor to copy instead of random contents, or null; empty: none.
+/// `sizes` has the values of the shape variables, in their order. Elements that are indices get values within their range (ir/index_uses.h).
+/// `contents`: for each parameter the tensor to copy instead of random contents, or null; empty: none. `scalars`: for each parameter its value, if it is
+/// a scalar; empty: scalars that are sizes are `usual_size`, others 1.
 struct Arguments {
   std::vector<Tensor> tensors;                 // for buffers, in order
   std::vector<Value> values;                   // for all parameters
 };
 [[nodiscard]] auto make_arguments(const codegen::Interface& interface, std::span<const int64_t> sizes, uint64_t seed, Fill fill = Fill::Normal,
-                                  std::span<const Tensor* const> contents = {}) -> Result<Arguments>;
+                                  std::span<const Tensor* const> contents = {}, std::span<const Value> scalars = {}) -> Result<Arguments>;
+
+/// The size of a dimension that the caller does not choose.
+inline constexpr int64_t usual_size = 64;
+/// True if the shape of a buffer contains the slot of a scalar parameter or of a shape variable.
+[[nodiscard]] auto is_size(const codegen::Interface& interface, size_t slot) -> bool;
 
 }  // namespace loopsmith::runtime

@@ -60,7 +60,7 @@ auto in_row_order(const Tensor& columns) -> Result<Tensor> {
 
 // `name`: for messages.
 auto read_array(ByteSource& source, const std::string& name, DataType expected) -> Result<Tensor> {
-  auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", name).arg("why", why); };
+  auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", name).arg("reason", why); };
   unsigned char start[12] = {};
   if (source.read(start, 10) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) { return bad("it does not begin as one"); }
   uint32_t length = start[8] | (uint32_t(start[9]) << 8U);
@@ -133,7 +133,7 @@ auto NpzFile::read(const std::string& name, DataType expected) const -> Result<T
 
 auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
   std::string type = npy_type(tensor.dtype());
-  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("why", fmt::format(".npy has no type `{}`", tensor.dtype().str())); }
+  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("reason", fmt::format(".npy has no type `{}`", tensor.dtype().str())); }
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type, fmt::join(tensor.shape(), ", "),
                                    tensor.shape().size() == 1 ? "," : "");
   header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');

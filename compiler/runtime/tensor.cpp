@@ -109,7 +109,7 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
   if (!has_tensors(dtype)) {
     std::string why = dtype.bits % 8 != 0 && !dtype.is_bool() ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
-    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("why", "there are no such tensors: " + why);
+    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("reason", "there are no such tensors: " + why);
   }
   uint64_t align = *bytes >= huge_page ? huge_page : 64;
   uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);

@@ -10,6 +10,7 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 
@@ -90,11 +91,11 @@ auto reduction_index(const Block& block) -> const VarNode* {
 
 }  // namespace
 
-auto why_not_complete_locally(const Block& block) -> std::optional<std::string> {
+auto why_not_complete_locally(const Block& block) -> std::optional<Reason> {
   for (const IterVar& iter : block.iter_vars) {
-    if (iter.kind != IterKind::Spatial) { return fmt::format("its iter var `{}` is not spatial", iter.var->name.view()); }
+    if (iter.kind != IterKind::Spatial) { return because(Why::IterNotSpatial).arg("iter", iter.var->name.view()); }
   }
-  if (const BufferNode* both = overlapping_buffer(block)) { return fmt::format("it reads and writes `{}`", both->name.view()); }
+  if (const BufferNode* both = overlapping_buffer(block)) { return because(Why::ReadsAndWrites).arg("buffer", both->name.view()); }
   return {};
 }
 
@@ -143,36 +144,34 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
 
 }  // namespace
 
-auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std::optional<std::string> {
+auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std::optional<Reason> {
   const Block& block = *place.block();
-  if (!block.init) { return "it has no `T.init()`"; }
-  if (!func.is_affine_binding(place)) { return "its iter values are not independent affine functions of the loops"; }
+  if (!block.init) { return because(Why::NoInit); }
+  if (!func.is_affine_binding(place)) { return because(Why::IterValuesNotAffine); }
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind != IterKind::Spatial && iter.kind != IterKind::Reduction) {
-      return fmt::format("its iter var `{}` is neither spatial nor a reduction", iter.var->name.view());
+      return because(Why::IterOfOtherKind).arg("iter", iter.var->name.view());
     }
   }
-  if (const VarNode* var = late_reduction(func, place)) { return fmt::format("its iter var `{}` does not begin with the instance that runs `T.init()`", var->name.view()); }
-  if (const VarNode* var = reduction_index(block)) { return fmt::format("its output is indexed by the reduction iter var `{}`", var->name.view()); }
+  if (const VarNode* var = late_reduction(func, place)) { return because(Why::IterBeginsLate).arg("iter", var->name.view()); }
+  if (const VarNode* var = reduction_index(block)) { return because(Why::OutputByReduction).arg("iter", var->name.view()); }
   return {};
 }
 
-static constexpr std::string_view not_dominant = "another block of its scope writes the same buffer";
-
-auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string> {
+auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<Reason> {
   if (auto why = why_not_complete_locally(*block.block())) { return why; }
   for (const Buffer& hidden : func.hidden_reads(block)) {
     for (const BufferRegion& write : block.block()->writes) {
-      if (write.buffer == hidden) { return fmt::format("it reads and writes `{}` without declaring both", hidden->name.view()); }
+      if (write.buffer == hidden) { return because(Why::ReadsAndWritesUndeclared).arg("buffer", hidden->name.view()); }
     }
   }
-  if (!is_dominant(func, block)) { return std::string(not_dominant); }
+  if (!is_dominant(func, block)) { return because(Why::OtherWriter); }
   return {};
 }
 
-auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string> {
+auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<Reason> {
   if (auto why = why_not_reduction_locally(func, block)) { return why; }
-  if (!is_dominant(func, block)) { return std::string(not_dominant); }
+  if (!is_dominant(func, block)) { return because(Why::OtherWriter); }
   return {};
 }
 

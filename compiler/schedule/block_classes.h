@@ -10,15 +10,16 @@
 
 #include "ir/ir.h"
 #include "schedule/state.h"
+#include "support/reason.h"
 
 namespace loopsmith::schedule {
 
 /// The rule of the definition that the block breaks, as a phrase; none if the block belongs to the class.
-[[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;
-[[nodiscard]] auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string>;
+[[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<Reason>;
+[[nodiscard]] auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<Reason>;
 /// The same, judged from the block alone, without the other blocks of its scope.
-[[nodiscard]] auto why_not_complete_locally(const Block& block) -> std::optional<std::string>;
-[[nodiscard]] auto why_not_reduction_locally(const FuncState& func, const Place& block) -> std::optional<std::string>;
+[[nodiscard]] auto why_not_complete_locally(const Block& block) -> std::optional<Reason>;
+[[nodiscard]] auto why_not_reduction_locally(const FuncState& func, const Place& block) -> std::optional<Reason>;
 [[nodiscard]] inline auto is_complete(const FuncState& func, const Place& block) -> bool { return !why_not_complete(func, block); }
 [[nodiscard]] inline auto is_reduction(const FuncState& func, const Place& block) -> bool { return !why_not_reduction(func, block); }
 

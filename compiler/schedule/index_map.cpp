@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -102,19 +103,19 @@ auto inverse_impl(const IndexMap& map, const std::vector<Expr>& shape, arith::It
   }
   auto found = arith::detect_iter_map(map->final.to_vector(), domains_of(map, ranges), bool_imm(true), level, analyzer, false);
   if (found.indices.size() != map->final.size() || !found.errors.empty() || (found.indices.empty() && !map->initial.empty())) {
-    return {{}, found.errors.empty() ? "it is not affine" : found.errors.front()};
+    return {{}, found.errors.empty() ? because(Why::MapNotAffine) : because(Why::MapNotInvertible).arg("analysis_message", found.errors.front())};
   }
   auto values = arith::inverse_affine_iter_map(found.indices, output_exprs);
   std::vector<Expr> inverse;
   for (size_t i = 0; i < map->initial.size(); ++i) {
     auto value = values.find(map->initial[i].get());
-    if (value == values.end() && !is_one(ranges[i].extent)) { return {{}, "`" + map->initial[i]->name.str() + "` does not follow from what it gives"}; }
+    if (value == values.end() && !is_one(ranges[i].extent)) { return {{}, because(Why::IndexNotDetermined).arg("index", map->initial[i]->name.view())}; }
     inverse.push_back(analyzer.simplify(value == values.end() ? ranges[i].min : value->second));
   }
   VarMap back(values.begin(), values.end());
   Expr padding = substitute(found.padding_predicate, back);
   std::vector<Range> output_ranges = map_ranges(map, ranges, analyzer);
-  if (output_ranges.size() != outputs.size()) { return {{}, "its results are unbounded"}; }
+  if (output_ranges.size() != outputs.size()) { return {{}, because(Why::MapUnbounded)}; }
   arith::Analyzer local;
   for (size_t i = 0; i < outputs.size(); ++i) { local.bind(outputs[i], output_ranges[i]); }
   padding = local.simplify(padding, 10);
@@ -251,7 +252,7 @@ auto inverse_with_padding(const IndexMap& map, const std::vector<Expr>& shape, a
 
 auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult {
   InverseResult out = inverse_impl(map, shape, arith::IterMapLevel::Bijective, analyzer);
-  if (out.inverse && !analyzer.can_prove(logical_not(out.inverse->padding))) { return {{}, "it leaves room between its results"}; }
+  if (out.inverse && !analyzer.can_prove(logical_not(out.inverse->padding))) { return {{}, because(Why::MapLeavesRoom)}; }
   return out;
 }
 

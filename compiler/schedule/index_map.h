@@ -10,6 +10,7 @@
 #include "ir/ir.h"
 #include "schedule/primitive.h"
 #include "support/diagnostic.h"
+#include "support/reason.h"
 
 namespace loopsmith::schedule {
 
@@ -44,7 +45,7 @@ namespace loopsmith::schedule {
 /// (axis0, axis1, ...) -> the indices; and a condition that holds for results to which no index is mapped.
 struct InverseMap { IndexMap map; Expr padding; };
 /// The inverse of a map over [0, extent), whose results may have gaps; or the reason why there is no inverse.
-struct InverseResult { std::optional<InverseMap> inverse; std::string why; };
+struct InverseResult { std::optional<InverseMap> inverse; Reason why; };
 [[nodiscard]] auto inverse_with_padding(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
 /// The same for bijective maps only.
 [[nodiscard]] auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;

@@ -8,6 +8,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/intrinsics.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -15,10 +16,10 @@ namespace {
 class Matcher {
  public:
   explicit Matcher(IntrinsicMatch& out) : out_(out) {}
-  Mismatch mismatch;                        // the first
+  std::optional<Mismatch> mismatch;         // the first
 
   auto stmt(const Stmt& a, const Stmt& b) -> bool {
-    if (a.kind() != b.kind()) { return no(a.origin(), "`{}` stands where the description has `{}`", first_line(a), first_line(b)); }
+    if (a.kind() != b.kind()) { return no(a.origin(), because(Why::StandsWhere).arg("found", first_line(a)).arg("wanted", first_line(b))); }
     if (const auto* n = a.as<For>()) { return loop(*n, *b.as<For>()); }
     if (const auto* n = a.as<SeqStmt>()) { return sequence(*n, *b.as<SeqStmt>()); }
     if (const auto* n = a.as<BufferStore>()) {
@@ -26,13 +27,13 @@ class Matcher {
       return access(n->buffer, n->indices, m.buffer, m.indices, n->origin) && expr(n->value, m.value);
     }
     if (const auto* n = a.as<BlockRealize>()) { return realize(*n, *b.as<BlockRealize>()); }
-    return no(a.origin(), "`{}` is not compared with descriptions", first_line(a));
+    return no(a.origin(), because(Why::NotCompared).arg("found", first_line(a)));
   }
 
   auto realize(const BlockRealize& a, const BlockRealize& b) -> bool {
     if (!is_scope_) {
       if (a.iter_values.size() != b.iter_values.size()) {
-        return no(a.block->origin, "block `{}` has {} iter vars, the description's {}", a.block->name.view(), a.iter_values.size(), b.iter_values.size());
+        return no(a.block->origin, because(Why::IterCounts).arg("block", a.block->name.view()).arg("found", a.iter_values.size()).arg("wanted", b.iter_values.size()));
       }
       for (size_t i = 0; i < a.iter_values.size(); ++i) {
         if (!expr(a.iter_values[i], b.iter_values[i])) { return false; }
@@ -43,9 +44,8 @@ class Matcher {
   }
 
  private:
-  template <class... Args>
-  auto no(Origin where, fmt::format_string<Args...> text, Args&&... args) -> bool {
-    if (mismatch.why.empty()) { mismatch = {fmt::format(text, std::forward<Args>(args)...), where}; }
+  auto no(Origin where, Reason why) -> bool {
+    if (!mismatch) { mismatch = {std::move(why), where}; }
     return false;
   }
   static auto first_line(const Stmt& s) -> std::string {
@@ -54,21 +54,21 @@ class Matcher {
   }
 
   auto loop(const For& a, const For& b) -> bool {
-    if (!define(a.var, b.var)) { return no(a.origin, "loop `{}` is not the description's `{}`", a.var->name.view(), b.var->name.view()); }
+    if (!define(a.var, b.var)) { return no(a.origin, because(Why::OtherLoop).arg("loop", a.var->name.view()).arg("wanted", b.var->name.view())); }
     if (!expr(a.min, b.min) || !expr(a.extent, b.extent)) { return false; }
     bool same = a.for_kind == b.for_kind && a.thread.has_value() == b.thread.has_value() && (!a.thread || a.thread->thread_tag == b.thread->thread_tag);
-    if (!same) { return no(a.origin, "loop `{}` is of another kind than the description's", a.var->name.view()); }
-    if (a.annotations.size() != b.annotations.size()) { return no(a.origin, "loop `{}` has other annotations than the description's", a.var->name.view()); }
+    if (!same) { return no(a.origin, because(Why::LoopKinds).arg("loop", a.var->name.view())); }
+    if (a.annotations.size() != b.annotations.size()) { return no(a.origin, because(Why::LoopAnnotations).arg("loop", a.var->name.view())); }
     for (size_t i = 0; i < a.annotations.size(); ++i) {
       bool equal = a.annotations[i].first == b.annotations[i].first && a.annotations[i].second.expr() && b.annotations[i].second.expr() &&
                    expr(a.annotations[i].second.expr(), b.annotations[i].second.expr());
-      if (!equal) { return no(a.origin, "loop `{}` has other annotations than the description's", a.var->name.view()); }
+      if (!equal) { return no(a.origin, because(Why::LoopAnnotations).arg("loop", a.var->name.view())); }
     }
     return stmt(a.body, b.body);
   }
 
   auto sequence(const SeqStmt& a, const SeqStmt& b) -> bool {
-    if (a.seq.size() != b.seq.size()) { return no(a.origin, "there are {} statements, {} in the description", a.seq.size(), b.seq.size()); }
+    if (a.seq.size() != b.seq.size()) { return no(a.origin, because(Why::StatementCounts).arg("found", a.seq.size()).arg("wanted", b.seq.size())); }
     for (size_t i = 0; i < a.seq.size(); ++i) {
       if (!stmt(a.seq[i], b.seq[i])) { return false; }
     }
@@ -80,15 +80,15 @@ class Matcher {
     for (const IterVar& iter : b.iter_vars) { both_.bind(iter.var, iter.dom, true); }
     if (!is_scope_) {
       if (a.iter_vars.size() != b.iter_vars.size()) {
-        return no(a.origin, "block `{}` has {} iter vars, the description's {}", a.name.view(), a.iter_vars.size(), b.iter_vars.size());
+        return no(a.origin, because(Why::IterCounts).arg("block", a.name.view()).arg("found", a.iter_vars.size()).arg("wanted", b.iter_vars.size()));
       }
       for (size_t i = 0; i < a.iter_vars.size(); ++i) {
         if (!define(a.iter_vars[i].var, b.iter_vars[i].var) || a.iter_vars[i].kind != b.iter_vars[i].kind) {
-          return no(a.origin, "iter var `{}` of block `{}` is of another kind than the description's", a.iter_vars[i].var->name.view(), a.name.view());
+          return no(a.origin, because(Why::IterKinds).arg("iter", a.iter_vars[i].var->name.view()).arg("block", a.name.view()));
         }
       }
       if (a.alloc_buffers.size() != b.alloc_buffers.size() || !a.match_buffers.empty() || !b.match_buffers.empty()) {
-        return no(a.origin, "block `{}` allocates or views buffers, unlike the description's", a.name.view());
+        return no(a.origin, because(Why::AllocatesBuffers).arg("block", a.name.view()));
       }
       for (size_t i = 0; i < a.alloc_buffers.size(); ++i) {
         if (!buffer(a.alloc_buffers[i], b.alloc_buffers[i], a.origin)) { return false; }
@@ -98,14 +98,14 @@ class Matcher {
     // The init belongs to the block around it.
     bool was_scope = std::exchange(is_scope_, false);
     if (was_scope ? !a.init && b.init : bool(a.init) != bool(b.init)) {
-      return no(a.origin, "block `{}` {} `T.init()`, the description's {}", a.name.view(), a.init ? "has a" : "has no", a.init ? "has none" : "has one");
+      return no(a.origin, because(Why::InitDiffers).arg("block", a.name.view()).arg("found", a.init ? "has a" : "has no").arg("wanted", a.init ? "has none" : "has one"));
     }
     if (!was_scope && a.init && !stmt(a.init, b.init)) { return false; }
     return stmt(a.body, b.body);
   }
 
   auto regions(const Block& block, const Array<BufferRegion>& a, const Array<BufferRegion>& b, std::string_view what) -> bool {
-    if (a.size() != b.size()) { return no(block.origin, "block `{}` {} {} regions, the description's {}", block.name.view(), what, a.size(), b.size()); }
+    if (a.size() != b.size()) { return no(block.origin, because(Why::RegionCounts).arg("block", block.name.view()).arg("access", what).arg("found", a.size()).arg("wanted", b.size())); }
     for (size_t i = 0; i < a.size(); ++i) {
       if (!region(a[i], b[i], block)) { return false; }
     }
@@ -116,7 +116,7 @@ class Matcher {
     Origin where = a.origin.is_known() ? a.origin : block.origin;
     if (!buffer(a.buffer, b.buffer, where)) { return false; }
     if (a.region.size() < b.region.size()) {
-      return no(where, "`{}` has {} dimensions, the description's `{}` has {}", a.buffer->name.view(), a.region.size(), b.buffer->name.view(), b.region.size());
+      return no(where, because(Why::DimensionCounts).arg("buffer", a.buffer->name.view()).arg("found", a.region.size()).arg("other", b.buffer->name.view()).arg("wanted", b.region.size()));
     }
     size_t lead = a.region.size() - b.region.size();
     auto known = out_.base.find(a.buffer.get());
@@ -128,16 +128,15 @@ class Matcher {
     }
     const std::vector<Expr>& base = known->second;
     for (size_t i = 0; i < lead && !is_first; ++i) {
-      if (!is_one(a.region[i].extent)) { return no(where, "the tile of `{}` spans dimension {}, which the description does not have", a.buffer->name.view(), i); }
+      if (!is_one(a.region[i].extent)) { return no(where, because(Why::TileSpans).arg("buffer", a.buffer->name.view()).arg("dimension", i)); }
     }
     for (size_t i = 0; i < b.region.size(); ++i) {
       const Range& left = a.region[i + lead];
       if (!same(left.extent, b.region[i].extent)) {
-        return no(where, "the tile of `{}` has extent {} where the description has {}", a.buffer->name.view(), print_script(left.extent), print_script(b.region[i].extent));
+        return no(where, because(Why::TileExtent).arg("buffer", a.buffer->name.view()).arg("found", print_script(left.extent)).arg("wanted", print_script(b.region[i].extent)));
       }
       if (!is_first && !same(left_.simplify(sub(left.min, base[i + lead])), b.region[i].min)) {
-        return no(where, "the region of `{}` begins at {} of the tile, the description's at {}", a.buffer->name.view(),
-                  print_script(left_.simplify(sub(left.min, base[i + lead]))), print_script(b.region[i].min));
+        return no(where, because(Why::RegionBegins).arg("buffer", a.buffer->name.view()).arg("found", print_script(left_.simplify(sub(left.min, base[i + lead])))).arg("wanted", print_script(b.region[i].min)));
       }
     }
     return true;
@@ -147,20 +146,19 @@ class Matcher {
     if (!buffer(a, b, where)) { return false; }
     auto known = out_.base.find(a.get());
     if (a_indices.size() < b_indices.size() || known == out_.base.end() || known->second.size() != a_indices.size()) {
-      return no(where, "`{}` is not accessed as the description accesses `{}`", a->name.view(), b->name.view());
+      return no(where, because(Why::AccessedDifferently).arg("buffer", a->name.view()).arg("other", b->name.view()));
     }
     const std::vector<Expr>& base = known->second;
     size_t lead = a_indices.size() - b_indices.size();
     for (size_t i = 0; i < lead; ++i) {
       if (!left_.can_prove_equal(a_indices[i], base[i])) {
-        return no(where, "index {} of `{}` varies within the tile, where the description's `{}` has no such dimension", print_script(a_indices[i]), a->name.view(), b->name.view());
+        return no(where, because(Why::IndexVaries).arg("index", print_script(a_indices[i])).arg("buffer", a->name.view()).arg("other", b->name.view()));
       }
     }
     for (size_t i = 0; i < b_indices.size(); ++i) {
       Expr offset = sub(a_indices[i + lead], base[i + lead]);
       if (!same(offset, b_indices[i])) {
-        return no(where, "`{}` is accessed at {} of the tile, the description's `{}` at {}", a->name.view(), print_script(left_.simplify(offset)), b->name.view(),
-                  print_script(b_indices[i]));
+        return no(where, because(Why::AccessedAt).arg("buffer", a->name.view()).arg("found", print_script(left_.simplify(offset))).arg("other", b->name.view()).arg("wanted", print_script(b_indices[i])));
       }
     }
     return true;
@@ -183,22 +181,22 @@ class Matcher {
   auto buffer(const Buffer& a, const Buffer& b, Origin where) -> bool {
     auto found = out_.buffers.find(b.get());
     if (found != out_.buffers.end()) {
-      return found->second == a || no(where, "`{}` stands where the description has `{}` again, which is `{}` here", a->name.view(), b->name.view(), found->second->name.view());
+      return found->second == a || no(where, because(Why::StandsTwice).arg("buffer", a->name.view()).arg("wanted", b->name.view()).arg("known", found->second->name.view()));
     }
     if (!(a->dtype == b->dtype)) {
-      return no(where, "`{}` holds {}, the description's `{}` {}", a->name.view(), a->dtype.str(), b->name.view(), b->dtype.str());
+      return no(where, because(Why::ElementTypes).arg("buffer", a->name.view()).arg("found", a->dtype.str()).arg("other", b->name.view()).arg("wanted", b->dtype.str()));
     }
     if (!(a->scope() == b->scope())) {
-      return no(where, "`{}` is in `{}`, the description's `{}` in `{}`", a->name.view(), a->scope().view(), b->name.view(), b->scope().view());
+      return no(where, because(Why::Scopes).arg("buffer", a->name.view()).arg("found", a->scope().view()).arg("other", b->name.view()).arg("wanted", b->scope().view()));
     }
-    if (!define(a->data, b->data)) { return no(where, "`{}` stands for two buffers of the description", a->name.view()); }
+    if (!define(a->data, b->data)) { return no(where, because(Why::StandsForTwo).arg("buffer", a->name.view())); }
     out_.buffers.emplace(b.get(), a);
     return true;
   }
 
   auto expr(const Expr& a, const Expr& b) -> bool {
     // Integer expressions may have different forms: `i % 8` is `i` in a tile of 8.
-    auto differs = [&] { return same(a, b) || no(a.origin(), "`{}` stands where the description has `{}`", print_script(a), print_script(b)); };
+    auto differs = [&] { return same(a, b) || no(a.origin(), because(Why::StandsWhere).arg("found", print_script(a)).arg("wanted", print_script(b))); };
     if (a.kind() != b.kind() || a.dtype().code != b.dtype().code || a.dtype().lanes != b.dtype().lanes) { return differs(); }
     switch (a.kind()) {
       case NodeKind::VarNode: {
@@ -306,7 +304,7 @@ auto match_intrinsic(const BlockRealize& block, const PrimFunc& description, Int
   }
   for (const Var& param : description->params) {
     Buffer buffer = description->buffer_of(param);
-    if (!out.buffers.count(buffer.get())) { return Mismatch{fmt::format("nothing stands for `{}` of the description", buffer->name.view()), block.block->origin}; }
+    if (!out.buffers.count(buffer.get())) { return Mismatch{because(Why::NothingStandsFor).arg("buffer", buffer->name.view()), block.block->origin}; }
   }
   return {};
 }

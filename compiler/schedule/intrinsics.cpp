@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -186,18 +187,18 @@ class FreshCopy : public Mutator {
 auto builtin_intrinsics() -> const IntrinsicTable* { return builtin_table; }
 void set_builtin_intrinsics(const IntrinsicTable* table) { builtin_table = table; }
 
-auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<std::string> {
+auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<Reason> {
   if (description->params.size() != implementation->params.size()) {
-    return fmt::format("the description has {} parameters, the implementation {}", description->params.size(), implementation->params.size());
+    return because(Why::ParameterCounts).arg("count", description->params.size()).arg("other", implementation->params.size());
   }
   for (const auto& [func, what] : {std::pair{description, "description"}, {implementation, "implementation"}}) {
     const Block* root = root_block(func);
-    if (!root || !func->body.as<BlockRealize>()) { return fmt::format("the body of its {} is no block", what); }
+    if (!root || !func->body.as<BlockRealize>()) { return because(Why::BodyNoBlock).arg("program", what); }
     for (const Var& param : func->params) {
       Buffer buffer = func->buffer_of(param);
-      if (!buffer) { return fmt::format("parameter `{}` of its {} is no buffer", param->name.view(), what); }
+      if (!buffer) { return because(Why::ParameterNoBuffer).arg("parameter", param->name.view()).arg("program", what); }
       if (!names_buffer(*root, buffer)) {
-        return fmt::format("the root block of its {} neither reads nor writes `{}`: say so with `T.reads` and `T.writes`", what, buffer->name.view());
+        return because(Why::RootWithoutAccess).arg("program", what).arg("buffer", buffer->name.view());
       }
     }
   }
@@ -209,7 +210,7 @@ auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementatio
       auto x = as_int(a->shape[d]), y = as_int(b->shape[d]);
       same = !x || !y || *x == *y;
     }
-    if (!same) { return fmt::format("parameter {} is `{}` in the description and another kind of buffer in the implementation", i, a->name.view()); }
+    if (!same) { return because(Why::ParameterKinds).arg("number", i).arg("buffer", a->name.view()); }
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "support/reason.h"
 
 namespace loopsmith::schedule {
 
@@ -36,7 +37,7 @@ void set_builtin_intrinsics(const IntrinsicTable* table);
 ///
 /// Both must have the same number of parameters, all buffers of equal element types and shapes, and a root block whose declared
 /// regions include every parameter.
-[[nodiscard]] auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<std::string>;
+[[nodiscard]] auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<Reason>;
 
 /// A copy of a program with new variables, buffers, loops and blocks. With `index_bits` 64, loops, indices, shapes and strides
 /// are int64.
@@ -50,7 +51,7 @@ struct IntrinsicMatch {
   std::unordered_map<const BufferNode*, std::vector<Expr>> base;
 };
 
-struct Mismatch { std::string why; Origin where; };
+struct Mismatch { Reason why; Origin where; };
 
 /// Compares a block with the root block of a description: loops, blocks, iter vars, regions, stores and values must be in the same
 /// order; buffers must have the same type and storage scope. A buffer may have more dimensions in front, whose indices must be the same

@@ -245,16 +245,16 @@ auto updates_commute(const Block& block) -> bool {
   return updates && match_reducer(*updates);
 }
 
-auto why_instances_meet(const Block& block) -> std::optional<std::string> {
+auto instances_meet(const Block& block) -> bool {
   std::vector<std::pair<Buffer, Array<Expr>>> accesses;
-  std::optional<std::string> why;
+  bool may_meet = false;
   auto access = [&](const Buffer& buffer, const Array<Expr>& indices) {
-    if (!writes_buffer(block, buffer) || why) { return; }
+    if (may_meet || !writes_buffer(block, buffer)) { return; }
     for (const auto& [known, at] : accesses) {
       if (!(known == buffer)) { continue; }
       for (size_t i = 0; i < indices.size() && i < at.size(); ++i) {
         if (!arith::deep_equal(indices[i], at[i])) {
-          why = fmt::format("it accesses `{}` by several indices", buffer->name.view());
+          may_meet = true;   // one buffer, several indices
           return;
         }
       }
@@ -264,22 +264,22 @@ auto why_instances_meet(const Block& block) -> std::optional<std::string> {
   };
   post_order(block.body, [&](const Stmt& s) {
     if (const auto* store = s.as<BufferStore>()) { access(store->buffer, store->indices); }
-    if (s.as<Block>() && !why) { why = "it holds another block"; }
+    may_meet = may_meet || s.as<Block>();
   }, [&](const Expr& e) {
     if (const auto* load = e.as<BufferLoad>()) { access(load->buffer, load->indices); }
-    if (const auto* var = e.as<VarNode>(); var && !why) {
+    if (const auto* var = e.as<VarNode>(); var && !may_meet) {
       for (const BufferRegion& write : block.writes) {
-        if (write.buffer->data.get() == var) { why = fmt::format("it uses `{}` as a pointer", write.buffer->name.view()); }
+        if (write.buffer->data.get() == var) { may_meet = true; }   // a pointer
       }
     }
   });
-  if (why) { return why; }
+  if (may_meet) { return true; }
   // Different spatial iter values must give different elements.
   std::vector<Var> spatial;
   std::vector<Expr> extents;
   for (const IterVar& iter : block.iter_vars) {
     if (iter.kind == IterKind::Reduction) { continue; }
-    if (!is_zero(iter.dom.min)) { return fmt::format("its iter var `{}` does not start at 0", iter.var->name.view()); }
+    if (!is_zero(iter.dom.min)) { return true; }
     spatial.push_back(iter.var);
     extents.push_back(iter.dom.extent);
   }
@@ -288,9 +288,9 @@ auto why_instances_meet(const Block& block) -> std::optional<std::string> {
     arith::Analyzer analyzer;
     InverseResult inverse = inverse_with_padding(map, extents, analyzer);
     bool has_own = !spatial.empty() && is_injective(map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
-    if (!has_own && !spatial.empty()) { return fmt::format("several of its instances may write one element of `{}`", buffer->name.view()); }
+    if (!has_own && !spatial.empty()) { return true; }
   }
-  return {};
+  return false;
 }
 
 }  // namespace loopsmith::schedule

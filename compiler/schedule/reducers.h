@@ -37,8 +37,8 @@ struct MatchedReducer {
 /// TVM, although another one of equal values may then be found.
 [[nodiscard]] auto updates_commute(const Block& block) -> bool;
 
-/// The reason why instances of a block without `T.init()` must keep their order even across spatial iter vars: an instance may read
-/// an element that an instance with other spatial values wrote. None: each instance has separate elements.
-[[nodiscard]] auto why_instances_meet(const Block& block) -> std::optional<std::string>;
+/// True if instances of a block without `T.init()` must keep their order even across spatial iter vars: an instance may read
+/// an element that an instance with other spatial values wrote. False if each instance has separate elements.
+[[nodiscard]] auto instances_meet(const Block& block) -> bool;
 
 }  // namespace loopsmith::schedule

@@ -20,6 +20,7 @@
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 
@@ -53,7 +54,7 @@ auto require_blocks_only(const Context& cx, const PlaceArg& loop, bool no_loads)
   const OutsideBlocks& outside = loop.func->outside_blocks();
   const bool has_statements = outside.loops_with_statements.contains(loop->id) || (no_loads && outside.loops_with_loads.contains(loop->id));
   if (!has_statements || FAULT(statement_order_ignored)) { return ok(); }
-  return note_loop(cx.error(Code::ControlFlow).arg("name", loop->name().view()).arg("why", "it runs statements that belong to no block"), *loop)
+  return note_loop(cx.error(Code::ControlFlow).arg("name", loop->name().view()).arg("reason", because(Why::StatementsOutsideBlocks).text()), *loop)
       .remedy("put these statements into a block");
 }
 
@@ -79,7 +80,7 @@ auto require_nothing_between(const Context& cx, const PlaceArg& at) -> Status {
   const OutsideBlocks& outside = at.func->outside_blocks();
   if (outside.empty() || cx.primitive.is_pure || is_one_of(moves_nothing, name)) { return ok(); }
   if (auto skipped = outside.skipped.find(at->id); skipped != outside.skipped.end() && !FAULT(jump_ignored)) {
-    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("why", skipped->second);
+    Diagnostic d = cx.error(Code::ControlFlow).arg("name", at->name().view()).arg("reason", skipped->second);
     return (at->is_block() ? note_block(std::move(d), *at) : note_loop(std::move(d), *at)).note(outside.jump_at.at(at->id), "it stands here");
   }
   if (at->is_block()) {
@@ -169,13 +170,13 @@ auto require_stage_pipeline(const Context& cx, const FuncState& func, const Plac
 auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status {
   auto why = why_not_complete(func, block);
   if (!why) { return ok(); }
-  return at_block(cx.error(Code::NotComplete).arg("why", *why), block);
+  return at_block(cx.error(Code::NotComplete).arg("reason", why->text()), block);
 }
 
 auto require_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
   auto why = why_not_reduction(func, block);
   if (!why) { return ok(); }
-  return at_block(cx.error(Code::NotReduction).arg("why", *why), block);
+  return at_block(cx.error(Code::NotReduction).arg("reason", why->text()), block);
 }
 
 auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
@@ -183,7 +184,7 @@ auto require_complete_or_reduction(const Context& cx, const FuncState& func, con
   if (!not_complete) { return ok(); }
   auto not_reduction = why_not_reduction(func, block);
   if (!not_reduction) { return ok(); }
-  return at_block(cx.error(Code::NotCompleteOrReduction).arg("complete", *not_complete).arg("reduction", *not_reduction), block);
+  return at_block(cx.error(Code::NotCompleteOrReduction).arg("complete", not_complete->text()).arg("reduction", not_reduction->text()), block);
 }
 
 auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status {
@@ -192,7 +193,7 @@ auto require_compact_dataflow(const Context& cx, const FuncState& func, const Pl
     if (!not_complete) { continue; }
     auto not_reduction = why_not_reduction_locally(func, *block);
     if (!not_reduction) { continue; }
-    return at_block(cx.error(Code::NotCompact).arg("subtree", subtree.name().view()).arg("complete", *not_complete).arg("reduction", *not_reduction),
+    return at_block(cx.error(Code::NotCompact).arg("subtree", subtree.name().view()).arg("complete", not_complete->text()).arg("reduction", not_reduction->text()),
                     *block).at_node(subtree.id);
   }
   return ok();

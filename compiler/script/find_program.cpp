@@ -221,7 +221,7 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
   // A program for an unknown device can still be scheduled.
   if (auto read = out.target.empty() ? Result<target::Target>(target::Target()) : target::parse(out.target); !read.ok()) {
     Origin where = found.target_at.is_known() ? found.target_at : function.form.made->origin();
-    Diagnostic ignored = error(Code::TargetNotCounted, where).arg("name", out.name.view()).arg("why", read.diagnostics().front().message());
+    Diagnostic ignored = error(Code::TargetNotCounted, where).arg("name", out.name.view()).arg("reason", read.diagnostics().front().message());
     ignored.severity = Severity::Hint;
     out.diagnostics.push_back(std::move(ignored));
     out.target.clear();

@@ -156,7 +156,7 @@ class Update {
     Diagnostics out;
     for (const Unfollowed& one : unfollowed_) {
       if (followed_givers_.contains(one.function)) { continue; }
-      Diagnostic hint = error(Code::ScheduleNotFollowed, one.where).arg("name", one.name.view()).arg("from", "").arg("why", one.why);
+      Diagnostic hint = error(Code::ScheduleNotFollowed, one.where).arg("name", one.name.view()).arg("from", "").arg("reason", one.why);
       hint.severity = Severity::Hint;
       out.push_back(std::move(hint));
     }

@@ -145,7 +145,7 @@ auto replace(const std::string& target, const struct stat* old, Pieces pieces) -
 }  // namespace
 
 auto read_text(const std::string& path) -> Result<std::string> {
-  auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
+  auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("reason", why); };
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
   if (file == nullptr) { return fail(std::strerror(errno)); }
   std::string out;
@@ -160,7 +160,7 @@ auto read_text(const std::string& path) -> Result<std::string> {
 }
 
 auto write_file(const std::string& path, Pieces pieces) -> Status {
-  auto fail = [&] { return error(Code::CannotWrite).arg("file", path == "-" ? "standard output" : path).arg("why", std::strerror(errno)); };
+  auto fail = [&] { return error(Code::CannotWrite).arg("file", path == "-" ? "standard output" : path).arg("reason", std::strerror(errno)); };
   if (path == "-") {
     if (!write_to_output(pieces)) { return fail(); }
     return ok();

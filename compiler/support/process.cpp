@@ -322,7 +322,7 @@ struct ProcessStarter {
   static auto start(const ProcessOptions& options) -> Result<Process> {
     std::string wanted = options.argv.empty() ? "" : options.argv.front();
     auto refuse = [&](std::string_view why) {
-      return error(Code::CannotStart).arg("program", wanted).arg("why", why);
+      return error(Code::CannotStart).arg("program", wanted).arg("reason", why);
     };
     std::optional<std::string> program = find_program(wanted);
     if (!program) { return refuse("there is no such program"); }

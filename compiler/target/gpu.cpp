@@ -8,6 +8,7 @@
 
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/spelling.h"
 
 namespace loopsmith::target {
@@ -94,7 +95,7 @@ auto known_archs() -> std::string {
   return out;
 }
 
-auto bad(const Target& target, std::string why) -> Diagnostic { return error(Code::BadTarget).arg("target", target.str()).arg("why", std::move(why)); }
+auto bad(const Target& target, const Reason& why) -> Diagnostic { return error(Code::BadTarget).arg("target", target.str()).arg("reason", why.text()); }
 
 }  // namespace
 
@@ -136,13 +137,13 @@ auto check_gpu(const Target& target) -> Status {
   if (find_cuda_arch(arch) != nullptr) { return ok(); }
   const int number = digits_of(arch);
   if (number > 0 && number < digits_of(oldest_cuda_arch) && arch == fmt::format("sm_{}", number)) {
-    return bad(target, fmt::format("CUDA 13 compiles for {} and later architectures, not for {}", oldest_cuda_arch, arch)).remedy(fmt::format("choose a later architecture: `cuda -arch={}`", oldest_cuda_arch));
+    return bad(target, because(Why::ArchTooOld).arg("oldest", oldest_cuda_arch).arg("arch", arch)).remedy(fmt::format("choose a later architecture: `cuda -arch={}`", oldest_cuda_arch));
   }
   std::vector<std::string> names;
   for (const CudaArch& one : archs) { names.emplace_back(one.name); }
   std::string meant = closest(arch, names);
   if (find_cuda_arch("sm_" + arch) != nullptr) { meant = "sm_" + arch; }
-  return bad(target, fmt::format("the architecture `{}` is not known; known are {}", arch, known_archs())).remedy(meant.empty() ? "choose one of them" : fmt::format("did you mean `{}`?", meant));
+  return bad(target, because(Why::NoSuchArch).arg("arch", arch).arg("known", known_archs())).remedy(meant.empty() ? "choose one of them" : fmt::format("did you mean `{}`?", meant));
 }
 
 auto gpu_limits(const Target& target) -> std::optional<GpuLimits> {

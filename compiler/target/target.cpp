@@ -3,6 +3,7 @@
 
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "target/gpu.h"
 
 #include <fmt/format.h>
@@ -45,8 +46,8 @@ auto split_list(std::string_view text) -> std::vector<std::string> {
   return out;
 }
 
-auto bad(std::string_view text, std::string why) -> Diagnostic {
-  return error(Code::BadTarget).arg("target", text).arg("why", why)
+auto bad(std::string_view text, const Reason& why) -> Diagnostic {
+  return error(Code::BadTarget).arg("target", text).arg("reason", why.text())
       .remedy("write a target as `llvm -mcpu=znver4 -num-cores=2`, or `llvm` for this machine");
 }
 
@@ -102,21 +103,21 @@ auto Target::is_host_architecture() const -> bool {
 
 auto parse(std::string_view text) -> Result<Target> {
   auto words = split_words(text);
-  if (words.empty()) { return bad(text, "it is empty"); }
+  if (words.empty()) { return bad(text, because(Why::TargetEmpty)); }
   Target out;
   out.kind = words.front();
   if (words.front().find('/') != std::string_view::npos) {
     auto card = find_cuda_card(words.front());
-    if (!card) { return error(Code::BadTarget).arg("target", text).arg("why", "no card has this tag").remedy("name the architecture: `cuda -arch=sm_80`"); }
+    if (!card) { return error(Code::BadTarget).arg("target", text).arg("reason", because(Why::NoSuchCard).text()).remedy("name the architecture: `cuda -arch=sm_80`"); }
     out.kind = target_kind::cuda;
     out.others = {{"arch", std::string(card->arch)}, {"tag", std::string(words.front())}};
   }
   if (const TargetKind* known = find_target_kind(out.kind); known == nullptr || !known->is_readable) {
-    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda`, `opencl`, `nvptx` and `rocm`", out.kind));
+    return bad(text, because(Why::NoSuchKind).arg("kind", out.kind));
   }
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];
-    if (!starts(word, "-")) { return bad(text, fmt::format("`{}` is not an option, which begins with `-`", word)); }
+    if (!starts(word, "-")) { return bad(text, because(Why::NotAnOption).arg("word", word)); }
     word.remove_prefix(starts(word, "--") ? 2 : 1);
     std::string_view name = word.substr(0, word.find('='));
     std::string_view value;
@@ -125,7 +126,7 @@ auto parse(std::string_view text) -> Result<Target> {
     } else if (i + 1 < words.size() && !starts(words[i + 1], "-")) {
       value = words[++i];
     }
-    auto needs_value = [&]() -> Diagnostic { return bad(text, fmt::format("`-{}` needs a value", name)); };
+    auto needs_value = [&]() -> Diagnostic { return bad(text, because(Why::OptionNeedsValue).arg("option", name)); };
     if (name == "mcpu") {
       if (value.empty()) { return needs_value(); }
       out.cpu = value;
@@ -135,27 +136,27 @@ auto parse(std::string_view text) -> Result<Target> {
     } else if (name == "mattr") {
       for (std::string& feature : split_list(value)) {
         if (feature[0] != '+' && feature[0] != '-') {
-          return bad(text, fmt::format("the feature `{}` in `-mattr` begins with neither `+` nor `-`", feature));
+          return bad(text, because(Why::FeatureSign).arg("feature", feature));
         }
         out.features.push_back(std::move(feature));
       }
     } else if (name == "num-cores") {
       auto cores = number(value);
-      if (!cores || *cores < 1 || *cores > 4096) { return bad(text, fmt::format("`-num-cores={}` is not a number from 1 to 4096", value)); }
+      if (!cores || *cores < 1 || *cores > 4096) { return bad(text, because(Why::CoresRange).arg("cores", value)); }
       out.cores = *cores;
     } else if (name == "opt-level") {
       auto level = number(value);
-      if (!level || *level < 0 || *level > 3) { return bad(text, fmt::format("`-opt-level={}` is not a number from 0 to 3", value)); }
+      if (!level || *level < 0 || *level > 3) { return bad(text, because(Why::LevelRange).arg("level", value)); }
       out.opt_level = *level;
     } else if (std::find(std::begin(kept), std::end(kept), name) != std::end(kept)) {
       out.others.emplace_back(name, value);
     } else {
-      return bad(text, fmt::format("`-{}` is not an option of targets; there are -mcpu, -mtriple, -mattr, -num-cores and -opt-level", name));
+      return bad(text, because(Why::NoSuchOption).arg("option", name));
     }
   }
   bool native = out.cpu == "native" || (out.cpu.empty() && out.triple.empty() && out.features.empty());
   if (out.kind == target_kind::llvm && native) {
-    if (!out.is_host_architecture()) { return bad(text, "`native` is this machine's processor, which is not of the architecture in `-mtriple`"); }
+    if (!out.is_host_architecture()) { return bad(text, because(Why::NativeElsewhere)); }
     const Target& here = host();
     out.cpu = here.cpu;
     if (out.triple.empty()) { out.triple = here.triple; }
@@ -170,7 +171,7 @@ auto parse(std::string_view text) -> Result<Target> {
   if (out.kind == target_kind::rocm) {
     if (out.triple.empty()) { out.triple = "amdgcn-amd-amdhsa"; }
     if (out.cpu.empty()) { out.cpu = "gfx90a"; }
-    if (!starts(out.triple, "amdgcn")) { return bad(text, "`rocm` is for AMD's GPUs, which `-mtriple` does not name"); }
+    if (!starts(out.triple, "amdgcn")) { return bad(text, because(Why::RocmTriple)); }
   }
   return out;
 }

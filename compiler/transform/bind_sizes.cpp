@@ -146,7 +146,7 @@ auto bind_sizes(const PrimFunc& func, const SizeValues& sizes) -> Result<PrimFun
     if (at == variables.end()) {
       std::string known;
       for (const Var& v : variables) { known += (known.empty() ? "`" : ", `") + v->name.str() + "`"; }
-      return error(Code::BadValue, func->origin).arg("what", known.empty() ? "the program has no symbolic sizes" : "the program has no size `" + name + "`; its sizes are " + known);
+      return error(Code::BadValue, func->origin).arg("reason", known.empty() ? "the program has no symbolic sizes" : "the program has no size `" + name + "`; its sizes are " + known);
     }
     map.emplace(at->get(), int_imm(value, (*at)->dtype));
   }

@@ -104,7 +104,7 @@ class Flatten : public Mutator {
   auto count(const Array<Expr>& extents, Origin where, Name name) -> Expr {
     if (known_product(extents)) { return product_of(extents); }
     if (!too_large) {
-      too_large = error(Code::CannotEmit, where).arg("what", "the buffer `" + name.str() + "`").arg("target", "any target").arg("why", "64 bits do not count its elements");
+      too_large = error(Code::CannotEmit, where).arg("what", "the buffer `" + name.str() + "`").arg("target", "any target").arg("reason", "64 bits do not count its elements");
     }
     return int_imm(1, DataType::int_(64));
   }

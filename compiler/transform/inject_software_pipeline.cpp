@@ -262,7 +262,7 @@ class Inject : public Mutator {
   auto fail(const For& loop, std::string why, const std::string& remedy = {}) -> Stmt {
     if (!failure) {
       Diagnostic d = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_)
-                         .arg("target", "any target").arg("why", why);
+                         .arg("target", "any target").arg("reason", why);
       failure = remedy.empty() ? std::move(d) : std::move(d).remedy(remedy);
     }
     return {};
@@ -360,10 +360,12 @@ class Inject : public Mutator {
     return true;
   }
 
-  auto build(const For& loop, const std::vector<Part>& parts, const std::vector<Buffer>& buffers, int64_t last) -> Stmt {
-    struct Kept { Buffer old, fresh; int64_t count; };
+  // A buffer with several copies, one for each of some successive iterations.
+  struct Kept { Buffer old, fresh; int64_t count; };
+
+  // The buffers that need copies; `allocated` receives all buffers that the new block allocates.
+  auto keep_copies(const std::vector<Part>& parts, const std::vector<Buffer>& buffers, std::vector<Buffer>& allocated) const -> std::vector<Kept> {
     std::vector<Kept> kept;
-    std::vector<Buffer> allocated;
     for (const Buffer& b : buffers) {
       int64_t count = places(b, parts);
       if (FAULT(pipeline_place_missing) && count > 1) { --count; }
@@ -384,66 +386,77 @@ class Inject : public Mutator {
       kept.push_back({b, make_buffer(std::move(fields)), count});
       allocated.push_back(kept.back().fresh);
     }
+    return kept;
+  }
+
+  // The statements of the pipeline, in their order, and what each time step needs to make its own.
+  struct Steps { const For& loop; const std::vector<const Part*>& sorted; const std::vector<Kept>& kept; const Waits& waits; };
+
+  // The statements of the time step `base + offset`, counted from the loop's beginning; null where none run.
+  static auto time_step(const Steps& of, const Expr& base, int64_t offset, Phase phase) -> Stmt {
+    const DataType t = of.loop.var->dtype;
+    std::vector<std::pair<const Part*, Expr>> running;   // with their conditions
+    for (const Part* p : of.sorted) {
+      Expr iteration = add(base, constant_int(t, offset - p->stage));
+      Expr guard = phase == Phase::Steady ? bool_imm(true) : logical_and(greater_equal(iteration, zero(t)), less(iteration, of.loop.extent));
+      if (!is_zero(guard)) { running.emplace_back(p, guard); }
+    }
+    std::vector<Stmt> out;
+    // An upper limit for the groups of copies that are unfinished.
+    int64_t unfinished = INT64_MAX;
+    auto wait = [&](std::optional<int64_t> open) {
+      if (!open || *open >= unfinished || FAULT(pipeline_wait_missing)) { return; }
+      unfinished = FAULT(pipeline_waits_for_one_less) ? *open + 1 : *open;
+      out.push_back(call_statement("ptx_wait_group", {int_imm(unfinished)}, of.loop.origin));
+    };
+    // One wait, in front of the step's own copies, so that one barrier behind it serves both: tiles may be read, and places that were read may be filled.
+    std::optional<int64_t> open;
+    for (const auto& [p, guard] : running) {
+      if (auto needed = of.waits.at_begin(*p, phase, offset)) { open = std::min(open.value_or(INT64_MAX), *needed); }
+    }
+    wait(open);
+    for (const auto& [p, guard] : running) {
+      Expr iteration = add(base, constant_int(t, offset - p->stage));
+      std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>> places;
+      for (const Kept& k : of.kept) { places[k.old.get()] = {k.fresh, floormod(iteration, constant_int(t, k.count))}; }
+      Stmt s = InPlaces(places).mutate(p->stmt);
+      s = with_own_buffers(fold(s, {{of.loop.var.get(), add(of.loop.min, iteration)}}, /*copy=*/true));
+      if (p->is_async) { s = make<AttrStmt>(int_imm(0), Name("async_scope"), int_imm(1), std::move(s), p->stmt.origin()); }
+      if (!is_one(guard)) { s = make<IfThenElse>(guard, std::move(s), Stmt(), p->stmt.origin()); }
+      wait(of.waits.before(*p, phase, offset));
+      out.push_back(std::move(s));
+      if (!p->is_async) { continue; }
+      // Threads that copy nothing make an empty group, so that all threads count alike.
+      out.push_back(call_statement("ptx_commit_group", {}, of.loop.origin));
+      if (unfinished != INT64_MAX) { ++unfinished; }
+    }
+    return seq(std::move(out), of.loop.origin);
+  }
+
+  auto build(const For& loop, const std::vector<Part>& parts, const std::vector<Buffer>& buffers, int64_t last) -> Stmt {
+    std::vector<Buffer> allocated;
+    const std::vector<Kept> kept = keep_copies(parts, buffers, allocated);
     std::vector<const Part*> sorted;
     for (const Part& p : parts) { sorted.push_back(&p); }
     std::sort(sorted.begin(), sorted.end(), [](const Part* a, const Part* b) { return a->order < b->order; });
-
     const DataType t = loop.var->dtype;
-    const Waits waits(sorted, last, as_int(loop.extent));
-    // The statements of a time step, counted from the loop's beginning; null where none run.
-    auto at = [&](const Expr& base, int64_t offset, Phase phase) -> Stmt {
-      std::vector<std::pair<const Part*, Expr>> running;   // with their conditions
-      for (const Part* p : sorted) {
-        Expr iteration = add(base, constant_int(t, offset - p->stage));
-        Expr guard = phase == Phase::Steady ? bool_imm(true) : logical_and(greater_equal(iteration, zero(t)), less(iteration, loop.extent));
-        if (!is_zero(guard)) { running.emplace_back(p, guard); }
-      }
-      std::vector<Stmt> out;
-      // An upper limit for the groups of copies that are unfinished.
-      int64_t unfinished = INT64_MAX;
-      auto wait = [&](std::optional<int64_t> open) {
-        if (!open || *open >= unfinished || FAULT(pipeline_wait_missing)) { return; }
-        unfinished = FAULT(pipeline_waits_for_one_less) ? *open + 1 : *open;
-        out.push_back(call_statement("ptx_wait_group", {int_imm(unfinished)}, loop.origin));
-      };
-      // One wait, in front of the step's own copies, so that one barrier behind it serves both: tiles may be read, and places that were read may be filled.
-      std::optional<int64_t> open;
-      for (const auto& [p, guard] : running) {
-        if (auto needed = waits.at_begin(*p, phase, offset)) { open = std::min(open.value_or(INT64_MAX), *needed); }
-      }
-      wait(open);
-      for (const auto& [p, guard] : running) {
-        Expr iteration = add(base, constant_int(t, offset - p->stage));
-        std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>> places;
-        for (const Kept& k : kept) { places[k.old.get()] = {k.fresh, floormod(iteration, constant_int(t, k.count))}; }
-        Stmt s = InPlaces(places).mutate(p->stmt);
-        s = with_own_buffers(fold(s, {{loop.var.get(), add(loop.min, iteration)}}, /*copy=*/true));
-        if (p->is_async) { s = make<AttrStmt>(int_imm(0), Name("async_scope"), int_imm(1), std::move(s), p->stmt.origin()); }
-        if (!is_one(guard)) { s = make<IfThenElse>(guard, std::move(s), Stmt(), p->stmt.origin()); }
-        wait(waits.before(*p, phase, offset));
-        out.push_back(std::move(s));
-        if (!p->is_async) { continue; }
-        // Threads that copy nothing make an empty group, so that all threads count alike.
-        out.push_back(call_statement("ptx_commit_group", {}, loop.origin));
-        if (unfinished != INT64_MAX) { ++unfinished; }
-      }
-      return seq(std::move(out), loop.origin);
-    };
-    std::vector<Stmt> all;
     auto extent = as_int(loop.extent);
+    const Waits waits(sorted, last, extent);
+    const Steps steps{loop, sorted, kept, waits};
+    std::vector<Stmt> all;
     // Time steps are [0, extent + last): the first `last` of them fill the pipeline, the last ones empty it.
     const int64_t filling = extent && *extent < 0 ? *extent + last : last;
-    for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, Phase::Filling)); }
+    for (int64_t i = 0; i < filling; ++i) { all.push_back(time_step(steps, zero(t), i, Phase::Filling)); }
     if (!extent || *extent > last) {
       Var var = loopsmith::var(loop.var->name, t, loop.var->origin);
-      Stmt body = at(var, last, Phase::Steady);
+      Stmt body = time_step(steps, var, last, Phase::Steady);
       AttrMap annotations = without_attr(without_attr(without_attr(loop.annotations, stage_key()), order_key()), async_key());
       all.push_back(make<For>(var, zero(t), sub(loop.extent, constant_int(t, last)), loop.for_kind, std::move(body), loop.thread, std::move(annotations), loop.origin, loop.id));
     }
     for (int64_t i = 0; i < last && !(FAULT(pipeline_not_emptied) && i + 1 == last); ++i) {
       // In short loops the pipeline begins to empty while it fills.
       if (extent && *extent < last - i) { continue; }
-      Stmt step = at(loop.extent, i, Phase::Emptying);
+      Stmt step = time_step(steps, loop.extent, i, Phase::Emptying);
       if (!extent && !is_no_op(step)) {
         step = make<IfThenElse>(greater_equal(add(loop.extent, constant_int(t, i)), constant_int(t, last)), std::move(step), Stmt(), loop.origin);
       }

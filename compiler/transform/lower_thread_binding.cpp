@@ -344,7 +344,7 @@ auto lower_thread_binding(const IRModule& module, const LowerContext&) -> Result
     if (lower.problem) {
       std::string function;
       for (const auto& [name, f] : module->functions) { if (f == func) { function = called(name, f); } }
-      return error(Code::CannotEmit, lower.problem->origin).arg("what", lower.problem->what).arg("function", function).arg("target", "a processor").arg("why", lower.problem->why);
+      return error(Code::CannotEmit, lower.problem->origin).arg("what", lower.problem->what).arg("function", function).arg("target", "a processor").arg("reason", lower.problem->why);
     }
     return with_body(func, std::move(body));
   });

@@ -193,7 +193,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
-        .arg("why", "it is a part of a program (`no_realize=True`): its iter vars have no values");
+        .arg("reason", "it is a part of a program (`no_realize=True`): its iter vars have no values");
   }
   for (const auto& [name, func] : module->functions) {
     // Vectorized loops with jumps are lowered to serial loops.

@@ -169,6 +169,20 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   return true;
 }
 
+/// A text without blanks at the ends of lines, and with two empty lines in a row at most: comments that were removed leave empty lines.
+auto without_empty_lines(std::string_view text) -> std::string {
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    size_t last = line.find_last_not_of(" \t\r");
+    bool was_blank = out.ends_with("\n\n\n");
+    if (last != std::string_view::npos || !was_blank) { out += std::string(last == std::string_view::npos ? std::string_view() : line.substr(0, last + 1)) + "\n"; }
+    begin = end + 1;
+  }
+  return out;
+}
+
 /// A text with its names replaced. `known` receives the words of strings and arguments that belong to the language.
 auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::string {
   std::vector<TextEdit> edits;
@@ -239,18 +253,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
   for (TextEdit& edit : edits) {
     if (apart.empty() || edit.span.begin >= apart.back().span.end) { apart.push_back(std::move(edit)); }
   }
-  std::string text = with_edits(snapshot.text(), apart);
-  // Remove lines that held only a comment.
-  std::string out;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    size_t last = line.find_last_not_of(" \t\r");
-    bool was_blank = out.ends_with("\n\n\n");
-    if (last != std::string_view::npos || !was_blank) { out += std::string(last == std::string_view::npos ? std::string_view() : line.substr(0, last + 1)) + "\n"; }
-    begin = end + 1;
-  }
-  return out;
+  return without_empty_lines(with_edits(snapshot.text(), apart));
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
     out.push_back({"class", is_complete ? "complete: no other block writes its elements, and it writes each once" : "a reduction"});
   } else {
     auto why = schedule::why_not_complete(*alone.func, *place);
-    out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + *why : std::string())});
+    out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + why->text() : std::string())});
   }
   auto names = [&](const char* label, const char* words, const std::vector<NodeId>& ids) {
     std::string text;

@@ -87,6 +87,36 @@ auto FrameReader::resynchronise(std::string problem) -> Frame {
   return frame;
 }
 
+/// Reads the lines of a header into current_. `end`: of the header in the buffer, where the search for the next one begins after a problem, unless a line
+/// is at fault.
+auto FrameReader::read_lines(std::string_view head, size_t end) -> Head {
+  Head out{.length = {}, .problem = {}, .good_until = end};
+  size_t next_line = 0;
+  while (next_line < head.size() && out.problem.empty()) {
+    size_t line_end = std::min(head.find('\n', next_line), head.size());
+    std::string_view line = trimmed(head.substr(next_line, line_end - next_line));
+    next_line = line_end + 1;
+    size_t colon = line.find(':');
+    auto is_name_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
+    std::string_view name = trimmed(line.substr(0, colon));
+    if (colon == std::string_view::npos || name.empty() || !std::all_of(name.begin(), name.end(), is_name_letter)) {
+      out.problem = "a line that is no header stands where a message should begin";
+      out.good_until = std::min(used_ + next_line, end);
+      continue;
+    }
+    std::string_view value = trimmed(line.substr(colon + 1));
+    if (equals_ignoring_case(name, length_name)) {
+      out.length = number_in(value);
+      if (out.length) { continue; }
+      out.problem = fmt::format("Content-Length `{}` is not a number of bytes", value.substr(0, 40));
+      out.good_until = std::min(used_ + next_line, end);
+    } else if (!equals_ignoring_case(name, "Content-Type")) {
+      current_.headers.emplace_back(name, value);
+    }
+  }
+  return out;
+}
+
 /// Reads the header at the front of the buffer into body_size_ and current_, if it is complete.
 auto FrameReader::read_head() -> std::optional<Frame> {
   while (true) {
@@ -124,33 +154,8 @@ auto FrameReader::read_head() -> std::optional<Frame> {
       return resynchronise(too_long ? "the header of a message does not end" : "a line that is no header stands where a message should begin");
     }
 
-    std::optional<uint64_t> length;
-    std::string problem;
     current_ = {};
-    std::string_view head = std::string_view(buffer_).substr(used_, end - used_);
-    size_t next_line = 0;
-    size_t good_until = end + gap;  // where the search for the next header begins after a problem
-    while (next_line < head.size() && problem.empty()) {
-      size_t line_end = std::min(head.find('\n', next_line), head.size());
-      std::string_view line = trimmed(head.substr(next_line, line_end - next_line));
-      next_line = line_end + 1;
-      size_t colon = line.find(':');
-      auto is_name_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
-      std::string_view name = trimmed(line.substr(0, colon));
-      if (colon == std::string_view::npos || name.empty() || !std::all_of(name.begin(), name.end(), is_name_letter)) {
-        problem = "a line that is no header stands where a message should begin";
-        good_until = std::min(used_ + next_line, end + gap);
-        continue;
-      }
-      std::string_view value = trimmed(line.substr(colon + 1));
-      if (equals_ignoring_case(name, length_name)) {
-        length = number_in(value);
-        if (!length) { problem = fmt::format("Content-Length `{}` is not a number of bytes", value.substr(0, 40)); }
-        if (!length) { good_until = std::min(used_ + next_line, end + gap); }
-      } else if (!equals_ignoring_case(name, "Content-Type")) {
-        current_.headers.emplace_back(name, value);
-      }
-    }
+    auto [length, problem, good_until] = read_lines(std::string_view(buffer_).substr(used_, end - used_), end + gap);
     size_t body = end + gap;
     if (problem.empty() && !length) { problem = "the header of a message has no Content-Length"; }
     if (!problem.empty()) {

@@ -38,6 +38,9 @@ class FrameReader {
   [[nodiscard]] auto is_inside_frame() const -> bool { return buffer_.size() > used_ || skip_ > 0; }
 
  private:
+  /// The lines of a header: the length of the body, or a problem, and the place where the search for the next header begins after it.
+  struct Head { std::optional<uint64_t> length; std::string problem; size_t good_until = 0; };
+  auto read_lines(std::string_view head, size_t end) -> Head;
   [[nodiscard]] auto read_head() -> std::optional<Frame>;
   auto resynchronise(std::string problem) -> Frame;
 

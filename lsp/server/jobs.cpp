@@ -441,79 +441,76 @@ void Jobs::report(Job& job, bool now) {
   talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", std::move(value)}}));
 }
 
+/// The message at the end of a job that has its result.
+auto Jobs::text_of_result(const Job& job) -> EndText {
+  EndText out;
+  auto add_rows = [&] { for (const Json& row : job.rows) { out.message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); } };
+  if (job.is_equal) {
+    out.message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.how)
+                                : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
+    out.type = *job.is_equal ? 3 : 1;
+    return out;
+  }
+  if (job.kind == JobKind::Interpret) {
+    out.message = fmt::format("{}{} interpreted on random inputs:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule);
+    add_rows();
+    out.message += "; every access in bounds";
+    if (!job.warnings.empty()) {
+      out.message += fmt::format("; {} warning{}: {}", job.warnings.size(), job.warnings.size() == 1 ? "" : "s", job.warnings.front());
+      out.type = 2;
+    }
+    return out;
+  }
+  if (job.kind == JobKind::Run) {
+    out.message = fmt::format("{} ran on random inputs:", job.schedule.empty() ? job.function : job.schedule);
+    add_rows();
+    return out;
+  }
+  if (job.kind == JobKind::Bench && !job.other.empty()) {
+    double first = number_in(job.rows.front(), "seconds").value_or(0), second = number_in(job.rows.back(), "seconds").value_or(0);
+    out.message = fmt::format("{}: {}, {}: {}, measured in turns", job.schedule, duration_text(first), job.other, duration_text(second));
+    out.message += string_in(job.rows.back(), "difference") == "none" || first <= 0 || second <= 0
+                       ? "; the difference is within the noise"
+                       : fmt::format("; {} is {:.2f} times as fast", first < second ? job.schedule : job.other, std::max(first, second) / std::min(first, second));
+    return out;
+  }
+  if (job.kind == JobKind::Bench) {
+    double seconds = number_in(job.rows.back(), "seconds").value_or(0);
+    out.message = fmt::format("{}: {}", job.schedule.empty() ? job.function : job.schedule, duration_text(seconds));
+    if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { out.message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
+    if (auto share = number_in(job.rows.back(), "roofline")) { out.message += ", " + roofline_text(*share, 1); }
+    if (job.rows.size() > 1) { out.message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
+    return out;
+  }
+  out.message = job.schedule.empty() ? job.function : job.schedule;
+  if (auto best = number_in(job.result, "best_seconds"); best && *best > 0) {
+    const Json& ranked = member(job.result, "ranked");
+    out.message += ": " + duration_text(*best) + (ranked.is_boolean() && ranked.get<bool>() ? " by an estimate, since no device measured" : "");
+    if (auto plain = number_in(job.result, "plain_seconds"); plain && *plain > 0) { out.message += fmt::format(", {:.3g}x", *plain / *best); }
+  } else {
+    out.message += " is tuned";
+  }
+  if (const Json& verified = member(job.result, "verified"); verified.is_string()) { out.detail = fmt::format(" ({})", verified.get<std::string>()); }
+  return out;
+}
+
+/// The message at the end of a job.
+auto Jobs::text_of_end(const Job& job) -> EndText {
+  switch (job.state) {
+    case State::Done: return text_of_result(job);
+    case State::Stopping:
+      if (job.is_restored) { return {.message = fmt::format("{} of {} is given up; its measurements are kept", words(job.kind).name, job.function), .detail = {}}; }
+      return {.message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function), .detail = {}};
+    case State::Abandoned: return {.message = fmt::format("the best of {} was not compared with the program and is not offered; its measurements are kept", job.function), .detail = {}};
+    default: return {.message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure), .detail = {}, .type = 1};
+  }
+}
+
 void Jobs::finish(Job& job) {
   tell_view(job, true);
   // A search that ends because the editor closes is kept for the next session.
   if (job.kind == JobKind::Tune && !is_closing_) { kept_.forget(job.uri, job.function, job.schedule); }
-  std::string message;
-  // The detail is shown at the end of the progress, not in the message, since an editor may show one line only.
-  std::string detail;
-  int type = 3;
-  switch (job.state) {
-    case State::Done:
-      if (job.is_equal) {
-        message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.how)
-                                : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
-        type = *job.is_equal ? 3 : 1;
-        break;
-      }
-      if (job.kind == JobKind::Interpret) {
-        message = fmt::format("{}{} interpreted on random inputs:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule);
-        for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
-        message += "; every access in bounds";
-        if (!job.warnings.empty()) {
-          message += fmt::format("; {} warning{}: {}", job.warnings.size(), job.warnings.size() == 1 ? "" : "s", job.warnings.front());
-          type = 2;
-        }
-        break;
-      }
-      if (job.kind == JobKind::Run) {
-        message = fmt::format("{} ran on random inputs:", job.schedule.empty() ? job.function : job.schedule);
-        for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
-        break;
-      }
-      if (job.kind == JobKind::Bench && !job.other.empty()) {
-        double first = number_in(job.rows.front(), "seconds").value_or(0), second = number_in(job.rows.back(), "seconds").value_or(0);
-        message = fmt::format("{}: {}, {}: {}, measured in turns", job.schedule, duration_text(first), job.other, duration_text(second));
-        message += string_in(job.rows.back(), "difference") == "none" || first <= 0 || second <= 0
-                       ? "; the difference is within the noise"
-                       : fmt::format("; {} is {:.2f} times as fast", first < second ? job.schedule : job.other, std::max(first, second) / std::min(first, second));
-        break;
-      }
-      if (job.kind == JobKind::Bench) {
-        double seconds = number_in(job.rows.back(), "seconds").value_or(0);
-        message = fmt::format("{}: {}", job.schedule.empty() ? job.function : job.schedule, duration_text(seconds));
-        if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
-        if (auto share = number_in(job.rows.back(), "roofline")) { message += ", " + roofline_text(*share, 1); }
-        if (job.rows.size() > 1) { message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
-        break;
-      }
-      message = job.schedule.empty() ? job.function : job.schedule;
-      if (auto best = number_in(job.result, "best_seconds"); best && *best > 0) {
-        const Json& ranked = member(job.result, "ranked");
-        message += ": " + duration_text(*best) + (ranked.is_boolean() && ranked.get<bool>() ? " by an estimate, since no device measured" : "");
-        if (auto plain = number_in(job.result, "plain_seconds"); plain && *plain > 0) { message += fmt::format(", {:.3g}x", *plain / *best); }
-      } else {
-        message += " is tuned";
-      }
-      if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
-        detail = fmt::format(" ({})", verified.get<std::string>());
-      }
-      break;
-    case State::Stopping:
-      if (job.is_restored) {
-        message = fmt::format("{} of {} is given up; its measurements are kept", words(job.kind).name, job.function);
-        break;
-      }
-      message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
-      break;
-    case State::Abandoned:
-      message = fmt::format("the best of {} was not compared with the program and is not offered; its measurements are kept", job.function);
-      break;
-    default:
-      message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);
-      type = 1;
-  }
+  auto [message, detail, type] = text_of_end(job);
   end_progress(job, message + detail);
   if (job.state == State::Done && job.kind == JobKind::Tune) {
     const bool fills_hole = !string_in(member(job.result, "hole"), "state").empty();

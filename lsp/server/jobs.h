@@ -153,6 +153,11 @@ class Jobs {
   void end_progress(Job& job, const std::string& message);
   void compare(Job& job);
   void tell_view(Job& job, bool now);
+  /// The message at the end of a job: its type in the protocol, and a detail that is shown only at the end of the progress, since an editor may
+  /// show one line of a message.
+  struct EndText { std::string message, detail; int type = 3; };
+  static auto text_of_result(const Job& job) -> EndText;
+  static auto text_of_end(const Job& job) -> EndText;
   void finish(Job& job);
 
   std::vector<std::string> folders_;

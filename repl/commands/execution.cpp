@@ -286,7 +286,12 @@ auto time_without(Session& session, std::vector<WithoutStep>& rows) -> std::opti
 
 auto gain_verdict(const runtime::Measurement& here, const runtime::Measurement& without) -> std::string {
   std::string time = duration_text(without.seconds);
-  if (runtime::compare(here, without).verdict == runtime::Speeds::Verdict::Same) { return fmt::format("makes no difference beyond noise ({} without it)", time); }
+  if (runtime::compare(here, without).verdict == runtime::Speeds::Verdict::Same) {
+    // On a busy machine the medians may be far apart although the blocks overlap.
+    bool is_close = std::max(here.seconds, without.seconds) < 1.2 * std::min(here.seconds, without.seconds);
+    if (is_close) { return fmt::format("makes no difference beyond noise ({} without it)", time); }
+    return fmt::format("has an unclear gain ({} without it): the times vary too much, measure again on a quiet machine", time);
+  }
   if (without.seconds > here.seconds) { return fmt::format("saves {:.0f}% ({} without it)", 100 * (1 - here.seconds / without.seconds), time); }
   return fmt::format("costs {:.0f}% ({} without it)", 100 * (here.seconds / without.seconds - 1), time);
 }

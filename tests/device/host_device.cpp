@@ -39,7 +39,7 @@ struct HostCalls {
   void (*check_read_only)(const void*, int);
 };
 
-auto failed(std::string why) -> Diagnostic { return error(Code::KernelFailed).arg("function", "the kernel on the host").arg("why", std::move(why)); }
+auto failed(std::string why) -> Diagnostic { return error(Code::KernelFailed).arg("function", "the kernel on the host").arg("reason", std::move(why)); }
 
 /// A library of kernels.
 struct Library {

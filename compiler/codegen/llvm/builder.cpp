@@ -25,7 +25,7 @@ ModuleBuilder::ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, c
 
 auto ModuleBuilder::fail(std::string what, std::string why, Origin where) -> llvm::Value* {
   if (!failure_) {
-    failure_ = error(Code::CannotEmit, where).arg("what", what).arg("function", function_name_).arg("target", target_.str()).arg("why", why);
+    failure_ = error(Code::CannotEmit, where).arg("what", what).arg("function", function_name_).arg("target", target_.str()).arg("reason", why);
   }
   return nullptr;
 }
@@ -110,6 +110,23 @@ void ModuleBuilder::close_entry(llvm::BasicBlock* first) {
   ir_.CreateBr(frame_.uses_tiles ? prepare_tiles(first) : first);
 }
 
+auto ModuleBuilder::slots_of(const PrimFunc& func) -> std::vector<Slot> {
+  std::vector<Slot> slots;
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  for (const Var& param : func->params) {
+    if (Buffer buffer = func->buffer_of(param)) {
+      slots.push_back({buffer->data.get(), pointer, true, static_cast<unsigned>(std::max(1, buffer->dtype.element_bytes()))});
+    } else if (param->dtype.is_handle() && is_nvidia() && param->pointer) {
+      // Memory of a device: a launch passes whole tensors, which begin at multiples of 16 bytes, as CUDA C assumes for its vectors.
+      slots.push_back({param.get(), pointer, true, 16});
+    } else {
+      slots.push_back({param.get(), param->dtype.is_handle() ? pointer : type_of(param->dtype), false, 1});
+    }
+  }
+  for (const Var& v : shape_variables(func)) { slots.push_back({v.get(), type_of(v->dtype), false, 1}); }
+  return slots;
+}
+
 void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol) {
   function_name_ = symbol;
   threads_.clear();
@@ -117,32 +134,11 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   shared_offset_ = is_nvidia() && requested_shared_bytes(func) > 0 ? 0 : -1;
   noalias_ = true;
   if (const Attr* attr = find_attr(func->attrs, "tir.noalias"); attr != nullptr && attr->expr()) { noalias_ = !is_zero(attr->expr()); }
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
 
   // The body takes its pointers as parameters, because LLVM accepts `noalias` only there; the entry unpacks its slots and calls the body.
-  struct Slot { const VarNode* var; bool is_buffer; unsigned alignment; };
-  std::vector<Slot> slots;
+  const std::vector<Slot> slots = slots_of(func);
   std::vector<llvm::Type*> types;
-  for (const Var& param : func->params) {
-    if (Buffer buffer = func->buffer_of(param)) {
-      slots.push_back({buffer->data.get(), true, static_cast<unsigned>(std::max(1, buffer->dtype.element_bytes()))});
-      types.push_back(pointer);
-    } else if (param->dtype.is_handle() && is_nvidia() && param->pointer) {
-      // Memory of a device: a launch passes whole tensors, which begin at multiples of 16 bytes, as CUDA C assumes for its vectors.
-      slots.push_back({param.get(), true, 16});
-      types.push_back(pointer);
-    } else if (param->dtype.is_handle()) {
-      slots.push_back({param.get(), false, 1});
-      types.push_back(pointer);
-    } else {
-      slots.push_back({param.get(), false, 0});
-      types.push_back(type_of(param->dtype));
-    }
-  }
-  for (const Var& v : shape_variables(func)) {
-    slots.push_back({v.get(), false, 0});
-    types.push_back(type_of(v->dtype));
-  }
+  for (const Slot& slot : slots) { types.push_back(slot.type); }
   auto* body_type = llvm::FunctionType::get(ir_.getInt32Ty(), types, false);
   auto* body = llvm::Function::Create(body_type, llvm::Function::InternalLinkage, symbol + ".body", module_);
   set_attributes(*body);
@@ -180,7 +176,11 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
     if (!failure_) { add_kernel(func, *body, symbol); }
     return;
   }
+  add_entry(func, *body, slots, symbol);
+}
 
+void ModuleBuilder::add_entry(const PrimFunc& func, llvm::Function& body, const std::vector<Slot>& slots, const std::string& symbol) {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, entry_symbol(symbol, options_), module_);
   set_attributes(*entry);
   enter_function(*entry, func->origin);
@@ -190,7 +190,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   std::vector<llvm::Value*> args;
   for (size_t i = 0; i < slots.size(); ++i) {
     llvm::Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), entry->getArg(0), i);
-    llvm::Type* type = types[i];
+    llvm::Type* type = slots[i].type;
     llvm::Align eight(8);
     if (type->isPointerTy()) {
       args.push_back(ir_.CreateAlignedLoad(pointer, slot, eight));
@@ -203,7 +203,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
       args.push_back(slots[i].var->dtype.is_bool() ? ir_.CreateICmpNE(wide, ir_.getInt64(0)) : ir_.CreateSExtOrTrunc(wide, type));
     }
   }
-  llvm::CallInst* result = ir_.CreateCall(body, args);
+  llvm::CallInst* result = ir_.CreateCall(&body, args);
   result->setTailCall();
   ir_.CreateRet(result);
 }

@@ -131,6 +131,11 @@ class ModuleBuilder {
   void set_attributes(llvm::Function& function);
   /// Branches from the block of allocas to the first block of the body; no alloca can be added afterwards.
   void close_entry(llvm::BasicBlock* first);
+  /// A parameter of a function's body: a pointer to a buffer's elements, a number, or a size that a shape uses.
+  struct Slot { const VarNode* var; llvm::Type* type; bool is_buffer; unsigned alignment; };
+  auto slots_of(const PrimFunc& func) -> std::vector<Slot>;
+  /// Adds the exported function, which unpacks an array of arguments and calls the body.
+  void add_entry(const PrimFunc& func, llvm::Function& body, const std::vector<Slot>& slots, const std::string& symbol);
 
   // -- statements (statements.cpp)
   void emit(const Stmt& stmt);

@@ -3,6 +3,7 @@
 #include "codegen/llvm/machine.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
@@ -41,14 +42,14 @@ auto triple_of(const target::Target& target) -> std::string { return target.trip
 
 auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   if (target.kind != target_kind::llvm && target.kind != target_kind::rocm && target.kind != target_kind::nvptx) {
-    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm`, `rocm` and `nvptx` only");
+    return error(Code::BadTarget).arg("target", target.str()).arg("reason", because(Why::KindWithoutLlvm).text());
   }
   initialize_llvm();
   std::string why;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32, amdgcn and nvptx64", triple_of(target)));
+        .arg("reason", because(Why::TripleUnsupported).arg("triple", triple_of(target)).text());
   }
   return found;
 }
@@ -65,7 +66,7 @@ auto wrong_width(const target::Target& target, const llvm::Target& found) -> std
 
 auto check_names(const target::Target& target, const llvm::Target& found) -> Status {
   std::unique_ptr<llvm::MCSubtargetInfo> info(found.createMCSubtargetInfo(triple_of(target), "", ""));
-  if (!info) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM has no description of it"); }
+  if (!info) { return error(Code::BadTarget).arg("target", target.str()).arg("reason", because(Why::UnknownToLlvm).text()); }
   if (!target.cpu.empty() && target.cpu != "generic" && !info->isCPUStringValid(target.cpu)) {
     std::vector<std::string_view> names;
     for (const auto& row : info->getAllProcessorDescriptions()) { names.emplace_back(row.Key); }
@@ -83,7 +84,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     if (std::string close = similar(name, names); !close.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", close)); }
     return out;
   }
-  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("why", why); }
+  if (std::string why = wrong_width(target, found); !why.empty()) { return error(Code::BadTarget).arg("target", target.str()).arg("reason", why); }
   return ok();
 }
 
@@ -163,7 +164,7 @@ auto machine_for(const target::Target& target, const CodegenOptions& options) ->
   }
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple_of(target), target.cpu, fmt::format("{}", fmt::join(features, ",")), settings, llvm::Reloc::PIC_, model, levels[level]));
-  if (!machine) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM cannot make code for it"); }
+  if (!machine) { return error(Code::BadTarget).arg("target", target.str()).arg("reason", because(Why::NoMachineInLlvm).text()); }
   kept = {target, options.contract, level, std::move(machine)};
   return kept.machine.get();
 }

@@ -85,7 +85,7 @@ auto kernel_source(const IRModule& module, SourceDialect dialect, const SourceOp
     std::string symbol = symbol_of(name, func);
     printer.print(func, symbol);
     if (const auto& failure = printer.failure()) {
-      return error(Code::CannotEmit, failure->origin).arg("what", failure->what).arg("function", symbol).arg("target", dialect_of(dialect).name).arg("why", failure->why);
+      return error(Code::CannotEmit, failure->origin).arg("what", failure->what).arg("function", symbol).arg("target", dialect_of(dialect).name).arg("reason", failure->why);
     }
   }
   return printer.text();

@@ -309,9 +309,9 @@ void print_row(const Timed& timed, size_t i, double least) {
 }
 
 /// The time of each loop, from a separate measurement.
-auto show_loops(const Row& row, const std::vector<int64_t>& sizes, int depth, bool is_json) -> Status {
+auto show_loops(const Row& row, const Call& call, int depth, bool is_json) -> Status {
   Result<std::vector<LoopTimeRow>> timed = std::vector<LoopTimeRow>();
-  confined([&] { timed = loop_times(row.selection, sizes, depth); });
+  confined([&] { timed = loop_times(row.selection, call, depth); });
   LOOPSMITH_TRY(times, std::move(timed));
   double whole = 0;
   for (const LoopTimeRow& t : times) { whole += t.depth == 1 ? t.seconds : 0; }
@@ -382,6 +382,7 @@ auto keep_history(const Timed& timed, const std::vector<nlohmann::json>& lines, 
 /// Measures the kernels of each version by the device's clock; false: `--check` failed.
 auto measure_on_device(std::vector<Row>& rows, const Arguments& arguments, Asked asked, const Call& call) -> Result<bool> {
   for (size_t i = 0; i < call.tensors.size(); ++i) { asked.options.contents.push_back(call.is_from_file[i] ? &call.tensors[i] : nullptr); }
+  asked.options.scalars = call.values;
   for (const char* option : {"--profile", "--counters", "--check-bounds"}) {
     if (arguments.has(option)) { fmt::print(stderr, "note: `{}` is for programs on this machine's processor; it has no effect on a device\n", option); }
   }
@@ -415,6 +416,7 @@ auto measure_on_device(std::vector<Row>& rows, const Arguments& arguments, Asked
 /// Measures and reports; false: `--check` failed.
 auto measure(std::vector<Row>& rows, const Arguments& arguments, Asked asked, const Call& call) -> Result<bool> {
   for (size_t i = 0; i < call.tensors.size(); ++i) { asked.options.contents.push_back(call.is_from_file[i] ? &call.tensors[i] : nullptr); }
+  asked.options.scalars = call.values;
   std::vector<const runtime::JitFunction*> functions;
   for (Row& row : rows) {
     LOOPSMITH_TRY(code, compile(row.selection, bounds_checks(rows.back().selection, arguments)));
@@ -437,7 +439,7 @@ auto measure(std::vector<Row>& rows, const Arguments& arguments, Asked asked, co
     lines.push_back(line_of(timed, i, least, arguments, asked.cache));
     arguments.json() ? print_json(lines.back()) : print_row(timed, i, least);
   }
-  for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) { LOOPSMITH_CHECK(show_loops(rows[i], call.sizes, asked.depth, arguments.json())); }
+  for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) { LOOPSMITH_CHECK(show_loops(rows[i], call, asked.depth, arguments.json())); }
   if (arguments.has("--counters")) {
     std::vector<runtime::EventCounts> counted;
     for (const runtime::JitFunction* function : functions) {
@@ -459,7 +461,7 @@ auto bench_here(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   auto read_numbers = read_asked(arguments);
   if (const int* status = std::get_if<int>(&read_numbers)) { return *status; }
-  const auto& asked = std::get<Asked>(read_numbers);
+  auto asked = std::get<Asked>(read_numbers);
   Reporter reporter(arguments);
   auto picked = pick_rows(arguments, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
@@ -471,8 +473,10 @@ auto bench_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(rows[0].selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
+  note_sizes(*call);
   if (asked.against_itself > 0 && is_device_target(last.target)) { return usage_error("bench", "`--against-itself` measures on this machine's processor, not on a device"); }
   if (asked.against_itself > 0) {
+    asked.options.scalars = call->values;
     auto status = compare_with_itself(last, bounds_checks(last, arguments), call->sizes, asked.options, asked.against_itself, arguments.json());
     return status ? *status : fail(status.diagnostics());
   }

@@ -162,7 +162,7 @@ auto check_targets(const Arguments& arguments, const std::vector<std::string>& t
 auto database_of(const Arguments& arguments) -> std::variant<std::string, int> {
   if (!arguments.has("--tuned")) { return std::string(); }
   std::string path = arguments.get("--db", tune::Database::default_path());
-  auto unreadable = [&](const char* why) { return report_one(arguments, {error(Code::CannotRead).arg("file", path).arg("why", why)}); };
+  auto unreadable = [&](const char* why) { return report_one(arguments, {error(Code::CannotRead).arg("file", path).arg("reason", why)}); };
   std::error_code unknown;
   if (!fs::exists(path, unknown)) { return unreadable("there is no such file; `loopsmith tune` makes it"); }
   // TVM's database is a folder that contains a file of records.
@@ -369,7 +369,7 @@ class Builds {
         kernels += (kernels.empty() ? "" : ", ") + kernel.value("name", "");
         if (kernel.contains("schedule")) { kernels += fmt::format(" ({})", kernel.value("schedule", "")); }
       }
-      fmt::print("{}{}: {}  {:.2f} s\n", task.file, asked_.targets.size() > 1 ? " for " + task.target : "", kernels, seconds);
+      fmt::print("{}{}: {}  {:.2f} s\n", task.file, asked_.targets.size() > 1 ? " for " + task.target : "", kernels.empty() ? "nothing" : kernels, seconds);
       for (const json& note : built["notes"]) { fmt::print(stderr, "{}: note: {}\n", task.file, note.get<std::string>()); }
     }
     built["source"] = fmt::format("{:016x}", task.source);

@@ -66,8 +66,8 @@ auto check(std::vector<std::string> args) -> int {
       continue;
     }
     std::vector<std::filesystem::path> below = files_below(given, problem);
-    if (problem) { reporter.report({error(Code::CannotRead).arg("file", given).arg("why", problem.message())}, nullptr); }
-    else if (below.empty()) { reporter.report({error(Code::CannotRead).arg("file", given).arg("why", "there is no .tir file below it")}, nullptr); }
+    if (problem) { reporter.report({error(Code::CannotRead).arg("file", given).arg("reason", problem.message())}, nullptr); }
+    else if (below.empty()) { reporter.report({error(Code::CannotRead).arg("file", given).arg("reason", "there is no .tir file below it")}, nullptr); }
     for (const auto& file : below) { paths.push_back(file.string()); }
   }
   for (const std::string& path : paths) {

@@ -100,7 +100,8 @@ auto emit(std::vector<std::string> args) -> int {
     form = *kind == "ptx" ? runtime::CudaForm::Ptx : runtime::CudaForm::Cubin;
   } else {
     std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header", "cuda", "opencl", "ptx", "cubin"});
-    return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
+    return usage_error("emit", meant.empty() ? fmt::format("`--kind` is llvm, asm, obj, c-header, cuda, opencl, ptx or cubin, not `{}`", *kind)
+                                             : fmt::format("there is no kind `{}`; did you mean `{}`?", *kind, meant));
   }
   codegen::CodegenOptions options;
   options.hosted = false;

@@ -25,6 +25,7 @@
 #include "driver/arguments.h"
 #include "driver/command.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "tune/search/search.h"
 
 namespace loopsmith::driver::commands {
@@ -356,7 +357,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
   }
   if (name == "bench") {
     for (const Json& row : rows) {
-      text += fmt::format("{}: {:.6g} s +- {:.1f}%", row.value("name", ""), row.value("seconds", 0.0), 100 * row.value("deviation", 0.0));
+      text += fmt::format("{}: {} +- {:.1f}%", row.value("name", ""), duration_text(row.value("seconds", 0.0)), 100 * row.value("deviation", 0.0));
       if (row.value("gflops", 0.0) > 0) { text += fmt::format(", {:.4g} GFLOP/s", row.value("gflops", 0.0)); }
       const char* roof = row.contains("roofline_of") ? "the measured memory bandwidth" : "the roofline";
       if (double share = row.value("roofline", 0.0); share > 1.005) {
@@ -373,8 +374,8 @@ auto result_of(const std::string& name, const std::string& output, const std::st
   if (!done.is_object()) { return text_result(text + errors, true); }
   const double plain = done.value("plain_seconds", 0.0);
   const std::string verified = done.value("verified", "");
-  text += fmt::format("{:.6g} s{}{}, {} trials; verified: {}\n\n{}", done.value("best_seconds", 0.0), done.value("ranked", false) ? " by an estimate, since no device measured" : "",
-                      plain > 0 ? fmt::format(", as written {:.6g} s", plain) : "", done.value("trials", int64_t{0}), verified.empty() ? "nothing" : verified, done.value("schedule_text", ""));
+  text += fmt::format("{}{}{}, {}; verified: {}\n\n{}", duration_text(done.value("best_seconds", 0.0)), done.value("ranked", false) ? " by an estimate, since no device measured" : "",
+                      plain > 0 ? fmt::format(", as written {}", duration_text(plain)) : "", count_text(done.value("trials", int64_t{0}), "trial"), verified.empty() ? "nothing" : verified, done.value("schedule_text", ""));
   Json result = text_result(text, false);
   done.erase("event");
   done.erase("trace");   // the schedule text contains the same steps
@@ -604,7 +605,7 @@ void Server::search(Call& call, const ProcessOptions& options) {
     Json params = {{"progressToken", call.progress_token}, {"progress", event.value("trial", int64_t{0})}};
     if (event.value("trials", int64_t{0}) > 0) { params["total"] = event["trials"]; }
     double best = event.value("best_seconds", 0.0);
-    params["message"] = best > 0 ? fmt::format("{}, best {:.6g} s", event.value("phase", ""), best) : event.value("phase", "");
+    params["message"] = best > 0 ? fmt::format("{}, best {}", event.value("phase", ""), duration_text(best)) : event.value("phase", "");
     send({{"jsonrpc", "2.0"}, {"method", "notifications/progress"}, {"params", std::move(params)}});
   }
   auto status = process.wait(in(quick_limit));

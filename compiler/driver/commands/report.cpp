@@ -118,7 +118,7 @@ auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   auto folder = lsp::write_report(facts, {{"text", shown.text}, {"left_out", shown.left_out}, {"codes", shown.codes}, {"declarations", shown.declarations}, {"of_declarations", shown.of_declarations}},
                                   is_python ? "case.py" : "case.tir", nullptr);
   if (!folder) {
-    reporter.report({error(Code::CannotWrite).arg("file", "a folder below XDG_STATE_HOME").arg("why", "it cannot be made")}, nullptr);
+    reporter.report({error(Code::CannotWrite).arg("file", "a folder below XDG_STATE_HOME").arg("reason", "it cannot be made")}, nullptr);
     return reporter.status();
   }
   if (arguments.json()) {
@@ -191,7 +191,7 @@ auto report(std::vector<std::string> args) -> int {
   std::string database_path = arguments.get("--db", tune::Database::default_path());
   std::vector<tune::Database::Workload> workloads;
   if (arguments.has("--db") || std::filesystem::exists(database_path)) {
-    if (!std::filesystem::exists(database_path)) { return fail({error(Code::CannotRead).arg("file", database_path).arg("why", "there is no such file; `loopsmith tune` makes it")}); }
+    if (!std::filesystem::exists(database_path)) { return fail({error(Code::CannotRead).arg("file", database_path).arg("reason", "there is no such file; `loopsmith tune` makes it")}); }
     auto known = tune::Database::open(database_path);
     if (!known) { return fail(known.diagnostics()); }
     database.emplace(std::move(*known));

@@ -57,7 +57,7 @@ auto TemplateSearch::space(const tune::SpaceContext& context) -> Result<tune::Sk
     if (Diagnostics why = ran.all_diagnostics(); has_errors(why)) { return why; }
     if (!ran.result || !ran.is_complete) { return error(Code::ScheduleIncomplete).arg("name", selection_.schedule); }
     if (!structural_equal(ran.program, selection_.before)) {
-      return error(Code::CannotTune).arg("function", selection_.schedule).arg("why", "with these choices the template computes another program");
+      return error(Code::CannotTune).arg("function", selection_.schedule).arg("reason", "with these choices the template computes another program");
     }
     return ran.result->trace();
   };
@@ -100,7 +100,7 @@ auto TemplateSearch::append_to_log(const std::string& path, const tune::SessionO
     ++count;
   }
   log.flush();
-  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("why", "it cannot be opened for writing, or the disk is full"); }
+  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("reason", "it cannot be opened for writing, or the disk is full"); }
   return count;
 }
 

@@ -60,7 +60,7 @@ auto make_sets(const DeviceSubject& subject, std::span<const int64_t> sizes, con
   uint64_t held = 0;
   do {
     // The host's tensors are copied to the device, and not needed after that.
-    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * sets.size(), Fill::Normal, options.contents));
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * sets.size(), Fill::Normal, options.contents, options.scalars));
     for (const Tensor& t : arguments.tensors) { held += t.bytes(); }
     LOOPSMITH_TRY(call, subject.program->prepare(subject.function, arguments.values));
     sets.push_back(std::move(call));

@@ -77,7 +77,7 @@ constexpr int out_of_memory = 2, no_device = 100, invalid_image = 200, no_binary
 auto oldest_driver_of(int toolkit_major) -> int { return toolkit_major * 1000; }
 
 auto missing(std::string why, std::string remedy) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", "NVIDIA's driver").arg("why", std::move(why)).remedy(std::move(remedy));
+  return error(Code::CannotStart).arg("program", "NVIDIA's driver").arg("reason", std::move(why)).remedy(std::move(remedy));
 }
 constexpr const char* install_driver = "install NVIDIA's driver on a machine with a GPU; `--target opencl` runs kernels by OpenCL";
 
@@ -187,7 +187,7 @@ class CudaDevice final : public Device {
 
  private:
   [[nodiscard]] auto failed(const std::string& action, const std::string& why) const -> Diagnostic {
-    return error(Code::DeviceFailed).arg("device", facts_.name).arg("action", action).arg("why", why);
+    return error(Code::DeviceFailed).arg("device", facts_.name).arg("action", action).arg("driver_message", why);
   }
   [[nodiscard]] auto failed(const std::string& action, int code) const -> Diagnostic {
     switch (code) {
@@ -289,7 +289,7 @@ auto open_cuda() -> Result<std::unique_ptr<Device>> {
   DeviceFacts facts = facts_of(cu, device, version);
   auto opened = [&](int code) -> Status {
     if (code == 0) { return ok(); }
-    return error(Code::DeviceFailed).arg("device", facts.name).arg("action", "be opened").arg("why", text(code));
+    return error(Code::DeviceFailed).arg("device", facts.name).arg("action", "be opened").arg("driver_message", text(code));
   };
   CuContext context = nullptr;
   CuStream stream = nullptr;

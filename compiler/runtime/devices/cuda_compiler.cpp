@@ -85,7 +85,7 @@ struct Worker {
 };
 
 auto failed(const CudaOptions& options, std::string why) -> Diagnostic {
-  return error(Code::CannotEmit).arg("what", "the kernels").arg("function", "the CUDA text").arg("target", options.arch).arg("why", std::move(why));
+  return error(Code::CannotEmit).arg("what", "the kernels").arg("function", "the CUDA text").arg("target", options.arch).arg("reason", std::move(why));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class OwnFolder {
 };
 
 auto cannot_start(const std::string& tool, std::string why) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", tool).arg("why", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
+  return error(Code::CannotStart).arg("program", tool).arg("reason", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
 }
 
 /// Runs a tool on one file. The output file's content, and the messages.
@@ -93,7 +93,7 @@ auto cuda_tool_identity(const std::string& name) -> std::string {
 
 auto assemble_ptx(const std::string& ptx, const std::string& arch, double seconds) -> Result<std::string> {
   LOOPSMITH_TRY(made, run_tool("ptxas", {"-arch=" + arch}, "kernels.ptx", ptx, seconds));
-  if (!made.is_compiled) { return error(Code::CannotEmit).arg("what", "the PTX").arg("function", "the kernels").arg("target", arch).arg("why", "\n" + made.log); }
+  if (!made.is_compiled) { return error(Code::CannotEmit).arg("what", "the PTX").arg("function", "the kernels").arg("target", arch).arg("reason", "\n" + made.log); }
   return std::move(made.code);
 }
 

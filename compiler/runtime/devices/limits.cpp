@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -51,8 +52,8 @@ auto shape_of(const PrimFunc& func, std::string name) -> KernelShape {
 
 auto bytes_text(uint64_t bytes) -> std::string { return bytes % 1024 == 0 ? fmt::format("{} KB", bytes / 1024) : fmt::format("{} bytes", bytes); }
 
-auto over(const KernelShape& kernel, std::string_view target, Origin at, std::string why) -> Diagnostic {
-  return error(Code::DeviceLimit, at.is_known() ? at : kernel.origin).arg("kernel", kernel.name).arg("target", target).arg("why", std::move(why));
+auto over(const KernelShape& kernel, std::string_view target, Origin at, const Reason& why) -> Diagnostic {
+  return error(Code::DeviceLimit, at.is_known() ? at : kernel.origin).arg("kernel", kernel.name).arg("target", target).arg("reason", why.text());
 }
 
 void check_threads(const KernelShape& kernel, const target::GpuLimits& limits, std::string_view target, Diagnostics& found) {
@@ -61,15 +62,15 @@ void check_threads(const KernelShape& kernel, const target::GpuLimits& limits, s
     const KernelShape::Axis &block = kernel.block[d], &grid = kernel.grid[d];
     if (block.extent && largest->extent && *block.extent > *largest->extent) { largest = &block; }
     if (block.extent && limits.block_sizes[d] > 0 && static_cast<uint64_t>(*block.extent) > limits.block_sizes[d] && *block.extent <= static_cast<int64_t>(limits.block_threads)) {
-      found.push_back(over(kernel, target, block.origin, fmt::format("`threadIdx.{}` has {} threads, and at most {} are allowed", "xyz"[d], *block.extent, limits.block_sizes[d])));
+      found.push_back(over(kernel, target, block.origin, because(Why::ThreadsOfAxis).arg("axis", std::string(1, "xyz"[d])).arg("found", *block.extent).arg("most", limits.block_sizes[d])));
     }
     if (grid.extent && limits.grid_sizes[d] > 0 && static_cast<uint64_t>(*grid.extent) > limits.grid_sizes[d]) {
-      found.push_back(over(kernel, target, grid.origin, fmt::format("`blockIdx.{}` has {} blocks, and at most {} are allowed", "xyz"[d], *grid.extent, limits.grid_sizes[d])).remedy("bind the longest loop to `blockIdx.x`"));
+      found.push_back(over(kernel, target, grid.origin, because(Why::BlocksOfAxis).arg("axis", std::string(1, "xyz"[d])).arg("found", *grid.extent).arg("most", limits.grid_sizes[d])).remedy("bind the longest loop to `blockIdx.x`"));
     }
   }
   auto threads = kernel.block_threads();
   if (threads && limits.block_threads > 0 && *threads > limits.block_threads) {
-    found.push_back(over(kernel, target, largest->origin, fmt::format("a block has {} threads, and at most {} are allowed", *threads, limits.block_threads)).remedy("split a thread-bound loop, and bind its outer part to `blockIdx`"));
+    found.push_back(over(kernel, target, largest->origin, because(Why::ThreadsOfBlock).arg("found", *threads).arg("most", limits.block_threads)).remedy("split a thread-bound loop, and bind its outer part to `blockIdx`"));
   }
 }
 
@@ -83,7 +84,7 @@ void check_shared(const KernelShape& kernel, const target::GpuLimits& limits, st
   }
   const std::string part = kernel.shared.size() > 1 ? fmt::format("; `{}` has {} of it", largest->name, bytes_text(largest->bytes)) : std::string();
   if (all > limits.shared_most) {
-    found.push_back(over(kernel, target, largest->origin, fmt::format("a block uses {} of shared memory, and at most {} are allowed{}", bytes_text(all), bytes_text(limits.shared_most), part)).remedy("use smaller tiles"));
+    found.push_back(over(kernel, target, largest->origin, because(Why::SharedMemory).arg("found", bytes_text(all)).arg("most", bytes_text(limits.shared_most)).arg("part", part)).remedy("use smaller tiles"));
   }
 }
 

@@ -81,7 +81,7 @@ auto find_library() -> std::string {
 }  // namespace
 
 auto nvrtc_missing(std::string why) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", "the CUDA compiler").arg("why", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
+  return error(Code::CannotStart).arg("program", "the CUDA compiler").arg("reason", std::move(why)).remedy("install the CUDA Toolkit, or set CUDA_PATH to its folder");
 }
 
 auto nvrtc_library() -> std::string {

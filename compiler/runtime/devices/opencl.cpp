@@ -28,7 +28,7 @@ struct Library {
 };
 
 auto missing(std::string why) -> Diagnostic {
-  return error(Code::CannotStart).arg("program", "the OpenCL driver").arg("why", std::move(why))
+  return error(Code::CannotStart).arg("program", "the OpenCL driver").arg("reason", std::move(why))
       .remedy("install an OpenCL driver: that of the GPU, or PoCL (`pocl-opencl-icd` on Debian), which runs kernels on the processor");
 }
 
@@ -165,7 +165,7 @@ class OpenClDevice final : public Device {
 
  private:
   [[nodiscard]] auto failed(const std::string& action, const std::string& why) const -> Diagnostic {
-    return error(Code::DeviceFailed).arg("device", facts_.name).arg("action", action).arg("why", why);
+    return error(Code::DeviceFailed).arg("device", facts_.name).arg("action", action).arg("driver_message", why);
   }
   [[nodiscard]] auto failed(const std::string& action, cl_int code) const -> Diagnostic { return failed(action, meaning(code)); }
   [[nodiscard]] auto check(const std::string& action, cl_int code) const -> Status {

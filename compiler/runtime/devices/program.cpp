@@ -12,6 +12,7 @@
 #include "ir/visitor.h"
 #include "runtime/devices/limits.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::runtime {
 namespace {
@@ -76,7 +77,7 @@ class HostRun {
         const auto& n = *stmt.as<AssertStmt>();
         LOOPSMITH_TRY(holds, evaluate(n.condition));
         const auto* message = n.message.as<StringImm>();
-        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("why", message ? message->value : "an assertion failed"); }
+        if (as_integer(holds) == 0) { return error(Code::KernelFailed, n.origin).arg("function", "the host function").arg("reason", message ? message->value : "an assertion failed"); }
         return run(n.body);
       }
       case NodeKind::IfThenElse: {
@@ -104,7 +105,7 @@ class HostRun {
   }
 
  private:
-  static auto problem(Origin origin, std::string why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("why", std::move(why)); }
+  static auto problem(Origin origin, std::string why) -> Diagnostic { return error(Code::KernelFailed, origin).arg("function", "the host function").arg("reason", std::move(why)); }
 
   auto launch(const Call& call) -> Status {
     const Name name = *packed_name(call);
@@ -141,10 +142,10 @@ class HostRun {
   auto check_size(const Call& call, std::string_view name, const LaunchSize& size) const -> Status {
     const target::GpuLimits& limits = device_.facts().limits;
     const uint64_t threads = size.block[0] * size.block[1] * size.block[2];
-    auto over = [&](std::string why) { return error(Code::DeviceLimit, call.origin).arg("kernel", name).arg("target", device_.facts().name).arg("why", std::move(why)); };
-    if (limits.block_threads > 0 && threads > limits.block_threads) { return over(fmt::format("a block has {} threads, and at most {} are allowed", threads, limits.block_threads)); }
+    auto over = [&](const Reason& why) { return error(Code::DeviceLimit, call.origin).arg("kernel", name).arg("target", device_.facts().name).arg("reason", why.text()); };
+    if (limits.block_threads > 0 && threads > limits.block_threads) { return over(because(Why::ThreadsOfBlock).arg("found", threads).arg("most", limits.block_threads)); }
     if (limits.shared_most > 0 && size.shared_bytes > limits.shared_most) {
-      return over(fmt::format("the launch requests {} bytes of shared memory, and at most {} are allowed", size.shared_bytes, limits.shared_most));
+      return over(because(Why::SharedMemoryOfLaunch).arg("found", size.shared_bytes).arg("most", limits.shared_most));
     }
     return ok();
   }
@@ -373,7 +374,7 @@ auto compile_cuda_kernels(const IRModule& flat, const CudaOptions& options, cons
   auto message = first_error(failed.diagnostics().front().message(), "statement");
   const size_t index = message ? static_cast<size_t>(message->line / lines_of_statement) : 0;
   if (index == 0 || index > statements.size()) { return compiled; }
-  return error(Code::CannotEmit, statements[index - 1]).arg("what", "a statement").arg("function", "the kernels").arg("target", options.arch).arg("why", message->text);
+  return error(Code::CannotEmit, statements[index - 1]).arg("what", "a statement").arg("function", "the kernels").arg("target", options.arch).arg("reason", message->text);
 }
 
 }  // namespace loopsmith::runtime

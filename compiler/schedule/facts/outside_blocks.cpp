@@ -7,6 +7,7 @@
 
 #include "ir/jumps.h"
 #include "ir/visitor.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -19,7 +20,7 @@ class Find {
     statement(func->body, true);
     if (!early_return_) { return; }
     for (NodeId id : all_) {
-      out.skipped.emplace(id, "a return ends the function early");
+      out.skipped.emplace(id, because(Why::ReturnsEarly).text());
       out.jump_at.emplace(id, early_return_->origin);
     }
   }
@@ -100,8 +101,8 @@ class Find {
     // A jump in a loop without blocks affects nothing outside of its block.
     if (!done.jump || !holds_block(n.body)) { return; }
     std::string word(jump_word(*done.jump));
-    skip(done, done.block.empty() ? fmt::format("`{}` skips statements of loop `{}`", word, n.var->name.view())
-                                  : fmt::format("`{}` in block `{}` leaves loop `{}`", word, done.block.view(), n.var->name.view()),
+    skip(done, done.block.empty() ? because(Why::JumpSkips).arg("jump", word).arg("loop", n.var->name.view())
+                                  : because(Why::JumpLeavesLoop).arg("jump", word).arg("block", done.block.view()).arg("loop", n.var->name.view()),
          done.jump->origin);
   }
   void loop(const While& n) {
@@ -110,12 +111,12 @@ class Find {
     statement(n.body, false);
     Around done = std::move(around_.back());
     around_.pop_back();
-    if (holds_block(n.body)) { skip(done, "a `while` loop around it repeats it", n.origin); }
+    if (holds_block(n.body)) { skip(done, because(Why::RepeatedByWhile), n.origin); }
   }
   // Marks everything inside of a loop that a jump leaves or a `while` repeats, and the loops around it in its scope.
-  void skip(const Around& inner, const std::string& why, Origin at) {
+  void skip(const Around& inner, const Reason& why, Origin at) {
     auto add = [&](NodeId id) {
-      out.skipped.emplace(id, why);
+      out.skipped.emplace(id, why.text());
       out.jump_at.emplace(id, at);
     };
     for (size_t i = inner.places; i < all_.size(); ++i) { add(all_[i]); }

@@ -99,29 +99,132 @@ auto each_element(const BufferRegion& region, const Valuation& values, int64_t& 
   }
 }
 
-}  // namespace
+// The instances of a replaced block: they run under new loops, after each iteration of the loop that holds the blocks they depend on.
+class NewInstances {
+ public:
+  NewInstances(const Block& block, const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time, Changes& changes, int64_t& steps)
+      : block_(block), loops_(loops), iter_values_(iter_values), predicate_(predicate), each_time_(each_time), changes_(changes), steps_(steps) {}
 
-auto counted_replacement(const FuncTree& func, const Place& loop, const Block& block, const std::vector<std::pair<Var, Range>>& loops,
-                         const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time) -> std::optional<Replaced> {
+  /// Runs the new loops from `depth` inwards. False if a bound or an index is unknown, or after too many steps.
+  auto run(Valuation& here, size_t depth = 0) -> bool {
+    if (depth == loops_.size()) { return run_instance(here); }
+    auto min = evaluate_integer(loops_[depth].second.min, here);
+    auto extent = evaluate_integer(loops_[depth].second.extent, here);
+    if (!min || !extent) { return false; }
+    size_t slot = here.size();
+    here.emplace_back(loops_[depth].first.get(), 0);
+    for (int64_t i = 0; i < *extent; ++i) {
+      if (++iterations_ > most_iterations || __builtin_add_overflow(*min, i, &here[slot].second)) { return false; }
+      if (!run(here, depth + 1)) { return false; }
+    }
+    here.resize(slot);
+    return true;
+  }
+
+  [[nodiscard]] auto summary() const -> Replaced {
+    Replaced out;
+    out.begins_late = begins_late_;
+    out.reads_unmade = std::any_of(unmade_.begin(), unmade_.end(), [&](const auto& element) { return changes_.last.contains(element); });
+    int64_t domain = 1, inside = 0;
+    for (const IterVar& iter : block_.iter_vars) {
+      auto extent = as_int(iter.dom.extent);
+      if (!extent || !as_int(iter.dom.min) || __builtin_mul_overflow(domain, *extent, &domain)) { domain = 0; }
+    }
+    for (const auto& [instance, one] : runs_) {
+      bool is_inside = domain > 0;
+      for (size_t i = 0; is_inside && i < instance.size(); ++i) {
+        const Range& dom = block_.iter_vars[i].dom;
+        is_inside = instance[i] >= *as_int(dom.min) && instance[i] < *as_int(dom.min) + *as_int(dom.extent);
+      }
+      inside += is_inside ? 1 : 0;
+      for (const auto& element : one.reads) {
+        auto write = changes_.last.find(element);
+        out.reads_early = out.reads_early || (write != changes_.last.end() && write->second.at > one.at);
+      }
+    }
+    out.runs_all = domain == 0 || inside == domain;
+    return out;
+  }
+
+ private:
+  struct Run { int64_t at = 0; std::vector<std::pair<const BufferNode*, Follower::Element>> reads; };
+
+  auto run_instance(Valuation& here) -> bool {
+    if (++steps_ > most_steps || CancelScope::is_cancelled()) { return false; }
+    auto holds = is_one(predicate_) ? std::optional<int64_t>(1) : evaluate_integer(predicate_, here);
+    if (!holds) { return false; }
+    if (*holds == 0) { return true; }
+    Follower::Element instance;
+    for (const Expr& e : iter_values_) {
+      auto value = evaluate_integer(e, here);
+      if (!value) { return false; }
+      instance.push_back(*value);
+    }
+    size_t slot = here.size();
+    for (size_t i = 0; i < instance.size(); ++i) { here.emplace_back(block_.iter_vars[i].var.get(), instance[i]); }
+    if (block_.init) { begin(instance); }
+    Run& one = runs_[instance];
+    if (!each_time_ || one.at == 0) { one = {changes_.now, {}}; }
+    bool good = true;
+    for (const BufferRegion& read : block_.reads) {
+      good = good && each_element(read, here, steps_, [&](const Follower::Element& at) {
+        one.reads.emplace_back(read.buffer.get(), at);
+        if (!changes_.last.contains(one.reads.back())) { unmade_.insert(one.reads.back()); }
+      });
+    }
+    here.resize(slot);
+    return good;
+  }
+  /// Records that the init of an element has run, or that an instance runs before the init.
+  void begin(const Follower::Element& instance) {
+    Follower::Element element;
+    bool is_first = true;
+    for (size_t i = 0; i < instance.size(); ++i) {
+      if (block_.iter_vars[i].kind != IterKind::Reduction) { element.push_back(instance[i]); continue; }
+      is_first = is_first && as_int(block_.iter_vars[i].dom.min) == instance[i];
+    }
+    if (is_first) { begun_.insert(std::move(element)); } else if (!begun_.contains(element)) { begins_late_ = true; }
+  }
+
+  const Block& block_;
+  const std::vector<std::pair<Var, Range>>& loops_;
+  const std::vector<Expr>& iter_values_;
+  const Expr& predicate_;
+  const bool each_time_;
+  Changes& changes_;
+  int64_t& steps_;
+  int64_t iterations_ = 0;
+  std::map<Follower::Element, Run> runs_;
+  std::set<std::pair<const BufferNode*, Follower::Element>> unmade_;   // read before it was written
+  std::set<Follower::Element> begun_;          // values of spatial iter vars whose init has run
+  bool begins_late_ = false;
+};
+
+// True if the loops have more iterations together, or the blocks under the loop do more, than is counted.
+auto is_too_large(const FuncTree& func, const Place& loop, const std::vector<std::pair<Var, Range>>& loops) -> bool {
   for (int i = loop.index + 1; i < loop.end; ++i) {
     const Place& place = func.places()[static_cast<size_t>(i)];
-    if (place.is_block() && is_too_much(func, place)) { return {}; }
+    if (place.is_block() && is_too_much(func, place)) { return true; }
   }
   int64_t count = 1;
   auto grows = [&](const Expr& extent) {
     auto n = as_int(extent);
     return n && (__builtin_mul_overflow(count, std::max<int64_t>(*n, 1), &count) || count > most_steps);
   };
-  for (const auto& [var, range] : loops) { if (grows(range.extent)) { return {}; } }
-  for (const Place* at = &loop; at; at = func.parent(*at)) { if (at->is_loop() && grows(at->loop->extent)) { return {}; } }
+  for (const auto& [var, range] : loops) { if (grows(range.extent)) { return true; } }
+  for (const Place* at = &loop; at; at = func.parent(*at)) { if (at->is_loop() && grows(at->loop->extent)) { return true; } }
+  return false;
+}
+
+}  // namespace
+
+auto counted_replacement(const FuncTree& func, const Place& loop, const Block& block, const std::vector<std::pair<Var, Range>>& loops,
+                         const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time) -> std::optional<Replaced> {
+  if (is_too_large(func, loop, loops)) { return {}; }
   Changes changes;
-  struct Run { int64_t at = 0; std::vector<std::pair<const BufferNode*, Follower::Element>> reads; };
-  std::map<Follower::Element, Run> runs;
-  std::set<std::pair<const BufferNode*, Follower::Element>> unmade;   // read before it was written
-  std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
-  bool begins_late = false;
   Valuation values;
-  int64_t steps = 0, iterations = 0;
+  int64_t steps = 0;
+  NewInstances instances(block, loops, iter_values, predicate, each_time, changes, steps);
   Around around(func, loop, nullptr);
   // Blocks under the loop may read elements that blocks beside it make. They compute other values when these elements change.
   if (reads_from_beside(func, loop)) {
@@ -136,78 +239,10 @@ auto counted_replacement(const FuncTree& func, const Place& loop, const Block& b
     changes.values = outer;
     if (!changes.follow(loop.loop->body) || !changes.is_known) { return false; }
     Valuation here = outer;
-    std::function<bool(size_t)> run = [&](size_t depth) -> bool {
-      if (depth < loops.size()) {
-        auto min = evaluate_integer(loops[depth].second.min, here);
-        auto extent = evaluate_integer(loops[depth].second.extent, here);
-        if (!min || !extent) { return false; }
-        size_t slot = here.size();
-        here.emplace_back(loops[depth].first.get(), 0);
-        for (int64_t i = 0; i < *extent; ++i) {
-          if (++iterations > most_iterations || __builtin_add_overflow(*min, i, &here[slot].second)) { return false; }
-          if (!run(depth + 1)) { return false; }
-        }
-        here.resize(slot);
-        return true;
-      }
-      if (++steps > most_steps || CancelScope::is_cancelled()) { return false; }
-      auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, here);
-      if (!holds) { return false; }
-      if (*holds == 0) { return true; }
-      Follower::Element instance;
-      for (const Expr& e : iter_values) {
-        auto value = evaluate_integer(e, here);
-        if (!value) { return false; }
-        instance.push_back(*value);
-      }
-      size_t slot = here.size();
-      for (size_t i = 0; i < instance.size(); ++i) { here.emplace_back(block.iter_vars[i].var.get(), instance[i]); }
-      if (block.init) {
-        Follower::Element element;
-        bool is_first = true;
-        for (size_t i = 0; i < instance.size(); ++i) {
-          if (block.iter_vars[i].kind != IterKind::Reduction) { element.push_back(instance[i]); continue; }
-          is_first = is_first && as_int(block.iter_vars[i].dom.min) == instance[i];
-        }
-        if (is_first) { begun.insert(std::move(element)); } else if (!begun.contains(element)) { begins_late = true; }
-      }
-      Run& one = runs[instance];
-      if (!each_time || one.at == 0) { one = {changes.now, {}}; }
-      bool good = true;
-      for (const BufferRegion& read : block.reads) {
-        good = good && each_element(read, here, steps, [&](const Follower::Element& at) {
-          one.reads.emplace_back(read.buffer.get(), at);
-          if (!changes.last.contains(one.reads.back())) { unmade.insert(one.reads.back()); }
-        });
-      }
-      here.resize(slot);
-      return good;
-    };
-    return run(0);
+    return instances.run(here);
   });
   if (!known) { return {}; }
-  Replaced out;
-  out.begins_late = begins_late;
-  out.reads_unmade = std::any_of(unmade.begin(), unmade.end(), [&](const auto& element) { return changes.last.contains(element); });
-  int64_t domain = 1, inside = 0;
-  for (const IterVar& iter : block.iter_vars) {
-    auto extent = as_int(iter.dom.extent);
-    if (!extent || !as_int(iter.dom.min) || __builtin_mul_overflow(domain, *extent, &domain)) { domain = 0; }
-  }
-  for (const auto& [instance, one] : runs) {
-    bool is_inside = domain > 0;
-    for (size_t i = 0; is_inside && i < instance.size(); ++i) {
-      const Range& dom = block.iter_vars[i].dom;
-      is_inside = instance[i] >= *as_int(dom.min) && instance[i] < *as_int(dom.min) + *as_int(dom.extent);
-    }
-    inside += is_inside ? 1 : 0;
-    for (const auto& element : one.reads) {
-      auto write = changes.last.find(element);
-      out.reads_early = out.reads_early || (write != changes.last.end() && write->second.at > one.at);
-    }
-  }
-  out.runs_all = domain == 0 || inside == domain;
-  return out;
+  return instances.summary();
 }
 
 }  // namespace loopsmith::schedule

@@ -243,6 +243,101 @@ auto interval_of_parts(const arith::IterMark& sum, const std::vector<arith::Iter
 
 enum class Inverse : uint8_t { Found, None, Unsafe };
 
+// The inverse of affine indices on boxes of their values.
+class BoxInverse {
+ public:
+  BoxInverse(const std::vector<arith::IterSum>& indices, const Array<IterVar>& iter_vars, Box whole, arith::Analyzer& analyzer)
+      : indices_(indices), iter_vars_(iter_vars), whole_(std::move(whole)), analyzer_(analyzer) {
+    for (const arith::IterSum& index : indices) { digits_.push_back(digits_of(index, analyzer)); }
+  }
+
+  /// Reduces the required box, and the box of all indices, to indices that an iter value reaches: others need not be made, and are no bounds.
+  void clip(Box& required) {
+    auto clip_one = [&](IntSet& set, const IntSet& within) {
+      if (analyzer_.can_prove(greater(set.max(), within.max()))) { set = IntSet::interval(set.min(), within.max()); }
+      if (analyzer_.can_prove(less(set.min(), within.min()))) { set = IntSet::interval(within.min(), set.max()); }
+    };
+    for (size_t i = 0; i < required.size(); ++i) {
+      const arith::IterSumNode& sum = digits_[i];
+      // An index that contains the whole iter var is bounded by the iter var's domain.
+      if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer_.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
+      const IntSet reached = IntSet::interval(sum.base, sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype()));
+      clip_one(required[i], reached);
+      clip_one(whole_[i], reached);
+    }
+  }
+
+  /// The sets of iter values for a box of indices.
+  auto invert(const Box& box) -> std::unordered_map<const VarNode*, IntSet> {
+    std::unordered_set<const VarNode*> open = open_variables(box);
+    // An index that falls while its digit grows, as `1 - v % 2`, is largest where the digit is smallest. In a sum of rising and falling digits, the
+    // ends of the sum do not give the ends of the digits.
+    std::vector<Expr> low, high;
+    for (size_t i = 0; i < box.size(); ++i) {
+      const std::vector<arith::IterSplit>& parts = digits_[i].args;
+      bool falls = std::any_of(parts.begin(), parts.end(), [](const arith::IterSplit& part) { return as_int(part.scale).value_or(1) < 0; });
+      low.push_back(falls ? box[i].max() : box[i].min());
+      high.push_back(falls ? box[i].min() : box[i].max());
+      if (!falls || parts.size() == 1 || box[i].can_prove_single_point(analyzer_)) { continue; }
+      is_exact_ = is_exact_ && is_whole(box, i);
+      for (const arith::IterSplit& part : parts) { variables_of(*part.source, open); }
+    }
+    auto from_low = arith::inverse_affine_iter_map(indices_, low);
+    auto from_high = arith::inverse_affine_iter_map(indices_, high);
+    std::unordered_map<const VarNode*, IntSet> out;
+    for (const auto& [var, a] : from_low) {
+      const Expr& b = from_high[var];
+      out.emplace(var, IntSet::interval(analyzer_.simplify(min(a, b)), analyzer_.simplify(max(a, b))));
+    }
+    for (const IterVar& iter : iter_vars_) { if (open.contains(iter.var.get())) { out[iter.var.get()] = IntSet::from_range(iter.dom); } }
+    return out;
+  }
+
+  /// True if the boxes inverted so far have no iter values beyond those that their indices need.
+  [[nodiscard]] auto is_exact() const -> bool { return is_exact_; }
+  [[nodiscard]] auto whole() const -> const Box& { return whole_; }
+  [[nodiscard]] auto digits() const -> const std::vector<arith::IterSumNode>& { return digits_; }
+
+ private:
+  [[nodiscard]] auto is_whole(const Box& box, size_t i) const -> bool {
+    return analyzer_.can_prove_equal(box[i].min(), whole_[i].min()) && analyzer_.can_prove_equal(box[i].max(), whole_[i].max());
+  }
+  /// The variables of the digits that take all of their values: an interval that is no box of digits does not bound its lower digits.
+  auto open_variables(const Box& box) -> std::unordered_set<const VarNode*> {
+    std::unordered_set<const VarNode*> open;
+    for (size_t i = 0; i < box.size(); ++i) {
+      const arith::IterSumNode& sum = digits_[i];
+      if (sum.args.size() < 2 || box[i].can_prove_single_point(analyzer_) || is_box_of_digits(sum, box[i], analyzer_)) { continue; }
+      is_exact_ = false;
+      for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
+    }
+    // The same for an iterator that consists of several iter vars, as `(v0 * 2 + v1) // 5` and `% 5`, when only a part of it is required.
+    for (const arith::IterSumNode& sum : digits_) {
+      for (const arith::IterSplit& part : sum.args) {
+        if (!part.source->sum) { continue; }
+        bool is_point = true, is_all = true;
+        for (size_t i = 0; i < box.size(); ++i) {
+          if (std::none_of(digits_[i].args.begin(), digits_[i].args.end(), [&](const arith::IterSplit& other) { return other.source == part.source; })) { continue; }
+          is_point = is_point && box[i].can_prove_single_point(analyzer_);
+          is_all = is_all && is_whole(box, i);
+        }
+        if (is_point || is_all) { continue; }
+        if (auto all = interval_of_parts(part.source, digits_, box, whole_, analyzer_); all && is_box_of_digits(*part.source->sum, *all, analyzer_)) { continue; }
+        is_exact_ = false;
+        lower_variables_of(*part.source, open);
+      }
+    }
+    return open;
+  }
+
+  const std::vector<arith::IterSum>& indices_;
+  const Array<IterVar>& iter_vars_;
+  Box whole_;                                  // all indices of the buffer
+  std::vector<arith::IterSumNode> digits_;
+  arith::Analyzer& analyzer_;
+  bool is_exact_ = true;
+};
+
 auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, Box required, Precision precision, arith::Analyzer& analyzer,
                        NeededMap& map) -> Inverse {
   std::vector<Expr> indices;
@@ -264,72 +359,11 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   for (const Expr& extent : buffer.shape) {
     whole.push_back(IntSet::interval(zero(extent.dtype()), max(extent - one(extent.dtype()), zero(extent.dtype()))));
   }
-  std::vector<arith::IterSumNode> digits;
-  for (const arith::IterSum& index : found.indices) { digits.push_back(digits_of(index, analyzer)); }
-  // Indices that no iter value reaches need not be made, and are no bounds.
-  auto clip = [&](IntSet& set, const IntSet& within) {
-    if (analyzer.can_prove(greater(set.max(), within.max()))) { set = IntSet::interval(set.min(), within.max()); }
-    if (analyzer.can_prove(less(set.min(), within.min()))) { set = IntSet::interval(within.min(), set.max()); }
-  };
-  for (size_t i = 0; i < required.size(); ++i) {
-    const arith::IterSumNode& sum = digits[i];
-    // An index that contains the whole iter var is bounded by the iter var's domain.
-    if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
-    const IntSet reached = IntSet::interval(sum.base, sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype()));
-    clip(required[i], reached);
-    clip(whole[i], reached);
-  }
-  bool is_exact = true;
-  auto invert = [&](const Box& box) {
-    // If an interval is no box of digits, its lower digits take all of their values.
-    std::unordered_set<const VarNode*> open;
-    for (size_t i = 0; i < box.size(); ++i) {
-      const arith::IterSumNode& sum = digits[i];
-      if (sum.args.size() < 2 || box[i].can_prove_single_point(analyzer) || is_box_of_digits(sum, box[i], analyzer)) { continue; }
-      is_exact = false;
-      for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
-    }
-    // The same for an iterator that consists of several iter vars, as `(v0 * 2 + v1) // 5` and `% 5`, when only a part of it is required.
-    for (const arith::IterSumNode& sum : digits) {
-      for (const arith::IterSplit& part : sum.args) {
-        if (!part.source->sum) { continue; }
-        bool is_point = true, is_whole = true;
-        for (size_t i = 0; i < box.size(); ++i) {
-          if (std::none_of(digits[i].args.begin(), digits[i].args.end(), [&](const arith::IterSplit& other) { return other.source == part.source; })) { continue; }
-          is_point = is_point && box[i].can_prove_single_point(analyzer);
-          is_whole = is_whole && analyzer.can_prove_equal(box[i].min(), whole[i].min()) && analyzer.can_prove_equal(box[i].max(), whole[i].max());
-        }
-        if (is_point || is_whole) { continue; }
-        if (auto all = interval_of_parts(part.source, digits, box, whole, analyzer); all && is_box_of_digits(*part.source->sum, *all, analyzer)) { continue; }
-        is_exact = false;
-        lower_variables_of(*part.source, open);
-      }
-    }
-    // An index that falls while its digit grows, as `1 - v % 2`, is largest where the digit is smallest. In a sum of rising and falling digits, the
-    // ends of the sum do not give the ends of the digits.
-    std::vector<Expr> low, high;
-    for (size_t i = 0; i < box.size(); ++i) {
-      const std::vector<arith::IterSplit>& parts = digits[i].args;
-      bool falls = std::any_of(parts.begin(), parts.end(), [](const arith::IterSplit& part) { return as_int(part.scale).value_or(1) < 0; });
-      low.push_back(falls ? box[i].max() : box[i].min());
-      high.push_back(falls ? box[i].min() : box[i].max());
-      if (!falls || parts.size() == 1 || box[i].can_prove_single_point(analyzer)) { continue; }
-      is_exact = is_exact && analyzer.can_prove_equal(box[i].min(), whole[i].min()) && analyzer.can_prove_equal(box[i].max(), whole[i].max());
-      for (const arith::IterSplit& part : parts) { variables_of(*part.source, open); }
-    }
-    auto from_low = arith::inverse_affine_iter_map(found.indices, low);
-    auto from_high = arith::inverse_affine_iter_map(found.indices, high);
-    std::unordered_map<const VarNode*, IntSet> out;
-    for (const auto& [var, a] : from_low) {
-      const Expr& b = from_high[var];
-      out.emplace(var, IntSet::interval(analyzer.simplify(min(a, b)), analyzer.simplify(max(a, b))));
-    }
-    for (const IterVar& iter : iter_vars) { if (open.contains(iter.var.get())) { out[iter.var.get()] = IntSet::from_range(iter.dom); } }
-    return out;
-  };
-  auto doms = invert(required);
-  if (precision == Precision::Exactly && (!is_exact || !is_box_of_parts(digits, required, whole, analyzer))) { return Inverse::Unsafe; }
-  auto bounds = invert(whole);
+  BoxInverse inverse(found.indices, iter_vars, std::move(whole), analyzer);
+  inverse.clip(required);
+  auto doms = inverse.invert(required);
+  if (precision == Precision::Exactly && (!inverse.is_exact() || !is_box_of_parts(inverse.digits(), required, inverse.whole(), analyzer))) { return Inverse::Unsafe; }
+  auto bounds = inverse.invert(inverse.whole());
   for (auto& [var, needed] : map) {
     auto dom = doms.find(var);
     if (dom != doms.end()) { needed.unite({dom->second, bounds.at(var)}); }

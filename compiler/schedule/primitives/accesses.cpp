@@ -15,6 +15,7 @@
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -80,13 +81,13 @@ struct AnnotateBufferAccess {
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const Block& block = args.block.block();
     LOOPSMITH_TRY(old, require_buffer(cx, *args.block, args.buffer_index, args.buf_type.is_write));
-    auto refuse = [&](std::string why) {
-      return note_block(cx.error(Code::AccessRange).arg("block", block.name.view()).arg("buffer", old.buffer->name.view()).arg("why", why), *args.block);
+    auto refuse = [&](const Reason& why) {
+      return note_block(cx.error(Code::AccessRange).arg("block", block.name.view()).arg("buffer", old.buffer->name.view()).arg("reason", why.text()), *args.block);
     };
     LOOPSMITH_CHECK(require_arity(cx, args.gen_new_ranges, block.iter_vars.size()));
     size_t dimensions = old.buffer->shape.size();
     if (args.gen_new_ranges->final.size() != 2 * dimensions) {
-      return refuse(fmt::format("there are {} begins and ends for {} dimensions", args.gen_new_ranges->final.size(), dimensions));
+      return refuse(because(Why::RangesCount).arg("count", args.gen_new_ranges->final.size()).arg("dimensions", dimensions));
     }
     arith::Analyzer analyzer;
     std::vector<Expr> vars;
@@ -98,10 +99,10 @@ struct AnnotateBufferAccess {
       return std::none_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& i) { return i.var.get() == &v; }) && !is_known_at(*args.block.func, args.block.func->parent(*args.block), v);
     };
     for (const Range& range : ranges) {
-      if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse("the ranges use a variable that has no meaning in the block"); }
+      if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse(because(Why::RangesVariable)); }
     }
     for (const Array<Expr>& indices : plain_accesses(block, old.buffer, args.buf_type.is_write)) {
-      if (auto at = outside_instance(block, indices, ranges)) { return refuse(fmt::format("the ranges do not hold the elements that it accesses at {}", *at)); }
+      if (auto at = outside_instance(block, indices, ranges)) { return refuse(because(Why::RangesMiss).arg("instance", *at)); }
     }
     return Plan{{old.buffer, Array<Range>(std::move(ranges)), old.origin}};
   }

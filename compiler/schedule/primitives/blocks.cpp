@@ -24,6 +24,7 @@
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -285,7 +286,7 @@ struct Blockize {
     for (size_t i = 0; i < list.size(); ++i) { LOOPSMITH_CHECK(convert(cx, cx.primitive.params.front(), list[i], blocks[i])); }
     if (blocks.empty()) { return cx.error(Code::NoLoops).arg("needed", "one block").arg("given", "none"); }
     const FuncState& func = *blocks.front().func;
-    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::BlocksApart).arg("block", block.name().view()).arg("why", why), block); };
+    auto refuse = [&](const Place& block, const Reason& why) { return note_block(cx.error(Code::BlocksApart).arg("block", block.name().view()).arg("reason", why.text()), block); };
     const Place* around = func.parent(*blocks.front());
     for (const BlockArg& block : blocks) {
       if (block.func != &func || block->parent < 0) { return root_block_error(cx, *block.func, *block); }
@@ -297,27 +298,27 @@ struct Blockize {
     std::vector<Stmt> items = body.as<SeqStmt>() ? body.as<SeqStmt>()->seq.to_vector() : std::vector<Stmt>{body};
     std::optional<size_t> last;
     for (const BlockArg& block : blocks) {
-      if (func.scope(*block) != (around->is_block() ? around : func.scope(*around))) { return refuse(*block, "it is inside of another block than the others"); }
+      if (func.scope(*block) != (around->is_block() ? around : func.scope(*around))) { return refuse(*block, because(Why::InsideOtherBlock)); }
       LOOPSMITH_TRY(part, divide(cx, func, *block, around, args.preserve_unit_iters, *block));
       const StmtNode* top = part.loops.empty() ? static_cast<const StmtNode*>(block->realize) : part.loops.back()->loop;
       size_t place = 0;
       while (place < items.size() && items[place].get() != top) { ++place; }
-      if (place == items.size() || (last && place != *last + 1)) { return refuse(*block, "the blocks do not stand next to each other, in the order given"); }
+      if (place == items.size() || (last && place != *last + 1)) { return refuse(*block, because(Why::NotNeighbours)); }
       last = place;
       const arith::SubspaceDivision* first = plan.parts.empty() ? nullptr : &plan.parts.front().division;
       arith::Analyzer analyzer;
       for (size_t i = 0; i < part.division.bindings.size(); ++i) {
         const arith::DividedIter& iter = part.division.bindings[i];
         if (block.block().iter_vars[i].kind != IterKind::Spatial && !is_one(iter.outer_extent)) {
-          return refuse(*block, fmt::format("a loop outside feeds its reduction iter var `{}`", block.block().iter_vars[i].var->name.view()));
+          return refuse(*block, because(Why::ReductionFedOutside).arg("iter", block.block().iter_vars[i].var->name.view()));
         }
         if (!first) { continue; }
         bool is_same = i < first->bindings.size() ? analyzer.can_prove_equal(first->bindings[i].outer_extent, iter.outer_extent) &&
                                                         analyzer.can_prove_equal(first->bindings[i].outer, iter.outer)
                                                   : is_one(iter.outer_extent);
-        if (!is_same) { return refuse(*block, "it does not use the loops around the blocks as the first block does"); }
+        if (!is_same) { return refuse(*block, because(Why::UsesLoopsDifferently)); }
       }
-      if (!is_one(part.division.outer_predicate)) { return refuse(*block, "its predicate depends on the loops around the blocks"); }
+      if (!is_one(part.division.outer_predicate)) { return refuse(*block, because(Why::PredicateOfOuterLoops)); }
       plan.parts.push_back(std::move(part));
     }
     return plan;
@@ -368,27 +369,30 @@ struct Blockize {
     std::string names;
   };
 
-  // A part inside of the new block, with its loops. The first part makes the iter vars of the new block.
-  static auto make_inner(const Context& cx, const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all) -> Stmt {
+  // The iter vars of a part inside of the new block.
+  struct Inner {
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    VarMap map;                   // the iter vars of the old block in terms of outer and inner ones
+    arith::DomMap domains;
+    bool has_reduction = false;   // an outer iter var is a reduction
+  };
+
+  // Divides each iter var of a part into an outer and an inner one. The first part makes the iter vars of the new block.
+  static auto divide_iters(const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all, arith::Analyzer& analyzer) -> Inner {
     const Block& block = *plan.block->block();
-    Origin origin = cx.made_from(block.origin);
-    arith::Analyzer analyzer;
-    std::vector<IterVar> inner_iters;
-    std::vector<Expr> inner_values;
-    VarMap map;
-    arith::DomMap inner_domains;
-    bool has_reduction = false;
+    Inner out;
     bool is_first = all.iters.empty();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
       const arith::DividedIter& part = plan.division.bindings[i];
       int64_t outer_min = plan.outer_min[i];
       auto make_iter = [&](const char* suffix, const Expr& extent, int64_t min = 0) {
-        IterVar out = iter;
-        out.var = make<VarNode>(Name(iter.var->name.str() + suffix), iter.var->dtype, iter.var->origin);
-        out.dom = from_zero(cast(iter.var->dtype, extent));
-        if (min != 0) { out.dom.min = int_imm(min, iter.var->dtype); }
-        return out;
+        IterVar made = iter;
+        made.var = make<VarNode>(Name(iter.var->name.str() + suffix), iter.var->dtype, iter.var->origin);
+        made.dom = from_zero(cast(iter.var->dtype, extent));
+        if (min != 0) { made.dom.min = int_imm(min, iter.var->dtype); }
+        return made;
       };
       bool is_outer_zero = is_one(part.outer_extent) && outer_min == 0;
       if (is_first || i >= all.iters.size()) {
@@ -400,62 +404,72 @@ struct Blockize {
         if (!is_alone) { all.iters.back().kind = IterKind::Spatial; }
       }
       const IterVar& outer = all.iters[i];
-      has_reduction |= is_alone && outer.kind == IterKind::Reduction;
+      out.has_reduction |= is_alone && outer.kind == IterKind::Reduction;
       if (is_one(part.inner_extent)) {
         bool is_folded = is_outer_zero && !preserve_unit_iters;
-        map[iter.var.get()] = is_folded ? zero(iter.var->dtype) : Expr(outer.var);
+        out.map[iter.var.get()] = is_folded ? zero(iter.var->dtype) : Expr(outer.var);
         continue;
       }
       IterVar inner = make_iter("_i", part.inner_extent, plan.inner_min[i]);
-      inner_values.push_back(cast(iter.var->dtype, part.inner));
-      map[iter.var.get()] = is_outer_zero ? Expr(inner.var) : Expr(outer.var) * cast(iter.var->dtype, part.inner_extent) + Expr(inner.var);
-      inner_domains.emplace(inner.var.get(), arith::IntSet::from_range(inner.dom));
+      out.values.push_back(cast(iter.var->dtype, part.inner));
+      out.map[iter.var.get()] = is_outer_zero ? Expr(inner.var) : Expr(outer.var) * cast(iter.var->dtype, part.inner_extent) + Expr(inner.var);
+      out.domains.emplace(inner.var.get(), arith::IntSet::from_range(inner.dom));
       analyzer.bind(inner.var, inner.dom);
-      inner_iters.push_back(std::move(inner));
+      out.iters.push_back(std::move(inner));
     }
-    Stmt substituted = SimplifyingSubstitution(map, analyzer).mutate(Stmt(Ref<Block>(&block)));
+    return out;
+  }
+
+  // Adds the regions of a part, over all of its inner iter vars, to those of the new block.
+  static void add_regions(const Part& plan, const Array<BufferRegion>& regions, const arith::DomMap& inner_domains, bool is_alone, std::vector<BufferRegion>& out) {
+    for (const BufferRegion& region : regions) {
+      auto sets = arith::eval_set(region.region, inner_domains);
+      std::vector<Range> ranges;
+      for (size_t i = 0; i < sets.size(); ++i) { ranges.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
+      // The domain of an iter var may use a loop that moves inside (a triangle): outside, it is the union over that loop.
+      for (const Place* loop : plan.loops) {
+        if (std::none_of(ranges.begin(), ranges.end(), [&](const Range& range) { return uses_loop(range.min, *loop) || uses_loop(range.extent, *loop); })) { continue; }
+        auto wider = arith::eval_set(Array<Range>(ranges), {{loop->loop->var.get(), arith::IntSet::from_range(Range{loop->loop->min, loop->loop->extent})}});
+        for (size_t i = 0; i < wider.size(); ++i) { ranges[i] = wider[i].cover_range(from_zero(region.buffer->shape[i])); }
+      }
+      auto found = is_alone ? out.end() : std::find_if(out.begin(), out.end(), [&](const BufferRegion& r) { return r.buffer == region.buffer; });
+      if (found == out.end()) {
+        out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
+        continue;
+      }
+      std::vector<Range> hull;
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        auto both = arith::union_of({arith::IntSet::from_range(found->region[i]), arith::IntSet::from_range(ranges[i])});
+        hull.push_back(both.cover_range(from_zero(region.buffer->shape[i])));
+      }
+      found->region = Array<Range>(std::move(hull));
+    }
+  }
+
+  // A part inside of the new block, with its loops.
+  static auto make_inner(const Context& cx, const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all) -> Stmt {
+    const Block& block = *plan.block->block();
+    Origin origin = cx.made_from(block.origin);
+    arith::Analyzer analyzer;
+    Inner inner = divide_iters(plan, preserve_unit_iters, is_alone, all, analyzer);
+    Stmt substituted = SimplifyingSubstitution(inner.map, analyzer).mutate(Stmt(Ref<Block>(&block)));
     auto fields = substituted.as<Block>()->fields();
     Stmt init = fields.init;
     Array<BufferRegion> reads = fields.reads;
-    fields.iter_vars = inner_iters;
+    fields.iter_vars = inner.iters;
     if (is_alone) { fields.init = {}; }
-    if (init && (has_reduction || is_alone)) {
-      std::vector<BufferRegion> all = fields.writes.to_vector();
-      all.insert(all.end(), reads.begin(), reads.end());
-      fields.reads = std::move(all);
+    if (init && (inner.has_reduction || is_alone)) {
+      std::vector<BufferRegion> both = fields.writes.to_vector();
+      both.insert(both.end(), reads.begin(), reads.end());
+      fields.reads = std::move(both);
     }
     Ref<Block> inner_block = make<Block>(fields, origin, block.id);
-    Stmt nest = make<BlockRealize>(Array<Expr>(inner_values), plan.division.inner_predicate, inner_block, plan.block->realize->origin);
+    Stmt nest = make<BlockRealize>(Array<Expr>(inner.values), plan.division.inner_predicate, inner_block, plan.block->realize->origin);
     for (const Place* loop : plan.loops) { nest = with_parts(*loop->loop, {.body = std::move(nest), .kind = {}, .thread = {}}, loop->loop->origin); }
-
-    auto relax = [&](const Array<BufferRegion>& regions, std::vector<BufferRegion>& out) {
-      for (const BufferRegion& region : regions) {
-        auto sets = arith::eval_set(region.region, inner_domains);
-        std::vector<Range> ranges;
-        for (size_t i = 0; i < sets.size(); ++i) { ranges.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
-        // The domain of an iter var may use a loop that moves inside (a triangle): outside, it is the union over that loop.
-        for (const Place* loop : plan.loops) {
-          if (std::none_of(ranges.begin(), ranges.end(), [&](const Range& range) { return uses_loop(range.min, *loop) || uses_loop(range.extent, *loop); })) { continue; }
-          auto wider = arith::eval_set(Array<Range>(ranges), {{loop->loop->var.get(), arith::IntSet::from_range(Range{loop->loop->min, loop->loop->extent})}});
-          for (size_t i = 0; i < wider.size(); ++i) { ranges[i] = wider[i].cover_range(from_zero(region.buffer->shape[i])); }
-        }
-        auto found = is_alone ? out.end() : std::find_if(out.begin(), out.end(), [&](const BufferRegion& r) { return r.buffer == region.buffer; });
-        if (found == out.end()) {
-          out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
-          continue;
-        }
-        std::vector<Range> hull;
-        for (size_t i = 0; i < ranges.size(); ++i) {
-          auto both = arith::union_of({arith::IntSet::from_range(found->region[i]), arith::IntSet::from_range(ranges[i])});
-          hull.push_back(both.cover_range(from_zero(region.buffer->shape[i])));
-        }
-        found->region = Array<Range>(std::move(hull));
-      }
-    };
-    relax(reads, all.reads);
-    relax(fields.writes, all.writes);
+    add_regions(plan, reads, inner.domains, is_alone, all.reads);
+    add_regions(plan, fields.writes, inner.domains, is_alone, all.writes);
     all.names += block.name.str() + "_";
-    if (init && is_alone) { all.init = make_init(plan, init, inner_iters, inner_values, fields.writes, block.name, origin); }
+    if (init && is_alone) { all.init = make_init(plan, init, inner.iters, inner.values, fields.writes, block.name, origin); }
     return nest;
   }
 

@@ -24,6 +24,7 @@
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -435,7 +436,7 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (func.is_below(*consumer.place, *scope)) { continue; }
-      return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("why", "it stands in another block"), *writer);
+      return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("reason", because(Why::InOtherBlock).text()), *writer);
     }
     // A block that works in place reads elements that were in the buffer before, and that the cache would lack.
     if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
@@ -473,13 +474,13 @@ struct CacheWrite {
 
   // A block that is to read the cache runs after the writer, and reads only elements that it wrote. A buffer that the scope allocates has no others.
   static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
-    auto refuse = [&](std::string_view why) {
-      return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("why", why), consumer);
+    auto refuse = [&](const Reason& why) {
+      return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("reason", why.text()), consumer);
     };
     const BufferRegion* read = region_of(consumer.block()->reads, write.buffer);
     bool is_hidden = reads_hidden(func, consumer, write.buffer);
     if (!read && !is_hidden) { return ok(); }
-    if (consumer.index < writer.index) { return refuse(fmt::format("it runs before `{}`", writer.name().view())); }
+    if (consumer.index < writer.index) { return refuse(because(Why::RunsBefore).arg("block", writer.name().view())); }
     const Place* above = func.is_below(consumer, *stage.at) ? stage.at : stage.scope;
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
@@ -490,7 +491,7 @@ struct CacheWrite {
       wanted = held;
       is_held = true;
     }
-    if (!is_held || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("it may read more elements than the cache holds"); }
+    if (!is_held || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse(because(Why::ReadsBeyondCache)); }
     return ok();
   }
 
@@ -536,7 +537,7 @@ struct CacheInplace {
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(read, require_buffer(cx, place, args.read_buffer_index, false));
     const Buffer& buffer = read.buffer;
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CopyForm).arg("block", place.name().view()).arg("why", why), place); };
+    auto refuse = [&](const Reason& why) { return note_block(cx.error(Code::CopyForm).arg("block", place.name().view()).arg("reason", why.text()), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     for (const Place* block : func.blocks_mentioning(*scope, buffer)) {
       if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
@@ -544,7 +545,7 @@ struct CacheInplace {
       }
     }
     const BufferRegion* write = region_of(place.block()->writes, buffer);
-    if (!write) { return refuse(fmt::format("it does not both read and write `{}`", buffer->name.view())); }
+    if (!write) { return refuse(because(Why::NotReadAndWritten).arg("buffer", buffer->name.view())); }
     LOOPSMITH_CHECK(require_no_view(cx, place, buffer, args.storage_scope));
     VarMap map = bindings_of(*place.realize);
     auto bound = [&](const BufferRegion& region) {
@@ -566,14 +567,14 @@ struct CacheInplace {
       const Range& back = plan.write.region.region[i];
       is_point &= is_one(in.extent) && is_one(back.extent);
       if (!analyzer.can_prove(less_equal(in.min, back.min)) || !analyzer.can_prove(less_equal(back.min + back.extent, in.min + in.extent))) {
-        return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds only the elements that it reads", buffer->name.view()));
+        return refuse(because(Why::WritesBeyondReads).arg("buffer", buffer->name.view()));
       }
     }
     // An outer block that begins with its init reads nothing from outside: a copy of more elements than the init writes would copy undefined elements.
     for (const Place* around = scope; around && !is_point; around = func.scope(*around)) {
       const Block& outer = *around->block();
       if (!outer.init || !region_of(outer.writes, buffer) || region_of(outer.reads, buffer)) { continue; }
-      return note_block(refuse(fmt::format("the copy may hold elements of `{}` that the init of `{}` does not write", buffer->name.view(), around->name().view())), *around);
+      return note_block(refuse(because(Why::CopyBeyondInit).arg("buffer", buffer->name.view()).arg("block", around->name().view())), *around);
     }
     // Copies have no predicate: where the block does not run, they copy an element of another iteration.
     bool is_own = is_point && is_one(place.realize->predicate);

@@ -24,6 +24,7 @@
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
@@ -374,8 +375,8 @@ struct FuseReductionEpilogue {
     Rewrite::Change removal;
   };
 
-  static auto refuse(const Context& cx, const Args& args, Code code, std::string why) -> Diagnostic {
-    return note_block(note_block(cx.error(code).arg("epilogue", args.epilogue_block->name().view()).arg("block", args.reduction_block->name().view()).arg("why", std::move(why)),
+  static auto refuse(const Context& cx, const Args& args, Code code, const Reason& why) -> Diagnostic {
+    return note_block(note_block(cx.error(code).arg("epilogue", args.epilogue_block->name().view()).arg("block", args.reduction_block->name().view()).arg("reason", why.text()),
                                  *args.epilogue_block), *args.reduction_block);
   }
 
@@ -385,7 +386,7 @@ struct FuseReductionEpilogue {
     const Place& epilogue = *args.epilogue_block;
     LOOPSMITH_TRY(scope, require_scope(cx, args.reduction_block));
     LOOPSMITH_TRY(other_scope, require_scope(cx, args.epilogue_block));
-    if (scope != other_scope) { return refuse(cx, args, Code::EpilogueForm, "the two are not in the same block"); }
+    if (scope != other_scope) { return refuse(cx, args, Code::EpilogueForm, because(Why::NotInOneBlock)); }
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, reduction));
     LOOPSMITH_CHECK(require_complete(cx, func, epilogue));
@@ -418,25 +419,25 @@ struct FuseReductionEpilogue {
       bool is_single = store && !store->predicate && store->value.dtype() == store->buffer->dtype && block.match_buffers.empty() && block.alloc_buffers.empty();
       if (place == &reduction) { is_single = is_single && plan.init && !plan.init->predicate && plan.init->buffer == store->buffer; }
       if (!is_single || block.writes.size() != 1 || !(block.writes[0].buffer == store->buffer)) {
-        return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` is not a single store to an element", place->name().view()));
+        return refuse(cx, args, Code::EpilogueForm, because(Why::BlockNotSingleStore).arg("block", place->name().view()));
       }
     }
     const Buffer& buffer = plan.update->buffer;
     arith::Analyzer analyzer;
     for (size_t i = 0; i < plan.update->indices.size(); ++i) {
       if (!analyzer.can_prove_equal(plan.init->indices[i], plan.update->indices[i])) {
-        return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not begin and update the same element", reduction.name().view()));
+        return refuse(cx, args, Code::EpilogueForm, because(Why::InitOfOtherElement).arg("block", reduction.name().view()));
       }
     }
     const std::vector<const BufferLoad*> updated = loads_of(plan.update->value, buffer);
     bool is_same_element = updated.size() == 1 && updated[0]->buffer == buffer;
     for (size_t i = 0; is_same_element && i < plan.update->indices.size(); ++i) { is_same_element = arith::deep_equal(updated[0]->indices[i], plan.update->indices[i]); }
-    if (!is_same_element) { return refuse(cx, args, Code::EpilogueForm, fmt::format("an update of `{}` does not load its element exactly once", reduction.name().view())); }
+    if (!is_same_element) { return refuse(cx, args, Code::EpilogueForm, because(Why::UpdateLoadsElement).arg("block", reduction.name().view())); }
     const size_t loads = loads_of(plan.store->value, buffer).size();
-    if (loads == 0) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not read `{}`", epilogue.name().view(), buffer->name.view())); }
-    if (loads > 1) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` reads `{}` {} times", epilogue.name().view(), buffer->name.view(), loads)); }
+    if (loads == 0) { return refuse(cx, args, Code::EpilogueForm, because(Why::DoesNotRead).arg("block", epilogue.name().view()).arg("buffer", buffer->name.view())); }
+    if (loads > 1) { return refuse(cx, args, Code::EpilogueForm, because(Why::ReadsSeveralTimes).arg("block", epilogue.name().view()).arg("buffer", buffer->name.view()).arg("times", loads)); }
     if (!region_of(epilogue.block()->reads, buffer)) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` does not declare that it reads `{}`", epilogue.name().view(), buffer->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::ReadsUndeclared).arg("block", epilogue.name().view()).arg("buffer", buffer->name.view()));
     }
     return ok();
   }
@@ -450,17 +451,16 @@ struct FuseReductionEpilogue {
     Joined epilogue = joined_to(plan.store->value, buffer);
     bool is_copy = epilogue.load && !epilogue.by;
     if (!is_copy && (!update.by || !update.load)) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` is no sum, product, minimum or maximum", reduction.name().view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::NotKnownReduction).arg("block", reduction.name().view()));
     }
     if (!is_copy) {
       epilogue = joined_to(plan.store->value, buffer, *update.by);
       if (!epilogue.load) {
-        return refuse(cx, args, Code::EpilogueCombiner, fmt::format("it applies `{}` to a {}, which differs from applying it after each update",
-                                                                    spelling_of(epilogue.other_use), result_of(*update.by)));
+        return refuse(cx, args, Code::EpilogueCombiner, because(Why::AppliesOther).arg("operation", spelling_of(epilogue.other_use)).arg("reduction", result_of(*update.by)));
       }
     }
     if (!(result->dtype == buffer->dtype)) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` and `{}` have elements of different types", buffer->name.view(), result->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::TypesOfElementsDiffer).arg("buffer", buffer->name.view()).arg("other", result->name.view()));
     }
     return ok();
   }
@@ -474,30 +474,30 @@ struct FuseReductionEpilogue {
     const BufferLoad& load = *loads_of(plan.store->value, buffer).front();
     auto instances = load.buffer == buffer ? find_instances(*epilogue.block(), load.indices, *reduction.block(), plan.update->indices) : std::nullopt;
     if (!instances) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("it is not known that the instances of `{}` read exactly the elements of `{}`, each once", epilogue.name().view(), buffer->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::ReadsNotOnceEach).arg("block", epilogue.name().view()).arg("buffer", buffer->name.view()));
     }
     plan.instances = std::move(*instances);
     if (!is_injective(*epilogue.block(), plan.store->indices, iters_of(*epilogue.block(), IterKind::Spatial))) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("several instances of `{}` may write one element of `{}`", epilogue.name().view(), plan.store->buffer->name.view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::InstancesOfShareElement).arg("block", epilogue.name().view()).arg("buffer", plan.store->buffer->name.view()));
     }
     for (const Place* place : {&reduction, &epilogue}) {
       std::vector<const VarNode*> spatial;
       for (const IterVar& iter : place->block()->iter_vars) { if (iter.kind == IterKind::Spatial) { spatial.push_back(iter.var.get()); } }
       for (const Place* at = place; at && at != plan.scope; at = func.parent(*at)) {
-        if (!always_runs(func, *at)) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` runs under a condition", place->name().view())); }
+        if (!always_runs(func, *at)) { return refuse(cx, args, Code::EpilogueForm, because(Why::RunsUnderCondition).arg("block", place->name().view())); }
       }
       if (!runs_all_instances(func, *place, spatial)) {
-        return refuse(cx, args, Code::EpilogueForm, fmt::format("the loops of `{}` leave out some of its instances", place->name().view()));
+        return refuse(cx, args, Code::EpilogueForm, because(Why::LoopsOfLeaveOut).arg("block", place->name().view()));
       }
     }
     if (!begins_reductions(func, reduction)) {
-      return refuse(cx, args, Code::EpilogueForm, fmt::format("the loops of `{}` run a part of its reduction without its `T.init()`", reduction.name().view()));
+      return refuse(cx, args, Code::EpilogueForm, because(Why::RunsWithoutInit).arg("block", reduction.name().view()));
     }
     const VarNode* other = nullptr;
     auto is_other = [&](const VarNode& v) { return !plan.instances.contains(&v) && !v.dtype.is_handle() && !is_known_at(func, plan.scope, v) && (other = &v, true); };
     bool uses_other = uses_var(plan.store->value, is_other);
     for (const Expr& index : plan.store->indices) { uses_other = uses_other || uses_var(index, is_other); }
-    if (uses_other) { return refuse(cx, args, Code::EpilogueForm, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
+    if (uses_other) { return refuse(cx, args, Code::EpilogueForm, because(Why::VariableNotIndex).arg("variable", other->name.view())); }
     return ok();
   }
 
@@ -521,16 +521,16 @@ struct FuseReductionEpilogue {
       if (is_one(loop->loop->extent)) { continue; }
       auto thread = loop->loop->thread ? thread_axis(loop->loop->thread->thread_tag.view()) : std::nullopt;
       if (reduces && thread && thread->family == ThreadFamily::Thread) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("the threads of `{}` reduce together, and each would begin with the joined value", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, because(Why::ThreadsReduceTogether).arg("loop", loop->name().view())), *loop);
       }
       if (!func.is_below(epilogue, *loop)) { continue; }
       if (reduces) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("each iteration of `{}` reads an incomplete result", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, because(Why::ReadsIncomplete).arg("loop", loop->name().view())), *loop);
       }
       auto shares = counted_sharing(domains, loop->loop->var, spatial, realize.predicate);
       bool is_apart = shares ? !*shares : tells_iterations_apart(spatial, domains, realize.predicate, loop->loop->var.get(), /*by_all_digits=*/true);
       if (!is_apart) {
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("iterations of `{}` may compute the same elements", loop->name().view())), *loop);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, because(Why::IterationsRepeat).arg("loop", loop->name().view())), *loop);
       }
     }
     return ok();
@@ -545,14 +545,14 @@ struct FuseReductionEpilogue {
     const Buffer& result = plan.store->buffer;
     for (const Place* block : func.blocks_mentioning(*plan.scope, buffer)) {
       if (block == &reduction || block == &epilogue || !touches(*block, buffer)) { continue; }
-      return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` also uses `{}`, which would no longer exist", block->name().view(), buffer->name.view())), *block);
+      return note_block(refuse(cx, args, Code::EpilogueInterferes, because(Why::AlsoUsed).arg("block", block->name().view()).arg("buffer", buffer->name.view())), *block);
     }
     Uses of_buffer = uses_of(func, *plan.scope, buffer);
     bool is_only = !of_buffer.is_opaque && !of_buffer.is_loaded_between && !of_buffer.is_stored_between && of_buffer.loads == 2 && of_buffer.stores == 2;
-    if (!is_only) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is used as a pointer, matched to another buffer, or used outside of the two", buffer->name.view())); }
+    if (!is_only) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::UsedElsewhere).arg("buffer", buffer->name.view())); }
     for (const Place* block : func.blocks_mentioning(*plan.scope, result)) {
       if (block->index >= epilogue.index || !touches(*block, result)) { continue; }
-      return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` uses `{}` before it", block->name().view(), result->name.view())), *block);
+      return note_block(refuse(cx, args, Code::EpilogueInterferes, because(Why::UsedBefore).arg("block", block->name().view()).arg("buffer", result->name.view())), *block);
     }
     LOOPSMITH_CHECK(check_memory(cx, args, plan));
     // The values that the epilogue joins to the result must exist before the reduction, and must not change.
@@ -567,19 +567,19 @@ struct FuseReductionEpilogue {
     };
     post_order(plan.store->value, look);
     for (const Expr& index : plan.store->indices) { post_order(index, look); }
-    if (pointer) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("it uses the pointer `{}`", pointer->name.view())); }
-    if (call) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("the inputs of its call of `T.{}` are not known", call->op.view())); }
+    if (pointer) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::UsesPointer).arg("pointer", pointer->name.view())); }
+    if (call) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::CallInputsUnknown).arg("function", call->op.view())); }
     for (const Buffer& bias : read) {
-      if (!is_made_outside(func, *plan.scope, bias)) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` does not exist where `{}` runs", bias->name.view(), reduction.name().view())); }
+      if (!is_made_outside(func, *plan.scope, bias)) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::NotThere).arg("buffer", bias->name.view()).arg("block", reduction.name().view())); }
       Uses uses = uses_of(func, *plan.scope, bias);
-      if (uses.is_stored_between) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is written outside of blocks", bias->name.view())); }
+      if (uses.is_stored_between) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::WrittenOutsideBlocks).arg("buffer", bias->name.view())); }
       for (const Place* block : func.blocks_mentioning(*plan.scope, bias)) {
         // A write behind the epilogue would break the stage pipeline.
         if (block->index >= epilogue.index || !touches(block->block()->writes, bias) || FAULT(epilogue_bias_late)) { continue; }
         const Place* common = func.parent(*block);
         while (common && !func.is_below(reduction, *common)) { common = func.parent(*common); }
         if (block->index < reduction.index && common && func.is_below(epilogue, *common)) { continue; }
-        return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` has not written all of `{}` when `{}` begins", block->name().view(), bias->name.view(), reduction.name().view())), *block);
+        return note_block(refuse(cx, args, Code::EpilogueInterferes, because(Why::NotAllWritten).arg("block", block->name().view()).arg("buffer", bias->name.view()).arg("reader", reduction.name().view())), *block);
       }
     }
     return ok();
@@ -592,10 +592,10 @@ struct FuseReductionEpilogue {
     const Buffer& result = plan.store->buffer;
     Uses uses = uses_of(func, *plan.scope, result);
     if (uses.is_stored_between || uses.is_loaded_between || !is_made_outside(func, *plan.scope, result)) {
-      return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is used outside of blocks, or declared where `{}` does not see it", result->name.view(), args.reduction_block->name().view()));
+      return refuse(cx, args, Code::EpilogueInterferes, because(Why::NotVisible).arg("buffer", result->name.view()).arg("block", args.reduction_block->name().view()));
     }
     for (const MatchBufferRegion& match : plan.scope->block()->match_buffers) {
-      if (match.buffer->data == result->data) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is a view, whose elements have other names as well", result->name.view())); }
+      if (match.buffer->data == result->data) { return refuse(cx, args, Code::EpilogueInterferes, because(Why::IsView).arg("buffer", result->name.view())); }
     }
     if (buffer->scope() == result->scope()) { return ok(); }
     auto from = memory_family(buffer->scope().view()), to = memory_family(result->scope().view());
@@ -603,7 +603,7 @@ struct FuseReductionEpilogue {
     for (const BlockArg* block : {&args.reduction_block, &args.epilogue_block}) {
       for (const Place* at = func.parent(**block); at; at = func.parent(*at)) {
         if (!at->is_loop() || !at->loop->thread) { continue; }
-        return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("fewer threads see `{}` than `{}`", result->name.view(), buffer->name.view())), *at);
+        return note_loop(refuse(cx, args, Code::EpilogueInterferes, because(Why::FewerThreadsSee).arg("buffer", result->name.view()).arg("other", buffer->name.view())), *at);
       }
     }
     return ok();

@@ -18,6 +18,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -80,13 +81,13 @@ struct CacheIndex {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return not_cacheable(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_cacheable(cx, place, why); };
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
-    if (args.cse_thresh < 0) { return refuse("the threshold is negative"); }
+    if (args.cse_thresh < 0) { return refuse(because(Why::NegativeThreshold)); }
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     if (place.end != place.index + 1) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
     const std::vector<Expr> found = frequent_computations(block, args.cse_thresh);
-    if (found.empty()) { return refuse(fmt::format("no computation on its iter vars occurs {} times in the stored value", std::max<int64_t>(args.cse_thresh, 1))); }
+    if (found.empty()) { return refuse(because(Why::NoCommonComputation).arg("times", std::max<int64_t>(args.cse_thresh, 1))); }
     // If its reads are looked up by index, iterations no longer have buffers of their own for these reads.
     for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};
@@ -100,8 +101,8 @@ struct CacheIndex {
     return plan;
   }
 
-  static auto not_cacheable(const Context& cx, const Place& place, std::string why) -> Diagnostic {
-    return note_block(cx.error(Code::CacheIndexForm).arg("block", place.name().view()).arg("why", why), place);
+  static auto not_cacheable(const Context& cx, const Place& place, const Reason& why) -> Diagnostic {
+    return note_block(cx.error(Code::CacheIndexForm).arg("block", place.name().view()).arg("reason", why.text()), place);
   }
 
   // The computations that occur at least `least` times in a store of the block, from large to small.
@@ -148,7 +149,7 @@ struct CacheIndex {
 
   // The values of a computation that are cached: its iter vars, the loops that these depend on, and the shape of the buffer.
   static auto cached_values(const Context& cx, const FuncState& func, const Place& place, const Expr& e) -> Result<Cached> {
-    auto refuse = [&](std::string why) { return not_cacheable(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_cacheable(cx, place, why); };
     const VarMap bindings = bindings_of(*place.realize);
     const Domains around = domains_around(func, place);
     arith::DomMap domains;
@@ -172,15 +173,15 @@ struct CacheIndex {
       cached.iters.push_back(x.ref<VarNode>());
       post_order(binding->second, add_loop);
     });
-    if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
+    if (is_free || cached.iters.empty()) { return refuse(because(Why::ComputationOfOtherLoops).arg("count", cached.iters.size())); }
     for (const Var& iter : cached.iters) {
       arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
       // The buffers are filled for all values of the loops, even where the predicate is false.
-      if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
-      if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
+      if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(because(Why::MayBeNegative).arg("variable", iter->name.view())); }
+      if (!set.has_upper_bound()) { return refuse(because(Why::ValuesUnbounded).arg("variable", iter->name.view())); }
       cached.shape.push_back(set.max() + one(set.max().dtype()));
     }
-    if (passes_its_type(cached)) { return refuse(fmt::format("`{}` would pass `{}` in iterations that the predicate leaves out", print_script(e), e.dtype().str())); }
+    if (passes_its_type(cached)) { return refuse(because(Why::PassesTypeWhenMasked).arg("expression", print_script(e)).arg("dtype", e.dtype().str())); }
     return cached;
   }
 

@@ -25,14 +25,15 @@
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::schedule {
 namespace primitives {
 namespace {
 
-auto body_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
-  return note_block(cx.error(Code::InlineBody).arg("block", block.name().view()).arg("why", why), block);
+auto body_error(const Context& cx, const Place& block, const Reason& why) -> Diagnostic {
+  return note_block(cx.error(Code::InlineBody).arg("block", block.name().view()).arg("reason", why.text()), block);
 }
 
 auto require_no_init(const Context& cx, const Place& block) -> Status {
@@ -204,7 +205,7 @@ struct ComputeInline {
     }
     LOOPSMITH_CHECK(require_complete(cx, func, block));
     const BufferStore* store = block.block()->body.as<BufferStore>();
-    if (!store) { return body_error(cx, block, "its body is not a single store"); }
+    if (!store) { return body_error(cx, block, because(Why::BodyNotSingleStore)); }
     Plan plan{scope, store, {}, store->value, {}};
     if (auto why = find_value(*block.block(), *store, plan)) { return body_error(cx, block, *why); }
     const VarNode* other = nullptr;
@@ -213,9 +214,9 @@ struct ComputeInline {
       other = &v;
       return true;
     };
-    if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
-    if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
-    if (reads_stored(*store)) { return body_error(cx, block, fmt::format("it reads `{}`, which it stores to", store->buffer->name.view())); }
+    if (uses_var(plan.value, is_other)) { return body_error(cx, block, because(Why::VariableNotIndex).arg("variable", other->name.view())); }
+    if (store->predicate) { return body_error(cx, block, because(Why::StoreHasMask)); }
+    if (reads_stored(*store)) { return body_error(cx, block, because(Why::ReadsItsResult).arg("buffer", store->buffer->name.view())); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
     // A read that replaces a hidden read is hidden as well. If the reader declares other reads of that buffer, it would go unnoticed.
     for (const Place* user : func.mentioning(*scope, store->buffer)) {
@@ -228,12 +229,11 @@ struct ComputeInline {
           declares_others = declares_others || (load && region_of(place.block()->reads, load->buffer));
         });
         if (!declares_others) { continue; }
-        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without declaring it", place.name().view(), store->buffer->name.view())), place);
+        return note_block(body_error(cx, block, because(Why::ReadsUndeclared).arg("block", place.name().view()).arg("buffer", store->buffer->name.view())), place);
       }
     }
     if (auto found = read_beyond(func, block, *scope, plan)) {
-      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and their operands are outside of `{}`", found->reader->name().view(),
-                                                          store->buffer->name.view(), found->buffer->name.view())), *found->reader);
+      return note_block(body_error(cx, block, because(Why::ReadsUnwritten).arg("reader", found->reader->name().view()).arg("buffer", store->buffer->name.view()).arg("operands", found->buffer->name.view())), *found->reader);
     }
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
@@ -324,7 +324,7 @@ struct ComputeInline {
   }
 
   // The value of an element in terms of its indices, or the reason why there is no such value.
-  static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
+  static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<Reason> {
     const VarNode* twice = nullptr;
     bool is_plain = true;
     for (const Expr& index : store.indices) {
@@ -334,7 +334,7 @@ struct ComputeInline {
       if (std::find(plan.indices.begin(), plan.indices.end(), var) != plan.indices.end()) { twice = var.get(); }
       plan.indices.push_back(std::move(var));
     }
-    if (twice) { return fmt::format("`{}` indexes its store twice", twice->name.view()); }
+    if (twice) { return because(Why::IndexTwice).arg("variable", twice->name.view()); }
     if (is_plain) { return {}; }
     plan.indices.clear();
     arith::IterDomains domains;
@@ -342,7 +342,7 @@ struct ComputeInline {
     arith::Analyzer analyzer;
     auto map = arith::detect_iter_map(store.indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     if (!map.errors.empty() || map.indices.size() != store.indices.size() || !is_invertible(map.indices)) {
-      return "the indices of its store are no bijective affine map of its iter vars";
+      return because(Why::StoreIndicesNotBijective);
     }
     std::vector<Expr> holes;
     for (const Expr& index : store.indices) {
@@ -495,13 +495,13 @@ struct ReverseComputeInline {
 
   // The store that is the body of a block, all of whose instances run.
   static auto only_store(const Context& cx, const FuncState& func, const Place& block) -> Result<const BufferStore*> {
-    if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
+    if (!is_one(block.realize->predicate)) { return body_error(cx, block, because(Why::HasPredicate)); }
     LOOPSMITH_CHECK(require_independent_loops(cx, func, block));
     std::vector<const VarNode*> iters;
     for (const IterVar& iter : block.block()->iter_vars) { iters.push_back(iter.var.get()); }
-    if (!runs_all_instances(func, block, iters)) { return body_error(cx, block, "its loops leave out some of its instances"); }
+    if (!runs_all_instances(func, block, iters)) { return body_error(cx, block, because(Why::LoopsLeaveOut)); }
     const BufferStore* store = block.block()->body.as<BufferStore>();
-    if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
+    if (!store || store->predicate) { return body_error(cx, block, because(Why::BodyNotSingleStore)); }
     return store;
   }
 
@@ -514,12 +514,12 @@ struct ReverseComputeInline {
     };
     for (const Expr& index : store.indices) { post_order(index, collect); }
     post_order(store.value, collect);
-    if (loads.empty()) { return body_error(cx, block, fmt::format("it does not load `{}`", buffer->name.view())); }
+    if (loads.empty()) { return body_error(cx, block, because(Why::DoesNotLoad).arg("buffer", buffer->name.view())); }
     const auto& indices = loads.front()->indices;
     for (const BufferLoad* load : loads) {
       bool same = load->indices.size() == indices.size();
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
-      if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
+      if (!same) { return body_error(cx, block, because(Why::LoadsAtSeveralIndices).arg("buffer", buffer->name.view())); }
     }
     return indices.to_vector();
   }
@@ -546,10 +546,10 @@ struct ReverseComputeInline {
         tells_apart = tells_apart && found != back.end() && inside.can_prove_equal(found->second, is_one(iter.dom.extent) ? iter.dom.min : Expr(iter.var));
       }
     }
-    if (!tells_apart) { return body_error(cx, block, fmt::format("the indices of `{}` are no injective affine map of its iter vars", buffer->name.view())); }
-    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *plan.producer, "its body is not a single store"); }
+    if (!tells_apart) { return body_error(cx, block, because(Why::IndicesNotInjective).arg("buffer", buffer->name.view())); }
+    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *plan.producer, because(Why::BodyNotSingleStore)); }
     for (const auto& [place, written] : {std::pair(plan.producer, plan.producer_store), std::pair(&block, plan.consumer_store)}) {
-      if (reads_stored(*written)) { return body_error(cx, *place, fmt::format("it reads `{}`, which it stores to", written->buffer->name.view())); }
+      if (reads_stored(*written)) { return body_error(cx, *place, because(Why::ReadsItsResult).arg("buffer", written->buffer->name.view())); }
     }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
     return ok();
@@ -562,11 +562,11 @@ struct ReverseComputeInline {
     for (const For* loop : plan.producer_loops) { producer_domains.emplace(loop->var.get(), arith::IntSet::from_range(Range{loop->min, loop->extent})); }
     for (const IterVar& iter : block.block()->iter_vars) {
       auto found = plan.substitution.find(iter.var.get());
-      if (found == plan.substitution.end()) { return body_error(cx, block, fmt::format("`{}` is not determined by the indices of its read", iter.var->name.view())); }
+      if (found == plan.substitution.end()) { return body_error(cx, block, because(Why::IterNotDetermined).arg("iter", iter.var->name.view())); }
       arith::IntSet range = arith::eval_set(found->second, producer_domains);
       bool is_short = (range.has_lower_bound() && analyzer.can_prove(greater(range.min(), iter.dom.min))) ||
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
-      if (is_short) { return body_error(cx, block, fmt::format("`{}` runs over more than its producer makes", iter.var->name.view())); }
+      if (is_short) { return body_error(cx, block, because(Why::IterBeyondProducer).arg("iter", iter.var->name.view())); }
     }
     return ok();
   }
@@ -579,7 +579,7 @@ struct ReverseComputeInline {
     };
     bool uses_other = uses_var(plan.consumer_store->value, is_other);
     for (const Expr& index : plan.consumer_store->indices) { uses_other = uses_other || uses_var(index, is_other); }
-    return uses_other ? Status(body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()))) : ok();
+    return uses_other ? Status(body_error(cx, block, because(Why::VariableNotIndex).arg("variable", other->name.view()))) : ok();
   }
 
   // Limits the producer to the instances that the block reads: by its predicate, or by a condition of its store.
@@ -618,7 +618,7 @@ struct ReverseComputeInline {
     auto note_load = [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } };
     post_order(plan.predicate, note_load);
     if (plan.condition) { post_order(plan.condition, note_load); }
-    if (loaded) { return body_error(cx, block, fmt::format("the contents of `{}` would decide which of its instances run", loaded->name.view())); }
+    if (loaded) { return body_error(cx, block, because(Why::ContentsDecide).arg("buffer", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     // The producer's own predicate still holds. No block reads elements that it leaves out, since reads are covered.
     bool is_implied = true;
@@ -637,7 +637,7 @@ struct ReverseComputeInline {
     if (d.kind == DependenceKind::War) { return fmt::format("`{}` reads `{}`, which `{}` writes: the two keep their order", name, buffer, block.name().view()); }
     if (d.kind == DependenceKind::Waw) { return fmt::format("`{}` writes `{}`, too", name, buffer); }
     if (d.kind != DependenceKind::Raw) { return fmt::format("the order of `{}` and `{}` may matter", name, block.name().view()); }
-    if (auto why = why_not_complete(func, before)) { return fmt::format("`{}` is not complete: {}", name, *why); }
+    if (auto why = why_not_complete(func, before)) { return fmt::format("`{}` is not complete: {}", name, why->text()); }
     for (const Dependence& other : func.scope_info(scope).of_src(before.id)) {
       if (other.dst != block.id) { return fmt::format("`{}` uses what `{}` writes, too", func.find(other.dst)->name().view(), name); }
     }

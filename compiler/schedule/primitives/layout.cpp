@@ -24,6 +24,7 @@
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
@@ -497,14 +498,14 @@ struct TransformLayout {
     IndexMap map = retyped(args.index_map, buffer->shape);
     if (args.pad_value) {
       const IndexMap& pad = *args.pad_value;
-      if (pad->final.size() != 1) { return about(Code::PadValue).arg("why", fmt::format("its pad value is {} values, not one", pad->final.size())); }
+      if (pad->final.size() != 1) { return about(Code::PadValue).arg("reason", because(Why::PadValueCount).arg("count", pad->final.size()).text()); }
       if (!(pad->final[0].dtype() == buffer->dtype)) {
-        return about(Code::PadValue).arg("why", fmt::format("its elements are {}, its pad value is {}", buffer->dtype.str(), pad->final[0].dtype().str()))
+        return about(Code::PadValue).arg("reason", because(Why::PadValueType).arg("dtype", buffer->dtype.str()).arg("found", pad->final[0].dtype().str()).text())
             .remedy(fmt::format("give a `T.{}`", buffer->dtype.str()));
       }
       bool has_load = false;
       post_order(pad->final[0], [&](const Expr& e) { has_load |= e.as<BufferLoad>() != nullptr; });
-      if (has_load) { return about(Code::PadValue).arg("why", "its pad value loads from memory"); }
+      if (has_load) { return about(Code::PadValue).arg("reason", because(Why::PadValueLoads).text()); }
       LOOPSMITH_CHECK(require_arity(cx, pad, map->final.size()));
     }
     arith::Analyzer analyzer;
@@ -514,19 +515,19 @@ struct TransformLayout {
     IndexMap inverse;
     if (!args.assume_injective_transform) {
       InverseResult found = inverse_with_padding(map, shape, analyzer);
-      if (!found.inverse) { return cx.error(Code::MapNotBijective).arg("why", found.why).at_node(args.block->id); }
+      if (!found.inverse) { return cx.error(Code::MapNotBijective).arg("reason", found.why.text()).at_node(args.block->id); }
       plan.layout.inverse = inverse = found.inverse->map;
       plan.layout.padding = found.inverse->padding;
     }
     auto injective = is_injective(map, inverse, shape);
     if ((injective && !*injective) || (!injective && !args.assume_injective_transform)) {
-      return cx.error(Code::MapNotBijective).arg("why", "two elements would lie in one place").at_node(args.block->id);
+      return cx.error(Code::MapNotBijective).arg("reason", because(Why::ElementsMeet).text()).at_node(args.block->id);
     }
     if (!is_zero(plan.layout.padding) && !args.pad_value) {
       return about(Code::MapPads).arg("where", print_script(plan.layout.padding)).remedy("give the value of the new elements: `pad_value=...`");
     }
     if (args.pad_value && args.assume_injective_transform) {
-      return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");
+      return about(Code::PadValue).arg("reason", because(Why::PadPlaceUnknown).text());
     }
     // The block that fills the padding is outside of all loops, and uses the same buffer as the other writers.
     if (!is_zero(plan.layout.padding)) {
@@ -535,7 +536,7 @@ struct TransformLayout {
       }
     }
     auto new_shape = map_shape(map, shape, analyzer);
-    if (!new_shape) { return cx.error(Code::MapNotBijective).arg("why", "its results do not start at 0").at_node(args.block->id); }
+    if (!new_shape) { return cx.error(Code::MapNotBijective).arg("reason", because(Why::MapNotFromZero).text()).at_node(args.block->id); }
     plan.layout.to = with_shape(buffer, std::move(*new_shape));
     if (args.pad_value) { plan.layout.pad_value = *args.pad_value; }
     return plan;
@@ -606,7 +607,7 @@ struct TransformBlockLayout {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return block_iters(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return block_iters(cx, place, why); };
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_own_domains(cx, func, place));
     std::vector<const Place*> loops = func.loops(place);
@@ -614,10 +615,10 @@ struct TransformBlockLayout {
     std::vector<Expr> extents, vars;
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
-      if (!is_zero(iter.dom.min)) { return refuse(fmt::format("its iter var `{}` does not start at 0", iter.var->name.view())); }
+      if (!is_zero(iter.dom.min)) { return refuse(because(Why::IterNotFromZero).arg("iter", iter.var->name.view())); }
       // The new loops run over the whole domain.
       arith::Analyzer analyzer;
-      if (!analyzer.can_prove_equal(loops[i]->loop->extent, iter.dom.extent)) { return refuse(fmt::format("loop `{}` does not run over all of `{}`", loops[i]->name().view(), iter.var->name.view())); }
+      if (!analyzer.can_prove_equal(loops[i]->loop->extent, iter.dom.extent)) { return refuse(because(Why::LoopShorter).arg("loop", loops[i]->name().view()).arg("iter", iter.var->name.view())); }
       extents.push_back(iter.dom.extent);
       vars.emplace_back(iter.var);
     }
@@ -627,8 +628,8 @@ struct TransformBlockLayout {
     IndexMap map = retyped(args.index_map, Array<Expr>(vars));
     std::vector<Expr> images = map_indices(map, vars, analyzer);
     auto new_extents = map_shape(map, extents, analyzer);
-    auto not_bijective = [&](const std::string& why) { return note_block(cx.error(Code::MapNotBijective).arg("why", why), place); };
-    if (!new_extents) { return not_bijective("its results do not start at 0"); }
+    auto not_bijective = [&](const Reason& why) { return note_block(cx.error(Code::MapNotBijective).arg("reason", why.text()), place); };
+    if (!new_extents) { return not_bijective(because(Why::MapNotFromZero)); }
     Plan plan{loops.empty() ? place.id : loops.front()->id, {}, {}, *new_extents};
     std::vector<Expr> new_vars;
     // An index with one value is spatial, for all kinds of iter vars.
@@ -636,7 +637,7 @@ struct TransformBlockLayout {
     for (const IterVar& iter : block.iter_vars) { within.bind(iter.var, iter.dom); }
     for (size_t i = 0; i < images.size(); ++i) {
       auto kind = kind_of(within.simplify(images[i]), block);
-      if (!kind) { return refuse(fmt::format("`{}` is made of iter vars of several kinds, or of none", print_script(images[i]))); }
+      if (!kind) { return refuse(because(Why::MixesKinds).arg("expression", print_script(images[i]))); }
       IterVar iter;
       iter.var = make<VarNode>(Name("v" + std::to_string(i)), images[i].dtype());
       iter.dom = from_zero(cast(images[i].dtype(), (*new_extents)[i]));
@@ -649,7 +650,7 @@ struct TransformBlockLayout {
     bool has_sizes = std::any_of(extents.begin(), extents.end(), [](const Expr& e) { return !as_int(e); });
     auto injective = is_injective(map, inverse.inverse->map, extents);
     if (!injective && has_sizes) { injective = is_injective_for_some_sizes(map, extents); }
-    if (!injective || !*injective) { return not_bijective("two instances would be one"); }
+    if (!injective || !*injective) { return not_bijective(because(Why::InstancesMeet)); }
     plan.old_values = map_indices(inverse.inverse->map, new_vars, analyzer);
     // The order of instances changes.
     arith::Analyzer bound;
@@ -659,14 +660,14 @@ struct TransformBlockLayout {
     return plan;
   }
 
-  static auto block_iters(const Context& cx, const Place& place, std::string why) -> Diagnostic {
-    return note_block(cx.error(Code::BlockIters).arg("block", place.name().view()).arg("why", why), place);
+  static auto block_iters(const Context& cx, const Place& place, const Reason& why) -> Diagnostic {
+    return note_block(cx.error(Code::BlockIters).arg("block", place.name().view()).arg("reason", why.text()), place);
   }
 
   // The block is alone in its loops, which start at 0 and are its iter values, in their order.
   static auto require_plain_nest(const Context& cx, const FuncState& func, const Place& place, const std::vector<const Place*>& loops) -> Status {
     const BlockRealize& realize = *place.realize;
-    auto refuse = [&](std::string why) { return block_iters(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return block_iters(cx, place, why); };
     for (const Place* loop : loops) {
       LoopArg arg;
       arg.func = &func;
@@ -675,12 +676,12 @@ struct TransformBlockLayout {
     }
     const StmtNode* expected = &realize;
     for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
-      if ((*it)->loop->body.get() != expected) { return note_loop(refuse(fmt::format("it is not alone in its loop `{}`", (*it)->name().view())), **it); }
+      if ((*it)->loop->body.get() != expected) { return note_loop(refuse(because(Why::NotAloneInLoop).arg("loop", (*it)->name().view())), **it); }
       expected = (*it)->loop;
     }
     bool is_trivial = loops.size() == realize.iter_values.size();
     for (size_t i = 0; is_trivial && i < loops.size(); ++i) { is_trivial = realize.iter_values[i].get() == loops[i]->loop->var.get(); }
-    if (!is_trivial) { return refuse("its iter values are not its loops, in their order"); }
+    if (!is_trivial) { return refuse(because(Why::IterValuesNotLoops)); }
     return ok();
   }
 
@@ -693,7 +694,7 @@ struct TransformBlockLayout {
     auto is_any_order = require_complete_or_reduction(cx, func, place);
     if (!is_any_order.ok()) {
       // Each instance works on separate elements: then any order is allowed for every kind of block.
-      if (why_instances_meet(block)) { return std::move(is_any_order).diagnostics(); }
+      if (instances_meet(block)) { return std::move(is_any_order).diagnostics(); }
     }
     // Compares the orders in which an element is updated.
     std::vector<Expr> old_order, old_extents, new_order, reduction_extents;
@@ -708,7 +709,7 @@ struct TransformBlockLayout {
       reduction_extents.push_back(now.new_extents[i]);
     }
     bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
-    if (!keeps_order && !updates_commute(block)) { return block_iters(cx, place, "it would update its elements in another order, and its result depends on the order"); }
+    if (!keeps_order && !updates_commute(block)) { return block_iters(cx, place, because(Why::OrderMatters)); }
     return ok();
   }
 
@@ -756,11 +757,11 @@ struct SetAxisSeparator {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer.index, args.buffer.is_write));
     const Buffer& buffer = region.buffer;
     LOOPSMITH_TRY(definition, require_definition(cx, args.block, buffer));
-    auto refuse = [&](std::string why) { return cx.error(Code::AxisSeparator).arg("buffer", buffer->name.view()).arg("why", why).at_node(args.block->id); };
+    auto refuse = [&](const Reason& why) { return cx.error(Code::AxisSeparator).arg("buffer", buffer->name.view()).arg("reason", why.text()).at_node(args.block->id); };
     int64_t before = 0;
     for (int64_t separator : args.axis_separators) {
       if (separator < before || separator > static_cast<int64_t>(buffer->shape.size())) {
-        return refuse(fmt::format("{} is not a number of leading dimensions, between {} and {}", separator, before, buffer->shape.size()));
+        return refuse(because(Why::SeparatorRange).arg("separator", separator).arg("low", before).arg("high", buffer->shape.size()));
       }
       before = separator;
     }

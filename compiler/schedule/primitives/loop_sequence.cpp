@@ -22,6 +22,7 @@
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -204,9 +205,9 @@ struct LoopPartition {
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const For& loop = args.loop.loop();
-    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
+    auto refuse = [&](const Reason& why) { return not_partitionable(cx, args, why); };
     auto extent = as_int(loop.extent);
-    if (!extent || !as_int(loop.min)) { return refuse("its bounds are not known before it runs"); }
+    if (!extent || !as_int(loop.min)) { return refuse(because(Why::BoundsUnknown)); }
     LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
@@ -230,27 +231,27 @@ struct LoopPartition {
     return plan;
   }
 
-  static auto not_partitionable(const Context& cx, const Args& args, const std::string& why) -> Diagnostic {
-    return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("why", why), *args.loop);
+  static auto not_partitionable(const Context& cx, const Args& args, const Reason& why) -> Diagnostic {
+    return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("reason", why.text()), *args.loop);
   }
 
   // The iteration behind the last one of each part.
   static auto ends_of_parts(const Context& cx, const Args& args, int64_t extent) -> Result<std::vector<int64_t>> {
-    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
-    if (args.factors.empty()) { return refuse("no lengths of parts are given"); }
+    auto refuse = [&](const Reason& why) { return not_partitionable(cx, args, why); };
+    if (args.factors.empty()) { return refuse(because(Why::NoLengths)); }
     std::optional<size_t> inferred;
     int64_t sum = 0;
     for (size_t i = 0; i < args.factors.size(); ++i) {
       if (!args.factors[i]) {
-        if (inferred) { return refuse("only one length can be left out"); }
+        if (inferred) { return refuse(because(Why::SeveralLengthsOut)); }
         inferred = i;
         continue;
       }
       int64_t factor = *args.factors[i];
-      if (factor <= 0) { return refuse(fmt::format("the length {} of a part is not positive", factor)); }
+      if (factor <= 0) { return refuse(because(Why::LengthNotPositive).arg("length", factor)); }
       sum = factor > extent - sum ? extent : sum + factor;
     }
-    if (sum >= extent) { return refuse(fmt::format("the lengths leave no iterations of its extent, {}", extent)).remedy("leave the last length out: `None`"); }
+    if (sum >= extent) { return refuse(because(Why::LengthsExceed).arg("extent", extent)).remedy("leave the last length out: `None`"); }
     std::vector<int64_t> ends;
     int64_t end = 0;
     for (size_t i = 0; i < args.factors.size(); ++i) {
@@ -264,7 +265,7 @@ struct LoopPartition {
   // If iterations run at the same time, each may get a separate buffer if no code outside of the loop uses the buffer. The parts would then share it. Parts of
   // an inner loop hide their writes, so that the buffer would no longer count as private to an iteration.
   static auto require_shared_by_parts(const Context& cx, const Args& args, const std::vector<const Place*>& all) -> Status {
-    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
+    auto refuse = [&](const Reason& why) { return not_partitionable(cx, args, why); };
     std::vector<const Place*> concurrent;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) { concurrent.push_back(&args.loop.func->places()[static_cast<size_t>(i)]); }
     for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) { concurrent.push_back(at); }
@@ -282,7 +283,7 @@ struct LoopPartition {
       if (!shared && !races.is_known) { shared = buffer_of_iterations(*args.loop.func, *at, all); }
       if (!shared && !may_repeat) { continue; }
       std::string what = shared ? fmt::format("`{}`", (*shared)->name.view()) : "what they sum up";
-      return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, each have {} for their own, and the parts would share it", at->name().view(), what)), *at)
+      return note_loop(refuse(because(Why::PartsShare).arg("loop", at->name().view()).arg("memory", what)), *at)
           .remedy(fmt::format("partition first, then make `{}` parallel or a vector", at->name().view()));
     }
     return ok();
@@ -291,12 +292,11 @@ struct LoopPartition {
   // The parts of the loop run the same instances of a block as the whole loop, and each runs some.
   static auto require_parts_of_block(const Context& cx, const Args& args, const Plan& plan, const Place& block) -> Status {
     const For& loop = args.loop.loop();
-    auto refuse = [&](const std::string& why) { return not_partitionable(cx, args, why); };
+    auto refuse = [&](const Reason& why) { return not_partitionable(cx, args, why); };
     for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
       const IterVar& iter = block.block()->iter_vars[i];
       if (!block.block()->init || iter.kind != IterKind::Reduction || block.realize->iter_values[i].get() != loop.var.get()) { continue; }
-      return note_block(refuse(fmt::format("it carries the reduction `{}` of block `{}`, and each part would begin with its `T.init()`", iter.var->name.view(),
-                                           block.name().view())), block)
+      return note_block(refuse(because(Why::PartsBeginAgain).arg("iter", iter.var->name.view()).arg("block", block.name().view())), block)
           .remedy(fmt::format("decompose first: `sch.decompose_reduction(\"{}\", {})`", block.name().view(), args.loop->name().view()));
     }
     if (is_one(block.realize->predicate)) { return ok(); }
@@ -307,7 +307,7 @@ struct LoopPartition {
         analyzer.bind(var, var == loop.var ? Range{int_imm(begin, var->dtype), int_imm(stop - begin, var->dtype)} : domain);
       }
       if (stop > begin && analyzer.can_prove(logical_not(block.realize->predicate))) {
-        return note_block(refuse(fmt::format("iterations {} to {} run nothing, by the predicate of block `{}`", begin, stop - 1, block.name().view())), block);
+        return note_block(refuse(because(Why::PartRunsNothing).arg("first", begin).arg("last", stop - 1).arg("block", block.name().view())), block);
       }
       begin = stop;
     }
@@ -363,12 +363,12 @@ struct Merge {
     if (loops.size() < 2) { return cx.error(Code::NoLoops).arg("needed", "two loops").arg("given", loops.empty() ? "none" : "one").remedy("name them: `sch.merge(i, j)`"); }
     const LoopArg& lead = loops[0];
     const FuncState& func = *lead.func;
-    auto refuse = [&](const LoopArg& other, const std::string& why) {
-      return note_loop(note_loop(cx.error(Code::LoopsDiffer).arg("loop", lead->name().view()).arg("other", other->name().view()).arg("why", why), *lead), *other);
+    auto refuse = [&](const LoopArg& other, const Reason& why) {
+      return note_loop(note_loop(cx.error(Code::LoopsDiffer).arg("loop", lead->name().view()).arg("other", other->name().view()).arg("reason", why.text()), *lead), *other);
     };
     const Place* around = func.parent(*lead);
     for (const LoopArg& loop : loops) {
-      if (loop.func != &func || func.scope(*loop) != func.scope(*lead)) { return refuse(loop, "they are in different blocks"); }
+      if (loop.func != &func || func.scope(*loop) != func.scope(*lead)) { return refuse(loop, because(Why::InDifferentBlocks)); }
       while (!func.is_below(*loop, *around)) { around = func.parent(*around); }
     }
     Plan plan{&func, {}};
@@ -389,15 +389,15 @@ struct Merge {
       plan.nests.push_back(std::move(nest));
       const auto& first = plan.nests.front();
       const auto& here = plan.nests.back();
-      if (!is_plain_child(func, *here.back())) { return refuse(loop, fmt::format("`{}` does not always run: it stands in a condition", here.back()->name().view())); }
-      if (here.size() != first.size()) { return refuse(loop, fmt::format("one is in {} loops, the other in {}", first.size(), here.size())); }
+      if (!is_plain_child(func, *here.back())) { return refuse(loop, because(Why::StandsInCondition).arg("loop", here.back()->name().view())); }
+      if (here.size() != first.size()) { return refuse(loop, because(Why::DepthsDiffer).arg("depth", first.size()).arg("other", here.size())); }
       for (size_t i = 0; i < here.size(); ++i) {
         if (!analyzer.can_prove_equal(here[i]->loop->extent, first[i]->loop->extent)) {
-          return refuse(loop, fmt::format("the extents of `{}` and `{}` are not equal", first[i]->name().view(), here[i]->name().view()));
+          return refuse(loop, because(Why::ExtentsDiffer).arg("loop", first[i]->name().view()).arg("other", here[i]->name().view()));
         }
       }
       for (size_t i = 0; i + 1 < plan.nests.size(); ++i) {
-        if (plan.nests[i].back() == here.back()) { return refuse(loop, "one is inside the other, or they share a loop"); }
+        if (plan.nests[i].back() == here.back()) { return refuse(loop, because(Why::Nested)); }
       }
     }
     LOOPSMITH_CHECK(require_order(cx, args, plan));
@@ -422,8 +422,7 @@ struct Merge {
         for (const Place* block : func.child_blocks(moved)) {
           if (const BufferNode* shared = conflict(func, *block, *other)) {
             return note_block(note_loop(cx.error(Code::LoopsDiffer).arg("loop", args.loops.front()->name().view()).arg("other", args.loops.back()->name().view())
-                                            .arg("why", fmt::format("block `{}`, between them, uses `{}` too, and would run on the other side", other->name().view(),
-                                                                    shared->name.view())), *args.loops[i].place), *other);
+                                            .arg("reason", because(Why::BlockBetween).arg("block", other->name().view()).arg("buffer", shared->name.view()).text()), *args.loops[i].place), *other);
           }
         }
       }
@@ -434,8 +433,7 @@ struct Merge {
           for (const Place* y : func.child_blocks(*plan.nests[j].back())) {
             if (const BufferNode* shared = order_lost(func, *x, plan.nests[i], *y, plan.nests[j], i < j)) {
               return note_block(note_block(cx.error(Code::LoopsDiffer).arg("loop", args.loops[i]->name().view()).arg("other", args.loops[j]->name().view())
-                                               .arg("why", fmt::format("block `{}` may need in one iteration what `{}` does to `{}` in a later one", y->name().view(),
-                                                                       x->name().view(), shared->name.view())), *x), *y);
+                                               .arg("reason", because(Why::NeedsLaterIteration).arg("block", y->name().view()).arg("other", x->name().view()).arg("buffer", shared->name.view()).text()), *x), *y);
             }
           }
         }

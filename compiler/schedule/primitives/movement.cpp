@@ -22,6 +22,7 @@
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -107,8 +108,8 @@ class TilePlanner {
 
   auto name() const -> std::string_view { return plan_.buffer->name.view(); }
 
-  auto refuse(const std::string& why, const Place* at) const -> Diagnostic {
-    Diagnostic out = note_loop(cx_.error(Code::CopyPlace).arg("loop", loop_->name().view()).arg("why", why), *loop_);
+  auto refuse(const Reason& why, const Place* at) const -> Diagnostic {
+    Diagnostic out = note_loop(cx_.error(Code::CopyPlace).arg("loop", loop_->name().view()).arg("reason", why.text()), *loop_);
     if (!at) { return out; }
     return at->is_loop() ? note_loop(std::move(out), *at) : note_block(std::move(out), *at);
   }
@@ -129,7 +130,7 @@ class TilePlanner {
         LOOPSMITH_CHECK(require_no_view(cx_, *place, plan_.buffer, storage_));
         bool is_own = !is_read_ && schedule::region_of(place->block()->writes, plan_.buffer) && reads_own_writes_only(func_, *place, plan_.buffer);
         if (reads_hidden(func_, *place, plan_.buffer) && !is_own) {
-          return refuse(fmt::format("below it `{}` reads `{}` without declaring it", place->name().view(), name()), place);
+          return refuse(because(Why::BelowReadsUndeclared).arg("block", place->name().view()).arg("buffer", name()), place);
         }
       }
     }
@@ -148,9 +149,9 @@ class TilePlanner {
   }
 
   auto place_before_reads() -> Status {
-    if (reads_.empty()) { return refuse(fmt::format("no block below it reads `{}`", name()), block_.place); }
+    if (reads_.empty()) { return refuse(because(Why::NoReaderBelow).arg("buffer", name()), block_.place); }
     if (!writes_.empty() && writes_.back() >= reads_.front()) {
-      return refuse(fmt::format("below it `{}` writes `{}` after it is read", user_->name().view(), name()), user_);
+      return refuse(because(Why::BelowWritesAfterRead).arg("block", user_->name().view()).arg("buffer", name()), user_);
     }
     plan_.position = plan_.first = reads_.front();
     plan_.last = plan_.statements.size();
@@ -158,9 +159,9 @@ class TilePlanner {
   }
 
   auto place_behind_writes() -> Status {
-    if (writes_.empty()) { return refuse(fmt::format("no block below it writes `{}`", name()), block_.place); }
+    if (writes_.empty()) { return refuse(because(Why::NoWriterBelow).arg("buffer", name()), block_.place); }
     if (!reads_.empty() && reads_.back() > writes_.back()) {
-      return refuse(fmt::format("below it `{}` reads `{}` after it is written", user_->name().view(), name()), user_);
+      return refuse(because(Why::BelowReadsAfterWrite).arg("block", user_->name().view()).arg("buffer", name()), user_);
     }
     plan_.position = plan_.last = writes_.back() + 1;
     return ok();
@@ -171,7 +172,7 @@ class TilePlanner {
     std::vector<arith::IntSet> sets;
     for (const auto& region : regions_) { sets.push_back(region[dimension]); }
     arith::IntSet all = arith::union_of(sets);
-    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("the used region of `{}` has no known bounds", name()), block_.place); }
+    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(because(Why::RegionUnbounded).arg("buffer", name()), block_.place); }
     arith::Analyzer plain;
     Expr min = plain.simplify(all.min());
     Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
@@ -184,17 +185,17 @@ class TilePlanner {
       return true;
     };
     if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) {
-      return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name()), block_.place);
+      return refuse(because(Why::TileDependsOnOther).arg("buffer", name()), block_.place);
     }
     if (!(extent.dtype() == DataType::int_(32))) {
-      return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name(), extent.dtype().str()), block_.place);
+      return refuse(because(Why::TileIndexType).arg("buffer", name()).arg("dtype", extent.dtype().str()), block_.place);
     }
     // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
     auto holds = [&](const Expr& small, const Expr& large) {
       return analyzer_.can_prove(less_equal(small, large)) || is_never_negative(func_, loop_.place, sub(large, small));
     };
     if (!holds(zero(min.dtype()), min) || !holds(add(min, extent), cast(min.dtype(), plan_.buffer->shape[dimension]))) {
-      return refuse(fmt::format("the tile of `{}` may exceed the buffer in dimension {}", name(), dimension), block_.place);
+      return refuse(because(Why::TileBeyondBuffer).arg("buffer", name()).arg("dimension", dimension), block_.place);
     }
     plan_.tile.push_back({std::move(min), std::move(extent)});
     return ok();
@@ -208,7 +209,7 @@ class TilePlanner {
       auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
       const Range& all = declared->region[d];
       if (analyzer_.can_prove(less_equal(all.min, plan_.tile[d].min)) && analyzer_.can_prove(less_equal(end(plan_.tile[d]), end(all)))) { continue; }
-      return refuse(fmt::format("the tile of `{}` may exceed the region that `{}` declares to read, in dimension {}", name(), scope.name().view(), d), &scope);
+      return refuse(because(Why::TileBeyondRegion).arg("buffer", name()).arg("block", scope.name().view()).arg("dimension", d), &scope);
     }
     return ok();
   }
@@ -232,7 +233,7 @@ class TilePlanner {
         }
         bool is_made_here = other.index < loop_->index && certainly_writes(func_, other, *write, at, {plan_.buffer, Array<Range>(std::move(all)), {}});
         if (is_made_here || stays_apart(func_, *at, both)) { continue; }
-        return refuse(fmt::format("`{}` writes `{}` in iterations of `{}`, which run at the same time", other.name().view(), name(), at->name().view()), &other);
+        return refuse(because(Why::WritesAtOnce).arg("block", other.name().view()).arg("buffer", name()).arg("loop", at->name().view()), &other);
       }
     }
     return ok();
@@ -250,13 +251,13 @@ class TilePlanner {
       bool is_concurrent = (at->loop->for_kind == ForKind::Parallel || at->loop->for_kind == ForKind::Vectorized) && !is_one(at->loop->extent);
       auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
       if (!is_concurrent || std::any_of(plan_.tile.begin(), plan_.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var); })) { continue; }
-      return refuse(fmt::format("iterations of `{}`, which run at the same time, would share the tile of `{}`", at->name().view(), name()), at);
+      return refuse(because(Why::TileShared).arg("loop", at->name().view()).arg("buffer", name()), at);
     }
     return ok();
   }
 
   auto continues(const Place& writer) const -> Diagnostic {
-    return refuse(fmt::format("below it `{}` continues with the values in `{}`, which the copy does not hold", writer.name().view(), name()), &writer);
+    return refuse(because(Why::BelowContinues).arg("block", writer.name().view()).arg("buffer", name()), &writer);
   }
 
   // A block that goes on with values from outside of the loop would find none in the copy. One that goes on with values that an earlier block wrote
@@ -298,7 +299,7 @@ class TilePlanner {
       return write && (writes_below(loop_.place) || (together != loop_.place && writes_below(together)));
     });
     if (is_written) { return ok(); }
-    return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name()), writers_.front());
+    return refuse(because(Why::TilePartlyWritten).arg("buffer", name()), writers_.front());
   }
 
   // Blocks below the loop that read the buffer must find in the copy what they read.
@@ -316,7 +317,7 @@ class TilePlanner {
       });
       if (is_held) { continue; }
       if (std::find(writers_.begin(), writers_.end(), read.block) != writers_.end()) { return continues(*read.block); }
-      return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name()), read.block);
+      return refuse(because(Why::BelowReadsEarly).arg("block", read.block->name().view()).arg("buffer", name()), read.block);
     }
     return ok();
   }

@@ -21,6 +21,7 @@
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -120,7 +121,7 @@ struct PadEinsum {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_einsum(cx, place, why); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     bool is_valid = args.padding.size() == block.iter_vars.size();
@@ -137,41 +138,41 @@ struct PadEinsum {
     LOOPSMITH_CHECK(require_plain_accesses(cx, place));
     Plan plan{&place, scope, {}};
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
-    if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
-    if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
-    if (!consists_of_stores(block.body) || (block.init && !consists_of_stores(block.init))) { return refuse("its body does more than store elements"); }
-    if (divides_by_padding(block)) { return refuse("it would divide by the zeros of the padding"); }
+    if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse(because(Why::OtherBlocksInLoops)); }
+    if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse(because(Why::HoldsBlocksOrBuffers)); }
+    if (!consists_of_stores(block.body) || (block.init && !consists_of_stores(block.init))) { return refuse(because(Why::BodyBeyondStores)); }
+    if (divides_by_padding(block)) { return refuse(because(Why::DividesByPadding)); }
     LOOPSMITH_CHECK(find_extents(cx, args, analyzer, plan));
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
       auto grows_along = [&](const VarNode& v) { return bool(plan.extent_of(&v)); };
       if (uses_var(at->loop->extent, grows_along) || uses_var(at->loop->min, grows_along)) {
-        return note_loop(refuse(fmt::format("the bounds of `{}` depend on a loop that would grow", at->name().view())), *at);
+        return note_loop(refuse(because(Why::BoundsOfGrowingLoop).arg("loop", at->name().view())), *at);
       }
     }
     LOOPSMITH_CHECK(require_whole_buffers(cx, place, plan, analyzer));
     std::vector<const VarNode*> all;
     for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
-    if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
+    if (!runs_all_instances(func, place, all)) { return refuse(because(Why::LoopsLeaveOut)); }
     LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // for the values that are copied back
     return plan;
   }
 
-  static auto not_einsum(const Context& cx, const Place& place, std::string why) -> Diagnostic {
-    return note_block(cx.error(Code::NotEinsum).arg("block", place.name().view()).arg("why", why), place);
+  static auto not_einsum(const Context& cx, const Place& place, const Reason& why) -> Diagnostic {
+    return note_block(cx.error(Code::NotEinsum).arg("block", place.name().view()).arg("reason", why.text()), place);
   }
 
   // Each buffer is accessed once, by iter vars alone, and as declared.
   static auto require_plain_accesses(const Context& cx, const Place& place) -> Status {
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_einsum(cx, place, why); };
     std::vector<const BufferNode*> used;
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
-        if (std::find(used.begin(), used.end(), region.buffer.get()) != used.end()) { return refuse(fmt::format("it accesses `{}` more than once", region.buffer->name.view())); }
+        if (std::find(used.begin(), used.end(), region.buffer.get()) != used.end()) { return refuse(because(Why::AccessesTwice).arg("buffer", region.buffer->name.view())); }
         used.push_back(region.buffer.get());
         for (const Range& range : region.region) {
           if (!is_one(range.extent) || !(range.min.as<VarNode>() || is_zero(range.min))) {
-            return refuse(fmt::format("it does not access `{}` by iter vars alone", region.buffer->name.view()));
+            return refuse(because(Why::AccessesNotByIters).arg("buffer", region.buffer->name.view()));
           }
         }
       }
@@ -186,7 +187,7 @@ struct PadEinsum {
     };
     post_order(place.block()->body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { declares(store->buffer, store->indices); } },
                [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { declares(load->buffer, load->indices); } });
-    if (!is_declared) { return refuse("it accesses other elements than it declares"); }
+    if (!is_declared) { return refuse(because(Why::AccessesUndeclared)); }
     return ok();
   }
 
@@ -194,22 +195,22 @@ struct PadEinsum {
   static auto find_extents(const Context& cx, const Args& args, arith::Analyzer& analyzer, Plan& plan) -> Status {
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_einsum(cx, place, why); };
     Expr summand = summand_of(block);
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
-      if (!is_zero(iter.dom.min)) { return refuse(fmt::format("its iter var `{}` does not start at 0", iter.var->name.view())); }
+      if (!is_zero(iter.dom.min)) { return refuse(because(Why::IterNotFromZero).arg("iter", iter.var->name.view())); }
       Expr factor = int_imm(args.padding[i], iter.dom.extent.dtype());
       Expr padded = analyzer.simplify(ceildiv(iter.dom.extent, factor) * factor);
       if (analyzer.can_prove_equal(padded, iter.dom.extent)) { continue; }
       if (iter.kind != IterKind::Spatial && !(iter.kind == IterKind::Reduction && block.init && summand && vanishes_with(summand, iter.var.get()))) {
-        return refuse(fmt::format("zeros along `{}` would change its result", iter.var->name.view()));
+        return refuse(because(Why::ZerosChangeResult).arg("iter", iter.var->name.view()));
       }
       // New instances that write no separate elements would initialise the elements of other instances again.
       bool has_own = std::all_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& region) {
         return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return r.min.get() == iter.var.get(); });
       });
-      if (iter.kind == IterKind::Spatial && !has_own) { return refuse(fmt::format("its output is not indexed by `{}`", iter.var->name.view())); }
+      if (iter.kind == IterKind::Spatial && !has_own) { return refuse(because(Why::OutputNotBy).arg("iter", iter.var->name.view())); }
       plan.extents.emplace_back(iter.var.get(), padded);
       if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
     }
@@ -219,7 +220,7 @@ struct PadEinsum {
   // Along padded dimensions, and of buffers that are written, the block accesses all elements.
   static auto require_whole_buffers(const Context& cx, const Place& place, const Plan& plan, arith::Analyzer& analyzer) -> Status {
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return not_einsum(cx, place, std::move(why)); };
+    auto refuse = [&](const Reason& why) { return not_einsum(cx, place, why); };
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
         if (!plan.is_padded(region)) { continue; }
@@ -230,7 +231,7 @@ struct PadEinsum {
           Expr extent = iter == block.iter_vars.end() ? int_imm(1, index.dtype()) : iter->dom.extent;
           bool must_fit = grows || regions == &block.writes || iter == block.iter_vars.end();
           if (must_fit && !analyzer.can_prove_equal(extent, region.buffer->shape[d])) {
-            return refuse(fmt::format("it accesses only a part of `{}`", region.buffer->name.view()));
+            return refuse(because(Why::AccessesPart).arg("buffer", region.buffer->name.view()));
           }
         }
       }
@@ -368,7 +369,7 @@ struct DecomposePadding {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](const Reason& why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name.view()).arg("reason", why.text()), place); };
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_complete(cx, func, place));
     Plan plan{func.loops(place), SIZE_MAX, SIZE_MAX, {}, {}};
@@ -397,7 +398,7 @@ struct DecomposePadding {
     if (plan.fill_at == SIZE_MAX) {
       return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
     }
-    if (plan.copy_at == SIZE_MAX) { return refuse("it is not alone in its innermost loop"); }
+    if (plan.copy_at == SIZE_MAX) { return refuse(because(Why::NotAloneInnermost)); }
     // Another iteration would fill an element that one iteration has copied.
     for (const Place* at : plan.loops) {
       if (!runs_at_once(*at->loop) || !repeats_instances(*place.realize, *at->loop)) { continue; }
@@ -405,7 +406,7 @@ struct DecomposePadding {
     }
     const auto* store = block.body.as<BufferStore>();
     const auto* call = store ? store->value.as<Call>() : nullptr;
-    if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse("its body is not one store of a `T.if_then_else`"); }
+    if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse(because(Why::BodyNotChoice)); }
     // The fill of one instance would undo the copy of another, or the other way around.
     std::vector<const VarNode*> several;
     bool is_indexed = true;
@@ -414,14 +415,14 @@ struct DecomposePadding {
       several.push_back(iter.var.get());
       is_indexed = is_indexed && std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& index) { return index.get() == iter.var.get(); });
     }
-    if (!is_indexed && !is_one_to_one(block, store->indices.to_vector(), several)) { return refuse(fmt::format("several of its instances may write one element of `{}`", store->buffer->name.view())); }
-    if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse("its pad value is not a constant"); }
+    if (!is_indexed && !is_one_to_one(block, store->indices.to_vector(), several)) { return refuse(because(Why::InstancesShareElement).arg("buffer", store->buffer->name.view())); }
+    if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse(because(Why::PadValueNotConstant)); }
     bool has_effect = false;
     post_order(call->args[1], [&](const Expr& e) {
       const auto* inner = e.as<Call>();
       has_effect |= inner && (is_name(*inner, "call_extern") || is_name(*inner, "call_packed") || is_name(*inner, "tvm_call_packed") || is_name(*inner, "call_llvm_intrin"));
     });
-    if (has_effect) { return refuse("the copied value may have effects"); }
+    if (has_effect) { return refuse(because(Why::ValueHasEffects)); }
     Expr condition = bool_imm(true);
     Expr whole = logical_and(substitute(call->args[0], bindings_of(*place.realize)), place.realize->predicate);
     for (Expr part : arith::split_conjunction(whole)) {
@@ -429,15 +430,15 @@ struct DecomposePadding {
       condition = logical_and(condition, part);
     }
     plan.predicate = analyzer.simplify(condition);
-    if (analyzer.can_prove(plan.predicate)) { return refuse("its condition always holds: nothing is padded"); }
+    if (analyzer.can_prove(plan.predicate)) { return refuse(because(Why::NothingPadded)); }
     auto found = arith::detect_iter_map(place.realize->iter_values.to_vector(), domains, plan.predicate, arith::IterMapLevel::Surjective, analyzer);
-    if (found.indices.size() != place.realize->iter_values.size()) { return refuse("its iter values are not independent under the condition"); }
+    if (found.indices.size() != place.realize->iter_values.size()) { return refuse(because(Why::IterValuesDependent)); }
     for (const arith::IterSum& sum : found.indices) {
       if (sum->args.empty()) {
         plan.inside.push_back({sum->base, int_imm(1, sum->base.dtype())});
         continue;
       }
-      if (sum->args.size() != 1 || !analyzer.can_prove_equal(sum->args[0].scale, one(sum->args[0].scale.dtype()))) { return refuse("its iter values have steps"); }
+      if (sum->args.size() != 1 || !analyzer.can_prove_equal(sum->args[0].scale, one(sum->args[0].scale.dtype()))) { return refuse(because(Why::IterValuesStep)); }
       plan.inside.push_back({sum->base, analyzer.simplify(sum->args[0].extent)});
     }
     return plan;

@@ -25,6 +25,7 @@
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -365,35 +366,35 @@ struct RFactor {
   static auto require_factorable_loops(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const FuncState& func = *args.loop.func;
     const Place& block = *plan.block;
-    auto wrong = [&](const Place& loop, std::string why) {
-      return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("why", why), loop), block);
+    auto wrong = [&](const Place& loop, const Reason& why) {
+      return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("reason", why.text()), loop), block);
     };
-    if (func.child_blocks(*plan.loops.front()).front() != &block) { return wrong(*plan.loops.front(), "another block comes first below it"); }
+    if (func.child_blocks(*plan.loops.front()).front() != &block) { return wrong(*plan.loops.front(), because(Why::OtherBlockFirst)); }
     bool met_reduction = false;
     for (const Place* loop : plan.loops) {
       const VarNode* var = loop->loop->var.get();
       bool spatial = feeds(*block.realize, var, IterKind::Spatial);
       bool reduction = feeds(*block.realize, var, IterKind::Reduction);
-      if (spatial && reduction) { return wrong(*loop, "it feeds spatial and reduction iter vars at once"); }
+      if (spatial && reduction) { return wrong(*loop, because(Why::FeedsBothKinds)); }
       if (spatial) {
-        if (loop == args.loop.place) { return wrong(*loop, "it feeds a spatial iter var"); }
+        if (loop == args.loop.place) { return wrong(*loop, because(Why::FeedsSpatial)); }
       } else if (reduction) {
-        if (!met_reduction && func.child_blocks(*loop).size() != 1) { return wrong(*loop, "there are several blocks below it"); }
+        if (!met_reduction && func.child_blocks(*loop).size() != 1) { return wrong(*loop, because(Why::SeveralBlocksBelow)); }
         met_reduction = true;
       } else if (met_reduction && !is_one(loop->loop->extent)) {
-        return wrong(*loop, "it feeds nothing, below a loop that accumulates");
+        return wrong(*loop, because(Why::FeedsNothing));
       }
     }
     // Equal partial results would count several times.
-    if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
+    if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, because(Why::FeedsNoReduction)); }
     for (const Place* loop : plan.loops) {
       if (feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction) && repeats_instances(*block.realize, *loop->loop)) {
-        return wrong(*loop, "it runs the reduction again from its beginning, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
+        return wrong(*loop, because(Why::RepeatsReduction)).remedy("fuse the loop that runs it again with no other");
       }
     }
     auto first_sum = std::find_if(plan.loops.begin(), plan.loops.end(), [&](const Place* loop) { return feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction); });
     if (first_sum != plan.loops.end() && may_run_twice(func, block, {first_sum, plan.loops.end()})) {
-      return wrong(*args.loop, "its iterations may run the reduction again, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
+      return wrong(*args.loop, because(Why::MayRepeatReduction)).remedy("fuse the loop that runs it again with no other");
     }
     return ok();
   }

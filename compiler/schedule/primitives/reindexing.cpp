@@ -26,6 +26,7 @@
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "support/scoped_value.h"
 
 namespace loopsmith::schedule::primitives {
@@ -52,8 +53,8 @@ auto points(const std::vector<Expr>& indices) -> Array<Range> {
   return Array<Range>(std::move(out));
 }
 
-auto staging_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
-  return note_block(cx.error(Code::CopyForm).arg("block", block.name().view()).arg("why", why), block);
+auto staging_error(const Context& cx, const Place& block, const Reason& why) -> Diagnostic {
+  return note_block(cx.error(Code::CopyForm).arg("block", block.name().view()).arg("reason", why.text()), block);
 }
 
 // A diagnostic about the block and the buffer that would be copied.
@@ -178,7 +179,7 @@ auto require_in_bounds(const Context& cx, const FuncState& func, const Place& pl
     post_order(index, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { check(load->buffer, load->indices); } });
   }
   if (!beyond) { return ok(); }
-  return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
+  return staging_error(cx, place, because(Why::CopyBeyondBuffer).arg("buffer", beyond->name.view()));
 }
 
 // The copy reads for all instances of the block, also for instances that do not run. In a loop whose iterations run at the same time, another iteration
@@ -250,7 +251,7 @@ struct ReIndex {
     }
     for (const VarNode* var : covered) {
       bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
-      if (!is_iter && !is_fixed_in_scope(func, place, var)) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
+      if (!is_iter && !is_fixed_in_scope(func, place, var)) { return staging_error(cx, place, because(Why::AccessedByOther).arg("buffer", buffer->name.view()).arg("variable", var->name.view())); }
     }
     LOOPSMITH_TRY(top, top_of_chain(cx, func, place, *scope, buffer));
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
@@ -268,7 +269,7 @@ struct ReIndex {
       if (!begins_reductions(func, place)) {
         return copy_error(cx, Code::CopyPartOfReduction, place, *buffer);
       }
-      if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
+      if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, because(Why::InstancesShareElement).arg("buffer", buffer->name.view())); }
     }
     LOOPSMITH_CHECK(require_indices_in_front(cx, func, place, *scope, *top, plan.indices));
     plan.position = std::max(0, statement_position(func, *scope, *top)) + (args.buffer.is_write ? 1 : 0);
@@ -315,7 +316,7 @@ struct ReIndex {
                                    hides_access_to(func, *other, buffer));
       });
       if (!is_alone && !is_undisturbed) {
-        return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
+        return staging_error(cx, place, because(Why::NotAloneInLoop).arg("loop", at->name().view()));
       }
       top = at;
     }
@@ -433,7 +434,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   const Buffer& buffer = region.buffer;
   LOOPSMITH_CHECK(require_no_view(cx, place, buffer, storage));
   for (const Range& range : region.region) {
-    if (!is_one(range.extent)) { return staging_error(cx, place, fmt::format("it accesses more than one element of `{}` at a time", buffer->name.view())); }
+    if (!is_one(range.extent)) { return staging_error(cx, place, because(Why::AccessesSeveral).arg("buffer", buffer->name.view())); }
   }
   ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
@@ -460,15 +461,14 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   arith::Analyzer analyzer;
   plan.new_indices = map_indices(index_map, vars, analyzer);
   auto shape = map_shape(retyped(index_map, Array<Expr>(vars)), extents, analyzer);
-  if (!shape) { return note_block(cx.error(Code::MapNotBijective).arg("why", "its results do not start at 0"), place); }
+  if (!shape) { return note_block(cx.error(Code::MapNotBijective).arg("reason", because(Why::MapNotFromZero).text()), place); }
   VarSet in_old = variables_of(plan.old_indices);
   VarSet in_new = variables_of(plan.new_indices);
   std::vector<Expr> values;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const VarNode* var = block.iter_vars[i].var.get();
     if (contains(in_old, var) != contains(in_new, var)) {
-      return staging_error(cx, place, fmt::format("its iter var `{}` is used by {} and not by {}", var->name.view(),
-                                                  contains(in_old, var) ? "the access" : "the index map", contains(in_old, var) ? "the index map" : "the access"));
+      return staging_error(cx, place, because(Why::IterInOneOnly).arg("iter", var->name.view()).arg("user", contains(in_old, var) ? "the access" : "the index map").arg("other", contains(in_old, var) ? "the index map" : "the access"));
     }
     if (!contains(in_new, var)) { continue; }
     plan.iters.push_back(i);
@@ -482,7 +482,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   for (size_t i = 0; is_same && i < plan.old_indices.size(); ++i) { is_same = analyzer.can_prove_equal((*finder.indices)[i], plan.old_indices[i]); }
   if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
   // If two instances share an element of the copy, they share an element of the buffer, so no value is lost.
-  if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
+  if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("reason", because(Why::InstancesShareCopy).text()), place); }
   // Conditions on instances apply to their copies too.
   if (!is_one(place.realize->predicate)) { values.push_back(place.realize->predicate); }
   VarSet used = variables_of(values);
@@ -622,7 +622,7 @@ struct ReindexCacheWrite {
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
     if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return copy_error(cx, Code::CopyIncomplete, place, *region.buffer); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
-      return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
+      return staging_error(cx, place, because(Why::InstancesShareElement).arg("buffer", region.buffer->name.view()));
     }
     return plan;
   }

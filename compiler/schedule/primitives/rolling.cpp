@@ -26,6 +26,7 @@
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -62,7 +63,7 @@ struct RollingBuffer {
     const Place& scope;
     BufferRegion write;
     const Place* common = nullptr;
-    [[nodiscard]] auto refuse(std::string why) const -> Diagnostic { return note_block(cx.error(Code::RollingForm).arg("buffer", write.buffer->name.view()).arg("why", why), place); }
+    [[nodiscard]] auto refuse(const Reason& why) const -> Diagnostic { return note_block(cx.error(Code::RollingForm).arg("buffer", write.buffer->name.view()).arg("reason", why.text()), place); }
     /// The region of an access while the loops between a block and the common loop run.
     [[nodiscard]] auto relaxed(const Place& of, const BufferRegion& region) const -> std::vector<Range> {
       arith::DomMap below;
@@ -90,8 +91,8 @@ struct RollingBuffer {
       return note_block(cx.error(Code::OutputBlock).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
-    if (writer != &place || region_of(block.reads, buffer)) { return call.refuse("the block reads the buffer that it writes"); }
-    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return call.refuse("its predicate leaves out a part of its output"); }
+    if (writer != &place || region_of(block.reads, buffer)) { return call.refuse(because(Why::BlockReadsOwn)); }
+    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return call.refuse(because(Why::PredicateLeavesOut)); }
     LOOPSMITH_CHECK(find_common_loop(call));
     std::vector<Range> window = call.relaxed(place, write);
     Plan plan{scope, buffer, {}, 0, 0, {}, {}};
@@ -121,11 +122,11 @@ struct RollingBuffer {
       return std::all_of(consumers.begin(), consumers.end(), [&](NodeId id) { return func.is_below(*func.find(id), at); });
     };
     while (common->is_loop() && !is_above_all(*common)) { common = func.parent(*common); }
-    if (!common->is_loop() || consumers.empty()) { return call.refuse("no loop is around the block and all readers of the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
+    if (!common->is_loop() || consumers.empty()) { return call.refuse(because(Why::NoCommonLoop)).remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
     for (const Place* child : func.blocks_mentioning(call.scope, call.write.buffer)) {
       bool reads = region_of(child->block()->reads, call.write.buffer) != nullptr;
-      if (reads && !func.is_below(*child, *common)) { return call.refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }
-      if (child->end != child->index + 1 && (reads || child == &call.place)) { return call.refuse(fmt::format("`{}` holds other blocks", child->name().view())); }
+      if (reads && !func.is_below(*child, *common)) { return call.refuse(because(Why::ReadOutsideLoop).arg("block", child->name().view()).arg("loop", common->name().view())); }
+      if (child->end != child->index + 1 && (reads || child == &call.place)) { return call.refuse(because(Why::HoldsBlocks).arg("block", child->name().view())); }
     }
     call.common = common;
     return ok();
@@ -140,7 +141,7 @@ struct RollingBuffer {
       int64_t divisor = 1;
       if (const auto* quotient = bound.min.as<FloorDiv>()) {
         auto by = as_int(quotient->b);
-        if (!by || *by <= 0) { return call.refuse(no_pattern); }
+        if (!by || *by <= 0) { return call.refuse(because(Why::NoWindows)); }
         divisor = *by;
         bound.min = quotient->a;
       }
@@ -152,7 +153,7 @@ struct RollingBuffer {
       } else {
         const auto* product = bound.min.as<Mul>();
         auto factor = product ? as_int(product->b) : std::nullopt;
-        if (!product || !product->a.as<VarNode>() || !factor || *factor <= 0) { return call.refuse(no_pattern); }
+        if (!product || !product->a.as<VarNode>() || !factor || *factor <= 0) { return call.refuse(because(Why::NoWindows)); }
         rolled = product->a.ref<VarNode>();
         stride = *factor;
       }
@@ -162,7 +163,7 @@ struct RollingBuffer {
       int64_t overlap = 0;
       if (rolled) {
         auto extent = as_int(bound.extent);
-        if (!extent) { return call.refuse("its windows have no constant extent"); }
+        if (!extent) { return call.refuse(because(Why::WindowExtent)); }
         overlap = *extent - stride;
         if (overlap <= 0) { rolled = {}; }
       }
@@ -177,10 +178,10 @@ struct RollingBuffer {
       axis = static_cast<size_t>(found - plan.rolled.begin());
       break;
     }
-    if (axis == plan.rolled.size()) { return call.refuse(no_pattern); }
+    if (axis == plan.rolled.size()) { return call.refuse(because(Why::NoWindows)); }
     plan.axis = axis;
     auto extent = as_int(window[axis].extent);
-    if (!extent) { return call.refuse("its windows have no constant extent"); }
+    if (!extent) { return call.refuse(because(Why::WindowExtent)); }
     plan.window = *extent;
     return ok();
   }
@@ -196,7 +197,7 @@ struct RollingBuffer {
     arith::Analyzer fresh;
     bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), inner, bool_imm(true), fresh).has_value();
     if (is_whole || certainly_writes(func, call.place, call.write, call.common, {call.write.buffer, Array<Range>(window), {}})) { return ok(); }
-    return call.refuse(fmt::format("an iteration of `{}` does not fill its window", call.common->name().view()));
+    return call.refuse(because(Why::WindowNotFilled).arg("loop", call.common->name().view()));
   }
 
   /// The iteration before has made all common elements: it ran the same loops below, with windows no smaller along the other dimensions.
@@ -212,11 +213,11 @@ struct RollingBuffer {
         return analyzer.can_prove(less_equal(last.min, now.min)) && analyzer.can_prove(less_equal(now.min + now.extent, last.min + last.extent));
       };
       for (size_t d = 0; d < window.size(); ++d) {
-        if (d != i && !was_no_smaller(window[d])) { return call.refuse(fmt::format("an iteration of `{}` needs more along dimension {} than the one before computed", var->name.view(), d)); }
+        if (d != i && !was_no_smaller(window[d])) { return call.refuse(because(Why::WindowGrows).arg("loop", var->name.view()).arg("dimension", d)); }
       }
       for (const Place* at = call.common; at && at->is_loop() && at->loop->var != var; at = func.parent(*at)) {
         if (always_runs(func, *at) && was_no_smaller({at->loop->min, at->loop->extent})) { continue; }
-        return note_loop(call.refuse(fmt::format("an iteration of `{}` runs more of `{}` than the one before", var->name.view(), at->name().view())), *at);
+        return note_loop(call.refuse(because(Why::LoopGrows).arg("loop", var->name.view()).arg("inner", at->name().view())), *at);
       }
     }
     return ok();
@@ -229,16 +230,16 @@ struct RollingBuffer {
     for (size_t i = 0; i < call.write.region.size(); ++i) {
       if (!plan.rolled[i] && i != plan.axis) { continue; }
       if (i >= block.iter_vars.size() || call.write.region[i].min.get() != block.iter_vars[i].var.get() || !is_one(call.write.region[i].extent)) {
-        return call.refuse(fmt::format("dimension {} is not written by iter var {} of the block", i, i));
+        return call.refuse(because(Why::DimensionOfOtherIter).arg("dimension", i).arg("iter", i));
       }
     }
     for (const Place* at = func.parent(call.place); at && at->is_loop(); at = func.parent(*at)) {
       bool is_rolled = std::any_of(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == at->loop->var; });
       if (!is_rolled) { continue; }
       if ((at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) || !is_zero(at->loop->min)) {
-        return note_loop(call.refuse(fmt::format("iterations of `{}` do not run in order from 0", at->name().view())), *at);
+        return note_loop(call.refuse(because(Why::NotInOrder).arg("loop", at->name().view())), *at);
       }
-      if (at != call.common && !func.is_below(*call.common, *at)) { return call.refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
+      if (at != call.common && !func.is_below(*call.common, *at)) { return call.refuse(because(Why::InsideWindow).arg("loop", at->name().view())); }
     }
     return ok();
   }
@@ -252,7 +253,7 @@ struct RollingBuffer {
       const Range& made = window[plan.axis];
       bool is_inside = analyzer.can_prove(less_equal(made.min, needed[plan.axis].min)) &&
                        analyzer.can_prove(less_equal(needed[plan.axis].min + needed[plan.axis].extent, made.min + made.extent));
-      if (!is_inside) { return call.refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
+      if (!is_inside) { return call.refuse(because(Why::ReadsBeyondWindow).arg("block", child->name().view())); }
     }
     return ok();
   }
@@ -271,18 +272,17 @@ struct RollingBuffer {
       each_block(*realize->block, [&](const Block& inner) { if (!reduction && is_reduction(inner)) { reduction = &inner; } });
     }
     if (reduction) {
-      return call.refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", reduction->iter_vars[axis].var->name.view(), reduction->name.view()));
+      return call.refuse(because(Why::RollingIterKind).arg("iter", reduction->iter_vars[axis].var->name.view()).arg("block", reduction->name.view()));
     }
     if (auto shared = shares_own_buffer(func, call.scope, call.write.buffer, axis)) {
-      return note_loop(call.refuse(fmt::format("iterations of `{}`, which run at the same time, would no longer each have a `{}` of their own: iter var {} of `{}` becomes opaque", shared->loop->name().view(),
-                                          shared->buffer->name.view(), axis, shared->block->name().view())), *shared->loop);
+      return note_loop(call.refuse(because(Why::RolledShared).arg("loop", shared->loop->name().view()).arg("buffer", shared->buffer->name.view()).arg("iter", axis).arg("block", shared->block->name().view())), *shared->loop);
     }
     return ok();
   }
 
   // Kept elements are not computed again, so their operands must have been complete. This may fail if a block in the rolling loop
   // writes the operands behind this block, or writes only a part before it and the rest in later iterations.
-  static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<std::string> {
+  static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<Reason> {
     const Place* outermost = nullptr;
     for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
       if (std::any_of(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == at->loop->var; })) { outermost = at; }
@@ -306,7 +306,7 @@ struct RollingBuffer {
         const BufferRegion* write = writer == &place ? nullptr : region_of(writer->block()->writes, read.buffer);
         if (!write || !func.is_below(*writer, *outermost)) { continue; }
         auto name = [&] { return std::string(writer->name().view()); };
-        if (writer->index > place.index) { return fmt::format("`{}` writes `{}`, which the block reads, behind it in `{}`", name(), read.buffer->name.view(), outermost->name().view()); }
+        if (writer->index > place.index) { return because(Why::WrittenBehind).arg("writer", name()).arg("buffer", read.buffer->name.view()).arg("loop", outermost->name().view()); }
         const Place* both = func.parent(*writer);
         while (!func.is_below(place, *both)) { both = func.parent(*both); }
         // Operands in rolling buffers keep elements of earlier iterations; bounds of domains also bound the reads.
@@ -336,7 +336,7 @@ struct RollingBuffer {
                     ((need.has_lower_bound() && analyzer.can_prove(less_equal(have.min(), need.min()))) || analyzer.can_prove(less_equal(have.min(), zero(extent.dtype())))) &&
                     ((need.has_upper_bound() && analyzer.can_prove(less_equal(need.max(), have.max()))) || analyzer.can_prove(less(extent - one(extent.dtype()), have.max() + one(have.max().dtype()))));
         }
-        if (!is_made) { return fmt::format("`{}` may write what the block reads of `{}` in later iterations only", name(), read.buffer->name.view()); }
+        if (!is_made) { return because(Why::WrittenLater).arg("writer", name()).arg("buffer", read.buffer->name.view()); }
       }
     }
     return {};
@@ -380,8 +380,6 @@ struct RollingBuffer {
     }
     return tells_iterations_apart(indices, loop_domains(func, block), block.realize->predicate, loop.loop->var.get(), true);
   }
-
-  static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";
 
   /// Calls a function for a block and the blocks inside.
   template <class F>

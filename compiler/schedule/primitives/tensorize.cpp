@@ -48,7 +48,7 @@ struct Tensorize {
       plan.realize = std::move(blockized);
     }
     if (auto mismatch = match_intrinsic(*plan.realize, intrinsic->description, plan.match)) {
-      Diagnostic out = cx.error(Code::IntrinsicMismatch).arg("place", target->name().view()).arg("intrinsic", args.intrinsic).arg("why", mismatch->why);
+      Diagnostic out = cx.error(Code::IntrinsicMismatch).arg("place", target->name().view()).arg("intrinsic", args.intrinsic).arg("reason", mismatch->why.text());
       if (mismatch->where.is_known()) { out.notes.push_back({mismatch->where, "it differs here", 0}); }
       if (target->is_block()) { return note_block(std::move(out), *target); }
       auto below = target.func->child_blocks(*target);

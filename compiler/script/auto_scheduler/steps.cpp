@@ -329,7 +329,7 @@ auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>
   };
   auto outputs = outputs_of(task.tensors);
   auto program = outputs.empty() ? std::nullopt : frontend::te::scheduled_program(evaluator, outputs, task.where);
-  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("why", why); };
+  auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("reason", why); };
   if (!program) { return finish(refused(fmt::format("workload `{}` computes no tensors that can be scheduled", task.workload))); }
   auto stages = std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)));
   auto object = eval::make_object<ScheduleObject>(schedule::Schedule(program->module, 1));

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "script/te/objects.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::autotvm {
 namespace {
@@ -23,8 +24,8 @@ thread_local const Applying* applying = nullptr;
 
 auto self_of(const Value& self) -> const ConfigObject& { return *self.as<ConfigObject>(); }
 
-auto refuse(Evaluator& e, Origin where, std::string_view action, std::string_view name, std::string_view why, std::string remedy = {}) -> Value {
-  Diagnostic d = error(Code::KnobRefused, where).arg("action", action).arg("name", name).arg("why", why);
+auto refuse(Evaluator& e, Origin where, std::string_view action, std::string_view name, const Reason& why, std::string remedy = {}) -> Value {
+  Diagnostic d = error(Code::KnobRefused, where).arg("action", action).arg("name", name).arg("reason", why.text());
   if (!remedy.empty()) { (void)std::move(d).remedy(std::move(remedy)); }
   return e.report(std::move(d));
 }
@@ -36,7 +37,7 @@ auto length_of(Evaluator& e, const eval::Argument& axis, std::string_view knob) 
   const auto* iter = axis.value.as<frontend::IterVarObject>();
   auto extent = iter ? as_int(iter->iter.dom.extent) : std::nullopt;
   if (extent && *extent > 0) { return *extent; }
-  if (iter) { refuse(e, axis.where, "define", knob, fmt::format("the extent of axis `{}` is not a constant", iter->iter.var->name.view()), "give the sizes of the task as numbers"); }
+  if (iter) { refuse(e, axis.where, "define", knob, because(Why::ExtentNotConstant).arg("axis", iter->iter.var->name.view()), "give the sizes of the task as numbers"); }
   else { e.report(error(Code::ArgumentKind, axis.where).arg("wanted", "an axis").arg("what", eval::describe(axis.value))); }
   return std::nullopt;
 }
@@ -66,10 +67,10 @@ struct Definition {
     const std::string* found = given(i) ? bound.values[i].value.string() : nullptr;
     return found ? *found : otherwise;
   }
-  auto no(std::string_view why, std::string remedy = {}) const -> Value { return refuse(e, where, "define", name, why, std::move(remedy)); }
+  auto no(const Reason& why, std::string remedy = {}) const -> Value { return refuse(e, where, "define", name, why, std::move(remedy)); }
   // Adds the knob; its outputs as axes.
   auto add(Knob knob, size_t outputs) const -> Value {
-    if (knob.choices.empty()) { return no("it has no choices", "widen its `filter`, `max_factor` or `candidate`"); }
+    if (knob.choices.empty()) { return no(because(Why::NoChoices), "widen its `filter`, `max_factor` or `candidate`"); }
     if (!config.define(e, std::move(knob), where)) { return Value::error(); }
     std::vector<Value> out;
     for (size_t i = 0; i < outputs; ++i) { out.emplace_back(eval::make_object<SpaceAxisObject>(name, i, 0)); }
@@ -113,21 +114,21 @@ auto define_split(Evaluator& e, const Value& self, const Arguments& a) -> Value 
   auto outputs = d.given(3) ? d.bound.values[3].value.to_int() : std::nullopt;
   const auto* candidates = d.given(6) ? d.bound.values[6].value.items() : nullptr;
   if (!outputs && candidates && !candidates->empty() && candidates->front().items()) { outputs = static_cast<int64_t>(candidates->front().items()->size()); }
-  if (!outputs || *outputs < 1 || *outputs > 16) { return d.no("`num_outputs` must be a number from 1 to 16", "give the number of axes: `num_outputs=2`"); }
+  if (!outputs || *outputs < 1 || *outputs > 16) { return d.no(because(Why::OutputCount), "give the number of axes: `num_outputs=2`"); }
   options.outputs = static_cast<size_t>(*outputs);
   if (d.given(5)) { options.most = d.bound.values[5].value.to_int().value_or(options.most); }
   if (d.given(7)) { options.has_no_tail = e.truth(d.bound.values[7]); }
   Knob knob{.name = d.name, .kind = KnobKind::Split, .choices = {}, .length = *length};
   if (options.policy == "candidate") {
-    if (!candidates) { return d.no("policy `candidate` needs a list of factors", "give `candidate=[[-1, 8], [-1, 16]]`"); }
+    if (!candidates) { return d.no(because(Why::NeedsFactors), "give `candidate=[[-1, 8], [-1, 16]]`"); }
     for (const Value& one : *candidates) {
       auto factors = integers_of(one);
-      if (!factors || factors->size() != options.outputs) { return d.no(fmt::format("`{}` is no list of {} factors", one.repr(), options.outputs), "give a factor for each output, -1 for the rest"); }
+      if (!factors || factors->size() != options.outputs) { return d.no(because(Why::NotFactors).arg("value", one.repr()).arg("count", options.outputs), "give a factor for each output, -1 for the rest"); }
       knob.choices.push_back({.kind = KnobKind::Split, .numbers = *factors, .words = {}, .value = {}});
     }
   } else {
     auto made = splits(*length, options);
-    if (!made) { return d.no(fmt::format("no policy is called `{}`", options.policy), "use `factors`, `power2`, `verbose` or `candidate`"); }
+    if (!made) { return d.no(because(Why::NoSuchPolicy).arg("policy", options.policy), "use `factors`, `power2`, `verbose` or `candidate`"); }
     knob.choices = *std::move(made);
   }
   if (d.given(4)) {
@@ -170,7 +171,7 @@ auto define_reorder(Evaluator& e, const Value& self, const Arguments& a) -> Valu
   Definition d(e, self, a);
   if (!d.bind("define_reorder", a, {{"name"}, {"axes"}, {"policy"}, {"candidate", false}, {"interval", false}, {"spatial", false}, {"reduce", false}})) { return d.bound.unknown; }
   const auto* axes = d.bound.values[1].value.items();
-  if (!axes || axes->empty()) { return d.no("its axes must be a list"); }
+  if (!axes || axes->empty()) { return d.no(because(Why::AxesNoList)); }
   const size_t count = axes->size();
   std::string policy = d.text(2, "");
   Knob knob{.name = d.name, .kind = KnobKind::Reorder, .choices = {}};
@@ -181,7 +182,7 @@ auto define_reorder(Evaluator& e, const Value& self, const Arguments& a) -> Valu
   } else if (policy == "interval_all") {
     auto interval = integers_of(d.bound.values[4].value);
     bool fits = interval && interval->size() == 2 && (*interval)[0] >= 0 && (*interval)[0] <= (*interval)[1] && (*interval)[1] <= static_cast<int64_t>(count);
-    if (!fits) { return d.no("policy `interval_all` needs an interval of its axes", fmt::format("give `interval=(0, {})`", count)); }
+    if (!fits) { return d.no(because(Why::NeedsInterval), fmt::format("give `interval=(0, {})`", count)); }
     knob.choices = orders(count, static_cast<size_t>((*interval)[0]), static_cast<size_t>((*interval)[1]));
   } else if (policy == "candidate") {
     auto candidates = chains_of(*axes, d.bound.values[3].value);
@@ -191,14 +192,14 @@ auto define_reorder(Evaluator& e, const Value& self, const Arguments& a) -> Valu
       std::iota(all.begin(), all.end(), 0);
       return sorted == all;
     });
-    if (!fits) { return d.no("policy `candidate` needs lists of all of its axes", "give `candidate=[[...], [...]]` with the axes of the second argument"); }
+    if (!fits) { return d.no(because(Why::NeedsOrders), "give `candidate=[[...], [...]]` with the axes of the second argument"); }
     for (auto& one : *candidates) { knob.choices.push_back({.kind = KnobKind::Reorder, .numbers = std::move(one), .words = {}, .value = {}}); }
   } else if (policy == "interleave" || policy == "interleave_cuda") {
     auto spatial = chains_of(*axes, d.bound.values[5].value), reduce = chains_of(*axes, d.bound.values[6].value);
-    if (!spatial || !reduce) { return d.no("policy `" + policy + "` needs lists of its axes", "give `spatial=[[...]]` and `reduce=[[...]]` with the axes of the second argument"); }
+    if (!spatial || !reduce) { return d.no(because(Why::NeedsAxes).arg("policy", policy), "give `spatial=[[...]]` and `reduce=[[...]]` with the axes of the second argument"); }
     knob.choices = interleaved(*spatial, *reduce, policy == "interleave_cuda");
   } else {
-    return d.no(fmt::format("no policy is called `{}`", policy), "use `identity`, `all`, `interval_all`, `candidate`, `interleave` or `interleave_cuda`");
+    return d.no(because(Why::NoSuchPolicy).arg("policy", policy), "use `identity`, `all`, `interval_all`, `candidate`, `interleave` or `interleave_cuda`");
   }
   return d.add(std::move(knob), count);
 }
@@ -207,16 +208,16 @@ auto define_annotate(Evaluator& e, const Value& self, const Arguments& a) -> Val
   Definition d(e, self, a);
   if (!d.bind("define_annotate", a, {{"name"}, {"axes"}, {"policy"}, {"num_anchor", false}})) { return d.bound.unknown; }
   const auto* axes = d.bound.values[1].value.items();
-  if (!axes || axes->empty()) { return d.no("its axes must be a list"); }
+  if (!axes || axes->empty()) { return d.no(because(Why::AxesNoList)); }
   std::string policy = d.text(2, "");
   Knob knob{.name = d.name, .kind = KnobKind::Annotate, .choices = {}};
   if (policy == "locate_cache") {
     auto count = d.given(3) ? d.bound.values[3].value.to_int() : std::nullopt;
-    if (!count || *count < 1 || *count > static_cast<int64_t>(axes->size())) { return d.no("policy `locate_cache` needs the number of caches", "give `num_anchor=1`"); }
+    if (!count || *count < 1 || *count > static_cast<int64_t>(axes->size())) { return d.no(because(Why::NeedsCaches), "give `num_anchor=1`"); }
     knob.choices = anchors(axes->size(), static_cast<size_t>(*count));
   } else {
     auto made = annotations(axes->size(), policy);
-    if (!made) { return d.no(fmt::format("policy `{}` is unknown, or takes more axes", policy), "use `try_vec`, `try_unroll`, `try_unroll_vec`, `bind_gpu`, `bind_gpu_virtual` or `locate_cache`"); }
+    if (!made) { return d.no(because(Why::PolicyUnknown).arg("policy", policy), "use `try_vec`, `try_unroll`, `try_unroll_vec`, `bind_gpu`, `bind_gpu_virtual` or `locate_cache`"); }
     knob.choices = *std::move(made);
   }
   return d.add(std::move(knob), axes->size());
@@ -226,7 +227,7 @@ auto define_knob(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   Definition d(e, self, a);
   if (!d.bind("define_knob", a, {{"name"}, {"candidate"}, {"filter", false}})) { return d.bound.unknown; }
   const auto* candidates = d.bound.values[1].value.items();
-  if (!candidates) { return d.no("its candidates must be a list", "give `[0, 512, 1500]`"); }
+  if (!candidates) { return d.no(because(Why::CandidatesNoList), "give `[0, 512, 1500]`"); }
   Knob knob{.name = d.name, .kind = KnobKind::Other, .choices = {}};
   for (const Value& one : *candidates) { knob.choices.push_back({.kind = KnobKind::Other, .numbers = {}, .words = {}, .value = one}); }
   if (d.given(2)) {
@@ -244,8 +245,8 @@ auto fallback_split(Evaluator& e, const Value& self, const Arguments& a) -> Valu
   if (!d.bind("fallback_split", a, {{"name"}, {"constraints"}})) { return d.bound.unknown; }
   const Knob* knob = d.config.space.find(d.name);
   auto limits = integers_of(d.bound.values[1].value);
-  if (!knob || knob->kind != KnobKind::Split) { return refuse(e, a.call, "choose", d.name, "the configuration has no split of that name", "define it first: `cfg.define_split(...)`"); }
-  if (!limits || limits->size() != knob->choices[0].numbers.size()) { return refuse(e, a.call, "choose", d.name, "it needs a limit for each output", "give -1 where any factor will do"); }
+  if (!knob || knob->kind != KnobKind::Split) { return refuse(e, a.call, "choose", d.name, because(Why::NoSuchSplit), "define it first: `cfg.define_split(...)`"); }
+  if (!limits || limits->size() != knob->choices[0].numbers.size()) { return refuse(e, a.call, "choose", d.name, because(Why::LimitCount), "give -1 where any factor will do"); }
   Choice choice = knob->choices[0];
   int64_t rest = knob->length;
   for (size_t i = limits->size(); i-- > 0;) {
@@ -358,11 +359,11 @@ auto apply(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const auto& entity = *self.as<EntityObject>();
   BoundArguments b;
   if (!eval::bind_arguments(e, "apply", a, {{"sch"}, {"op"}, {"axis", false}, {"axes", false}, {"axis_lens", false}, {"max_unroll", false}, {"vec_size", false}, {"cfg", false}, {"source", false}}, b)) { return b.unknown; }
-  auto no = [&](std::string_view why, std::string remedy) { return refuse(e, a.call, "apply", entity.name, why, std::move(remedy)); };
+  auto no = [&](const Reason& why, std::string remedy) { return refuse(e, a.call, "apply", entity.name, why, std::move(remedy)); };
   const auto* schedule = b.values[0].value.as<ScheduleObject>();
   if (!schedule || !schedule->stages) {
     if (b.values[0].value.is_unknown()) { return b.values[0].value; }
-    return no("its first argument is no schedule of tensor expressions", "give `s` of `te.create_schedule`");
+    return no(because(Why::FirstNoSchedule), "give `s` of `te.create_schedule`");
   }
   Value stage = te::stage_of(e, *schedule, {b.values[1].value, b.values[1].where, {}}, b.values[1].where);
   if (stage.is_unknown()) { return stage; }
@@ -371,16 +372,16 @@ auto apply(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   const auto* axes = given.value.items();
   switch (entity.choice.kind) {
     case KnobKind::Split:
-      return axes ? no("a split takes one axis", "give the axis, not a list") : apply_split(applied, entity.choice, given.value);
+      return axes ? no(because(Why::SplitTakesAxis), "give the axis, not a list") : apply_split(applied, entity.choice, given.value);
     case KnobKind::Reorder:
-      return axes ? apply_reorder(applied, entity.choice, *axes) : no("a reorder takes a list of axes", "give the axes of the stage in a list");
+      return axes ? apply_reorder(applied, entity.choice, *axes) : no(because(Why::ReorderTakesList), "give the axes of the stage in a list");
     case KnobKind::Annotate:
-      if (!axes) { return no("annotations take a list of axes", "give the axes of the stage in a list"); }
+      if (!axes) { return no(because(Why::AnnotationsTakeList), "give the axes of the stage in a list"); }
       if (const auto* sources = b.values[8].value.items()) { return apply_anchors(applied, *schedule, entity.choice, *axes, *sources); }
       return apply_annotations(applied, entity.choice, *axes);
     case KnobKind::Other: break;
   }
-  return no("a value applies to no axis", "read it: `.val`");
+  return no(because(Why::ValueWithoutAxis), "read it: `.val`");
 }
 
 auto strings(const std::vector<std::string>& words) -> Value {
@@ -425,11 +426,11 @@ auto ConfigObject::define(Evaluator& evaluator, Knob knob, Origin where) const -
   if (space.find(knob.name)) { return true; }
   const Choice* decided = decisions ? decisions->find(knob.name) : nullptr;
   if (decided) {
-    std::string why;
-    if (decided->kind != knob.kind) { why = fmt::format("the record has {} for it, of another kind", decided->text()); }
-    else if (decided->numbers.size() != knob.choices[0].numbers.size()) { why = fmt::format("the record has {} for it, of another length", decided->text()); }
-    if (!why.empty()) {
-      refuse(evaluator, where, "define", knob.name, why, "use records of this template");
+    std::optional<Why> why;
+    if (decided->kind != knob.kind) { why = Why::RecordOfOtherKind; }
+    else if (decided->numbers.size() != knob.choices[0].numbers.size()) { why = Why::RecordOfOtherLength; }
+    if (why) {
+      refuse(evaluator, where, "define", knob.name, because(*why).arg("value", decided->text()), "use records of this template");
       return false;
     }
   }

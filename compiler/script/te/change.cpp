@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "script/te/translate.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::te {
 namespace {
@@ -21,17 +22,17 @@ auto names_of(const Stages& stages, const std::vector<size_t>& axes) -> std::str
 
 }  // namespace
 
-auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, std::string_view why, std::string remedy)
+auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, const Reason& why, std::string remedy)
     -> eval::Value {
   schedule.record.is_stage_refused = true;
-  Diagnostic d = error(Code::StageRefused, call).arg("step", step).arg("stage", stage).arg("why", why);
+  Diagnostic d = error(Code::StageRefused, call).arg("step", step).arg("stage", stage).arg("reason", why.text());
   if (!remedy.empty()) { (void)std::move(d).remedy(std::move(remedy)); }
   return evaluator.report(std::move(d));
 }
 
 auto reasons(const Refused& refused, Origin call) -> Diagnostics {
   Diagnostics out = refused.why;
-  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("what", fmt::format("the program has no place for `{}`", refused.primitive))); }
+  if (out.empty()) { out.push_back(error(Code::BadValue, call).arg("reason", because(Why::NoPlaceForStep).arg("step", refused.primitive).text())); }
   for (Diagnostic& d : out) {
     const bool is_earlier = refused.call.is_known() && (refused.call.begin != call.begin || refused.call.decl != call.decl);
     d.where = call;
@@ -90,12 +91,12 @@ auto to_axis(eval::Evaluator& evaluator, const ScheduleObject& schedule, std::st
   const auto& leaves = stages.stages[stage].leaves;
   std::string remedy = leaves.empty() ? std::string("the stage has no loops") : "use one of its axes: " + names_of(stages, leaves);
   if (!axis || stages.axes[*axis].stage != stage) {
-    std::string why = axis ? fmt::format("axis `{}` belongs to stage `{}`", name, stages.stages[stages.axes[*axis].stage].name.view()) : fmt::format("axis `{}` belongs to no stage of this schedule", name);
+    Reason why = axis ? because(Why::AxisOfOtherStage).arg("axis", name).arg("stage", stages.stages[stages.axes[*axis].stage].name.view()) : because(Why::AxisOfNoStage).arg("axis", name);
     refuse(evaluator, schedule, argument.where, step, own, why, remedy);
     return std::nullopt;
   }
   if (!stages.is_leaf(*axis)) {
-    refuse(evaluator, schedule, argument.where, step, own, fmt::format("an earlier step replaced axis `{}` by others", name), remedy);
+    refuse(evaluator, schedule, argument.where, step, own, because(Why::AxisReplaced).arg("axis", name), remedy);
     return std::nullopt;
   }
   return axis;
@@ -117,7 +118,7 @@ auto to_stages(eval::Evaluator& evaluator, const ScheduleObject& schedule, const
     auto stage = schedule.stages->stage_of(*op);
     if (!stage) {
       schedule.record.is_stage_refused = true;
-      evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("the schedule has no stage for `{}`: no output of the schedule reads it", op->name.view()))
+      evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::NoStage).arg("tensor", op->name.view()).text())
                            .remedy("name an operation that reads it in `te.create_schedule`"));
       return std::nullopt;
     }

@@ -9,11 +9,12 @@
 #include "script/objects.h"
 #include "script/te/stages.h"
 #include "script/te/translate.h"
+#include "support/reason.h"
 
 namespace loopsmith::script::te {
 
 /// Reports that a step cannot be applied to a stage.
-auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, std::string_view why,
+auto refuse(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, std::string_view step, std::string_view stage, const Reason& why,
             std::string remedy = {}) -> eval::Value;
 /// Makes a change, translates the stages, and reports a primitive that is refused. False: nothing has changed.
 [[nodiscard]] auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin call, const std::function<void(Stages&)>& make) -> bool;

@@ -11,6 +11,7 @@
 #include "script/te/stages.h"
 #include "script/te/translate.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::script {
@@ -72,8 +73,8 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
     bool is_parameter = stage && (schedule.stages->stages[*stage].is_placeholder || schedule.stages->stages[*stage].is_output);
     if (is_parameter) { continue; }
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::BadValue, list.where).arg("what", fmt::format("`{}` is neither an input nor an output of the schedule", tensor->op->name.view()))
-                         .remedy(fmt::format("name its operation in `te.create_schedule` as an output")));
+    evaluator.report(error(Code::BadValue, list.where).arg("reason", because(Why::NotAParameter).arg("tensor", tensor->op->name.view()).text())
+                         .remedy("name its operation in `te.create_schedule` as an output"));
     return false;
   }
   return true;

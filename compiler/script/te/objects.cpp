@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "script/te/change.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::te {
 namespace {
@@ -39,7 +40,7 @@ struct Call {
   [[nodiscard]] auto stages() const -> const Stages& { return *self.schedule->stages; }
   [[nodiscard]] auto stage() const -> const Stage& { return stages().stages[self.stage]; }
   [[nodiscard]] auto is_given(size_t i) const -> bool { return bound.given[i] && !bound.values[i].value.is_none(); }
-  auto refuse(std::string_view why, std::string remedy = {}) const -> eval::Value {
+  auto refuse(const Reason& why, std::string remedy = {}) const -> eval::Value {
     return te::refuse(evaluator, schedule(), where, step, stage().name.view(), why, std::move(remedy));
   }
   // The value of a call that reported, or whose arguments are not known.
@@ -55,9 +56,9 @@ struct Call {
   // False: the stage has no loops that a step could change, which is reported.
   [[nodiscard]] auto has_loops() const -> bool {
     const Stage& s = stage();
-    if (s.is_placeholder) { refuse("it is an input, which nothing computes", "cache it: `s.cache_read(...)`"); return false; }
-    if (s.place == Stage::Place::Inline) { refuse("it is computed inline, so it has no loops", fmt::format("call `s[{}].compute_root()` first", s.name.view())); return false; }
-    if (s.blocks.empty() && !s.made_by) { refuse("its operation has no loops that a schedule can change"); return false; }
+    if (s.is_placeholder) { refuse(because(Why::Input), "cache it: `s.cache_read(...)`"); return false; }
+    if (s.place == Stage::Place::Inline) { refuse(because(Why::Inline), fmt::format("call `s[{}].compute_root()` first", s.name.view())); return false; }
+    if (s.blocks.empty() && !s.made_by) { refuse(because(Why::NoLoops)); return false; }
     return true;
   }
 };
@@ -72,7 +73,7 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
   if (!factor) {
     call.evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an integer").arg("what", eval::describe(argument.value)));
   } else if (*factor < 1) {
-    call.evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("a factor must be at least 1, not {}", *factor)));
+    call.evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::FactorTooSmall).arg("factor", *factor).text()));
     return std::nullopt;
   }
   return factor;
@@ -118,7 +119,7 @@ auto is_free(const Call& call, const std::vector<size_t>& axes) -> bool {
   for (const Stage& other : call.stages().stages) {
     bool is_here = other.place == Stage::Place::At && std::find(axes.begin(), axes.end(), other.at_axis) != axes.end();
     if (!is_here) { continue; }
-    call.refuse(fmt::format("stage `{}` is computed at axis `{}`", other.name.view(), axis_name(call.stages(), other.at_axis)), "compute that stage at the innermost of the axes, or apply this step before that `compute_at`");
+    call.refuse(because(Why::StageAtAxis).arg("stage", other.name.view()).arg("axis", axis_name(call.stages(), other.at_axis)), "compute that stage at the innermost of the axes, or apply this step before that `compute_at`");
     return false;
   }
   return true;
@@ -129,7 +130,7 @@ auto split(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::V
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"parent"}, {"factor", false}, {"nparts", false}, {"disable_predication", false}})) { return call.bound.unknown; }
   if (!call.has_loops()) { return eval::Value::error(); }
-  if (call.is_given(1) == call.is_given(2)) { return call.refuse("it takes either `factor` or `nparts`", "give `factor`, the extent of the inner axis"); }
+  if (call.is_given(1) == call.is_given(2)) { return call.refuse(because(Why::FactorOrParts), "give `factor`, the extent of the inner axis"); }
   auto axis = to_axis(e, call.schedule(), "split", call.self.stage, call.bound.values[0]);
   auto factor = axis ? to_factor(call, call.bound.values[call.is_given(1) ? 1 : 2]) : std::nullopt;
   if (!factor) { return call.failed(reported); }
@@ -148,7 +149,7 @@ auto tile(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   auto x_factor = y ? to_factor(call, call.bound.values[2]) : std::nullopt;
   auto y_factor = x_factor ? to_factor(call, call.bound.values[3]) : std::nullopt;
   if (!y_factor) { return call.failed(reported); }
-  if (*x == *y) { return call.refuse("its two axes must differ"); }
+  if (*x == *y) { return call.refuse(because(Why::AxesEqual)); }
   std::vector<size_t> made;
   bool is_done = call.change([&](Stages& s) {
     Origin at = located(call.schedule(), call.where);
@@ -178,7 +179,7 @@ auto axes_of(const Call& call, const Arguments& a) -> std::optional<std::vector<
     auto axis = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, one);
     if (!axis) { return std::nullopt; }
     if (std::find(out.begin(), out.end(), *axis) != out.end()) {
-      call.refuse(fmt::format("axis `{}` is given twice", axis_name(call.stages(), *axis)));
+      call.refuse(because(Why::AxisTwice).arg("axis", axis_name(call.stages(), *axis)));
       return std::nullopt;
     }
     out.push_back(*axis);
@@ -192,12 +193,12 @@ auto fuse(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
   if (!call.has_loops()) { return eval::Value::error(); }
   auto axes = axes_of(call, a);
   if (!axes) { return call.failed(reported); }
-  if (axes->empty()) { return call.refuse("it takes at least one axis"); }
+  if (axes->empty()) { return call.refuse(because(Why::NoAxes)); }
   if (axes->size() == 1) { return axis_value(call.stages(), axes->front()); }
   const auto& leaves = call.stage().leaves;
   auto first = std::find(leaves.begin(), leaves.end(), axes->front());
   bool is_adjacent = static_cast<size_t>(leaves.end() - first) >= axes->size() && std::equal(axes->begin(), axes->end(), first);
-  if (!is_adjacent) { return call.refuse("its axes must be adjacent loops, the outer one first", "`reorder` them first"); }
+  if (!is_adjacent) { return call.refuse(because(Why::AxesNotAdjacent), "`reorder` them first"); }
   // A stage that is computed at the innermost of the axes is computed at the fused one then, as in TVM.
   if (!is_free(call, {axes->begin(), axes->end() - 1})) { return eval::Value::error(); }
   size_t fused = 0;
@@ -270,7 +271,7 @@ auto bind(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Va
       const auto* text = one.primitive == "bind" ? one.values[0].as<std::string>() : nullptr;
       return text && text->starts_with("vthread");
     });
-    if (taken > 2) { return call.refuse("a stage has at most three axes of virtual threads"); }
+    if (taken > 2) { return call.refuse(because(Why::VirtualThreads)); }
     tag += std::string(".") + "xyz"[taken];
   }
   return mark(call, call.bound.values[0], "bind", {tag});
@@ -281,7 +282,7 @@ auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
   const std::string* type = call.bound.values[1].value.string();
-  if (!type) { return call.refuse("`pragma_type` must be a string"); }
+  if (!type) { return call.refuse(because(Why::ArgumentNoString).arg("argument", "pragma_type")); }
   schedule::Value value = 1;
   if (call.is_given(2)) {
     auto given = to_schedule(e, call.bound.values[2]);
@@ -296,7 +297,7 @@ auto tensorize(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   if (!call.bind(a, {{"var"}, {"tensor_intrin"}})) { return call.bound.unknown; }
   const std::string* name = call.bound.values[1].value.string();
   if (!name) {
-    return call.refuse("an intrinsic of `te.decl_tensor_intrin` has no description as a program", "register the intrinsic with `tir.TensorIntrin.register`, and give its name here");
+    return call.refuse(because(Why::IntrinsicWithoutProgram), "register the intrinsic with `tir.TensorIntrin.register`, and give its name here");
   }
   return mark(call, call.bound.values[0], "tensorize", {*name});
 }
@@ -328,10 +329,10 @@ auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> ev
     return e.report(error(Code::ArgumentKind, call.bound.values[0].where).arg("wanted", "a stage").arg("what", eval::describe(call.bound.values[0].value)).remedy("give the stage: `s[...]`"));
   }
   const Stage& consumer = call.stages().stages[parent->stage];
-  if (stage.is_output) { return call.refuse("it is an output of the schedule, which no other stage reads", "compute the stages that it reads at one of its axes"); }
-  if (stage.blocks.size() > 1) { return call.refuse("its outputs are computed by several blocks"); }
-  if (consumer.place == Stage::Place::Inline) { return call.refuse(fmt::format("stage `{}` is computed inline, so it has no loops", consumer.name.view()), fmt::format("call `s[{}].compute_root()` first", consumer.name.view())); }
-  if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(fmt::format("stage `{}` does not read it", consumer.name.view()), "name a stage that reads it"); }
+  if (stage.is_output) { return call.refuse(because(Why::OutputNotRead), "compute the stages that it reads at one of its axes"); }
+  if (stage.blocks.size() > 1) { return call.refuse(because(Why::SeveralBlocks)); }
+  if (consumer.place == Stage::Place::Inline) { return call.refuse(because(Why::StageInline).arg("stage", consumer.name.view()), fmt::format("call `s[{}].compute_root()` first", consumer.name.view())); }
+  if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(because(Why::StageDoesNotRead).arg("stage", consumer.name.view()), "name a stage that reads it"); }
   auto axis = to_axis(e, call.schedule(), "compute_at", parent->stage, call.bound.values[1]);
   if (!axis) { return call.failed(reported); }
   bool is_done = call.change([&](Stages& s) {
@@ -348,8 +349,8 @@ auto compute_inline(Evaluator& e, const eval::Value& self, const Arguments& a) -
   if (!call.bind(a, {})) { return call.bound.unknown; }
   const Stage& stage = call.stage();
   if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
-  if (stage.is_output) { return call.refuse("it is an output of the schedule"); }
-  if (!stage.steps.empty()) { return call.refuse("earlier steps changed its loops, and a stage that is computed inline has none", "remove those steps"); }
+  if (stage.is_output) { return call.refuse(because(Why::Output)); }
+  if (!stage.steps.empty()) { return call.refuse(because(Why::LoopsChangedBefore), "remove those steps"); }
   if (!is_free(call, stage.leaves)) { return eval::Value::error(); }
   bool is_done = call.change([&](Stages& s) {
     s.stages[call.self.stage].place = Stage::Place::Inline;
@@ -380,9 +381,9 @@ auto storage_align(Evaluator& e, const eval::Value& self, const Arguments& a) ->
   auto found = axis ? call.stages().axis_of(axis->iter) : std::nullopt;
   const auto& axes = call.stage().axes;
   auto at = found ? std::find(axes.begin(), axes.end(), *found) : axes.end();
-  if (at == axes.end()) { return call.refuse("it takes an axis of the operation", fmt::format("give one of `s[{}].op.axis`", call.stage().name.view())); }
+  if (at == axes.end()) { return call.refuse(because(Why::AxisOfOperation), fmt::format("give one of `s[{}].op.axis`", call.stage().name.view())); }
   auto factor = call.bound.values[1].value.to_int(), offset = call.bound.values[2].value.to_int();
-  if (!factor || !offset) { return call.bound.values[1].value.is_unknown() || call.bound.values[2].value.is_unknown() ? call.failed(reported) : call.refuse("`factor` and `offset` must be integers"); }
+  if (!factor || !offset) { return call.bound.values[1].value.is_unknown() || call.bound.values[2].value.is_unknown() ? call.failed(reported) : call.refuse(because(Why::FactorAndOffset)); }
   return block_step(call, "storage_align", {0, static_cast<int64_t>(at - axes.begin()), *factor, *offset});
 }
 auto double_buffer(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
@@ -394,22 +395,22 @@ auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   Call call(e, self, "set_scope", a);
   if (!call.bind(a, {{"scope"}})) { return call.bound.unknown; }
   const std::string* scope = call.bound.values[0].value.string();
-  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse("`scope` must be a string");
+  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse(because(Why::ArgumentNoString).arg("argument", "scope"));
 }
 
 // ---- steps without a primitive -------------------------------------------------------------------------------------
 
-struct Untranslated { const char* name; const char* why; const char* remedy; };
+struct Untranslated { const char* name; Why why; const char* remedy; };
 constexpr Untranslated untranslated[] = {
-    {"prefetch", "no primitive on blocks prefetches", "remove it: processors prefetch consecutive elements themselves"},
-    {"env_threads", "blocks have no threads around a whole stage", "`bind` the axes of the stage"},
-    {"set_store_predicate", "blocks have no predicate for stores alone", "compute it in `te.compute` with `te.if_then_else`"},
-    {"rolling_buffer", "its loops in a schedule of tensor expressions do not determine the roll of the buffer", "use `sch.rolling_buffer` in a schedule of blocks"},
-    {"transform_layout", "axes of the layout are not followed as axes of the stage", "use `sch.transform_layout` in a schedule of blocks"},
+    {"prefetch", Why::NoPrefetch, "remove it: processors prefetch consecutive elements themselves"},
+    {"env_threads", Why::NoStageThreads, "`bind` the axes of the stage"},
+    {"set_store_predicate", Why::NoStorePredicate, "compute it in `te.compute` with `te.if_then_else`"},
+    {"rolling_buffer", Why::RollUnknown, "use `sch.rolling_buffer` in a schedule of blocks"},
+    {"transform_layout", Why::LayoutAxes, "use `sch.transform_layout` in a schedule of blocks"},
 };
 template <size_t row>
 auto refused_method(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
-  return Call(e, self, untranslated[row].name, a).refuse(untranslated[row].why, untranslated[row].remedy);
+  return Call(e, self, untranslated[row].name, a).refuse(because(untranslated[row].why), untranslated[row].remedy);
 }
 
 struct Method { const char* name; eval::Method::Run run; };

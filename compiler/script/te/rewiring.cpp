@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "script/te/change.h"
 #include "support/codes.h"
+#include "support/reasons.h"
 
 namespace loopsmith::script::te {
 namespace {
@@ -76,13 +77,13 @@ auto cache_read(Evaluator& e, const eval::Value& self, const Arguments& a) -> ev
   if (!readers) { return failed(schedule, b.values[0].value.is_opaque() || b.values[2].value.is_opaque() ? eval::Value::opaque() : eval::Value::error()); }
   const Stage& of = schedule.stages->stages[stage->front()];
   const std::string* scope = b.values[1].value.string();
-  if (!scope || stage->size() != 1 || readers->empty()) { return refuse(e, schedule, a.call, "cache_read", of.name.view(), "it takes a tensor, a memory scope and the stages that read the copy"); }
+  if (!scope || stage->size() != 1 || readers->empty()) { return refuse(e, schedule, a.call, "cache_read", of.name.view(), because(Why::CacheReadArguments)); }
   const auto* tensor = b.values[0].value.as<expressions::TensorObject>();
   size_t output = tensor ? tensor->index : 0;
   for (size_t reader : *readers) {
     const Stage& one = schedule.stages->stages[reader];
     if (std::find(one.inputs.begin(), one.inputs.end(), stage->front()) == one.inputs.end()) {
-      return refuse(e, schedule, a.call, "cache_read", of.name.view(), fmt::format("stage `{}` does not read it", one.name.view()), "name the stages that read it now: `cache_write` moves the reading to the stage that it adds");
+      return refuse(e, schedule, a.call, "cache_read", of.name.view(), because(Why::StageDoesNotRead).arg("stage", one.name.view()), "name the stages that read it now: `cache_write` moves the reading to the stage that it adds");
     }
   }
   size_t made = 0;
@@ -115,11 +116,11 @@ auto cache_write(Evaluator& e, const eval::Value& self, const Arguments& a) -> e
   size_t number = stage->front();
   const Stage& of = schedule.stages->stages[number];
   const std::string* scope = b.values[1].value.string();
-  auto no = [&](std::string_view why, std::string remedy = {}) { return refuse(e, schedule, a.call, "cache_write", of.name.view(), why, std::move(remedy)); };
-  if (!scope) { return no("`scope` must be a string"); }
-  if (of.is_placeholder) { return no("it is an input, which nothing computes", "use `cache_read`"); }
-  if (of.op->outputs.size() != 1 || stage->size() != 1 || (of.blocks.size() != 1 && !of.made_by)) { return no("it has several outputs"); }
-  if (!of.steps.empty()) { return no("earlier steps changed its loops", "call `cache_write` before the other steps of the stage"); }
+  auto no = [&](const Reason& why, std::string remedy = {}) { return refuse(e, schedule, a.call, "cache_write", of.name.view(), why, std::move(remedy)); };
+  if (!scope) { return no(because(Why::ArgumentNoString).arg("argument", "scope")); }
+  if (of.is_placeholder) { return no(because(Why::Input), "use `cache_read`"); }
+  if (of.op->outputs.size() != 1 || stage->size() != 1 || (of.blocks.size() != 1 && !of.made_by)) { return no(because(Why::SeveralOutputs)); }
+  if (!of.steps.empty()) { return no(because(Why::LoopsChanged), "call `cache_write` before the other steps of the stage"); }
   size_t made = 0;
   bool is_done = change(e, schedule, a.call, [&](Stages& s) {
     std::vector<std::string> names;
@@ -217,15 +218,15 @@ auto rfactor(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval:
   if (!axis) { return failed(schedule, b.values[1].value.is_opaque() ? eval::Value::opaque() : eval::Value::error()); }
   const Stages& stages = *schedule.stages;
   const Stage& of = stages.stages[number];
-  auto no = [&](std::string_view why, std::string remedy = {}) { return refuse(e, schedule, a.call, "rfactor", of.name.view(), why, std::move(remedy)); };
-  if (!stages.axes[*axis].is_reduction) { return no(fmt::format("axis `{}` does not reduce", stages.axes[*axis].iter.var->name.view()), "give an axis of the reduction, or a part of one"); }
+  auto no = [&](const Reason& why, std::string remedy = {}) { return refuse(e, schedule, a.call, "rfactor", of.name.view(), why, std::move(remedy)); };
+  if (!stages.axes[*axis].is_reduction) { return no(because(Why::AxisSpatial).arg("axis", stages.axes[*axis].iter.var->name.view()), "give an axis of the reduction, or a part of one"); }
   auto is_of_reduction = [&](const AxisStep& one) {
     bool is_loop_step = one.kind == AxisStep::Kind::Split || one.kind == AxisStep::Kind::Fuse || one.kind == AxisStep::Kind::Reorder;
     return is_loop_step && std::all_of(one.inputs.begin(), one.inputs.end(), [&](size_t input) { return stages.axes[input].is_reduction; });
   };
-  if (!std::all_of(of.steps.begin(), of.steps.end(), is_of_reduction)) { return no("earlier steps changed axes that do not reduce, or marked axes", "call `rfactor` before those steps"); }
+  if (!std::all_of(of.steps.begin(), of.steps.end(), is_of_reduction)) { return no(because(Why::AxesChanged), "call `rfactor` before those steps"); }
   int64_t factor_axis = b.given[2] ? b.values[2].value.to_int().value_or(-1) : 0;
-  if (factor_axis < 0 || factor_axis > static_cast<int64_t>(of.axes.size())) { return no(fmt::format("`factor_axis` must be between 0 and {}", of.axes.size())); }
+  if (factor_axis < 0 || factor_axis > static_cast<int64_t>(of.axes.size())) { return no(because(Why::FactorAxisRange).arg("high", of.axes.size())); }
   size_t made = 0;
   if (!change(e, schedule, a.call, [&](Stages& s) { made = factor_stage(s, number, *axis, factor_axis, located(schedule, a.call)); })) { return eval::Value::error(); }
   return tensor_value(*schedule.stages, made);

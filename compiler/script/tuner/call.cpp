@@ -21,7 +21,7 @@ constexpr size_t most_results = 256;
 auto is_limit(Code code) -> bool { return code == Code::TooMuchWork || code == Code::TooDeep || code == Code::Cancelled; }
 
 auto failure(const Piece& piece, Origin where, std::string why) -> Diagnostic {
-  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("why", std::move(why));
+  return error(Code::TunerPiece, where).arg("kind", kind_text(piece.kind)).arg("name", piece.name.view()).arg("reason", std::move(why));
 }
 
 /// The statement at a place in a file, if it is Python that the evaluator does not run; null: another statement.

@@ -725,7 +725,7 @@ auto bind_threads(const IRModule& module, const LowerContext&) -> Result<IRModul
     if (bind.problem) {
       std::string function;
       for (const auto& [name, f] : module->functions) { if (f == func) { function = called(name, f); } }
-      return error(Code::CannotEmit, bind.problem->origin).arg("what", bind.problem->what).arg("function", function).arg("target", "a GPU").arg("why", bind.problem->why);
+      return error(Code::CannotEmit, bind.problem->origin).arg("what", bind.problem->what).arg("function", function).arg("target", "a GPU").arg("reason", bind.problem->why);
     }
     return with_body(func, std::move(body));
   });

@@ -8,11 +8,12 @@
 #include <unordered_set>
 
 #include "arith/analyzer.h"
-#include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "ir/vocabulary.h"
 #include "support/scoped_value.h"
+#include "transform/device/thread_updates.h"
+#include "transform/device/threads_outside.h"
 #include "transform/thread_block.h"
 
 namespace loopsmith::transform {
@@ -40,154 +41,6 @@ auto identity(NodeKind op, DataType t) -> Expr {
     default: return t.is_real() ? float_imm(-std::numeric_limits<double>::infinity(), t) : min_value(t);
   }
 }
-
-/// `element = element op value`.
-struct Update {
-  const BufferStore* store = nullptr;
-  NodeKind op = NodeKind::Add;
-  Expr value;
-  Expr condition;                  // the conditions around it that are the same for all threads of the loop; null: always true
-};
-
-/// Finds the updates of elements in the body of a loop over threads that are the same for all its threads.
-class FindUpdates : public Visitor {
- public:
-  using Visitor::on;
-  explicit FindUpdates(const ThreadLoop& loop) : loop_(loop) {
-    depends_.insert(loop.var.get());
-    if (loop.alias) { depends_.insert(loop.alias.get()); }
-  }
-  std::vector<Update> updates;
-  bool is_taken_apart = true;      // all updates can be split
-
-  void on(const For& n) override {
-    if (auto inner = as_thread_loop(Stmt(Ref<StmtNode>(&n))); inner && inner->tag == loop_.tag) { return; }
-    derive(n.var, n.min);
-    derive(n.var, n.extent);
-    inside_.insert(n.var.get());
-    loops_.push_back(&n);
-    Visitor::on(n);
-    loops_.pop_back();
-  }
-  void on(const LetStmt& n) override {
-    derive(n.var, n.value);
-    inside_.insert(n.var.get());
-    lets_[n.var.get()] = n.value;
-    Visitor::on(n);
-  }
-  void on(const Allocate& n) override {
-    own_.insert(n.data.get());
-    Visitor::on(n);
-  }
-  void on(const IfThenElse& n) override {
-    const size_t around = conditions_.size();
-    visit(n.condition);
-    split(n.condition);
-    visit(n.then_case);
-    conditions_.resize(around);
-    if (!n.else_case) { return; }
-    conditions_.push_back(logical_not(n.condition));
-    visit(n.else_case);
-    conditions_.resize(around);
-  }
-  void on(const BufferStore& n) override {
-    Visitor::on(n);
-    if (own_.contains(n.buffer->data.get()) || n.indices.size() != 1) { return; }
-    if (!depends_on(n.value, n.buffer->data.get())) {
-      // If the threads store different values in one element, that of the last thread stays: they run one after the other.
-      const bool varies = uses(n.value, depends_) || uses_var(n.value, [&](const VarNode& v) {
-        return inside_.contains(&v) && !uses_var(n.indices[0], [&](const VarNode& of_index) { return &of_index == &v; });
-      });
-      if (varies && !uses(n.indices[0], depends_) && is_seen_by_all(n.buffer)) {
-        is_taken_apart = false;
-        updates.push_back({&n, NodeKind::Add, {}, {}});
-      }
-      return;
-    }
-    if (uses(n.indices[0], depends_) && !n.predicate && !shares_element(n.indices[0])) { return; }
-    Update update{&n, NodeKind::Add, {}, {}};
-    const bool matches = match(n, update) && n.indices[0].dtype().lanes == 1 && !n.predicate && !uses(n.indices[0], inside_) && !uses(n.indices[0], depends_) && take_conditions(n, update);
-    is_taken_apart = is_taken_apart && matches;
-    updates.push_back(std::move(update));
-  }
-
- private:
-  using Variables = std::unordered_set<const VarNode*>;
-  static auto is_seen_by_all(const Buffer& buffer) -> bool {
-    const auto memory = memory_family(buffer->scope().view()).value_or(MemoryFamily::Global);
-    return memory == MemoryFamily::Global || memory == MemoryFamily::Shared;
-  }
-  static auto uses(const Expr& e, const Variables& variables) -> bool { return uses_var(e, [&](const VarNode& v) { return variables.contains(&v); }); }
-  void derive(const Var& v, const Expr& from) {
-    if (uses(from, depends_)) { depends_.insert(v.get()); }
-  }
-  void split(const Expr& condition) {
-    if (const auto* both = condition.as<And>()) {
-      split(both->a);
-      split(both->b);
-      return;
-    }
-    const auto* call = condition.as<Call>();
-    if (call && call->op == "likely" && call->args.size() == 1) { return split(call->args[0]); }
-    conditions_.push_back(condition);
-  }
-  auto shares_element(const Expr& index) const -> bool {
-    VarMap known = lets_;
-    if (loop_.alias) { known[loop_.alias.get()] = loop_.var; }
-    return meets_in_iterations(loop_.var, loop_.extent, loops_, known, conditions_, index);
-  }
-  /// Keeps conditions that are the same for all threads around the combined update. False if another condition determines the elements.
-  auto take_conditions(const BufferStore& n, Update& update) const -> bool {
-    for (const Expr& condition : conditions_) {
-      if (!uses(condition, depends_) && !uses(condition, inside_)) {
-        if (loads(condition, n.buffer->data.get())) { return false; }
-        update.condition = update.condition ? logical_and(update.condition, condition) : condition;
-        continue;
-      }
-      const bool meets = uses_var(n.indices[0], [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& other) { return &v == &other; }); });
-      if (meets) { return false; }
-    }
-    return true;
-  }
-  static auto loads(const Expr& e, const VarNode* data) -> bool {
-    bool found = false;
-    post_order(e, [&](const Expr& sub) {
-      const auto* load = sub.as<BufferLoad>();
-      found = found || (load && load->buffer->data.get() == data);
-    });
-    return found;
-  }
-  /// True when the value is computed from an element of the memory, also through variables.
-  auto depends_on(const Expr& e, const VarNode* data) const -> bool {
-    bool found = loads(e, data);
-    post_order(e, [&](const Expr& sub) {
-      const auto* v = sub.as<VarNode>();
-      auto let = v ? lets_.find(v) : lets_.end();
-      found = found || (let != lets_.end() && depends_on(let->second, data));
-    });
-    return found;
-  }
-  static auto match(const BufferStore& n, Update& out) -> bool {
-    NodeKind kind = n.value.kind();
-    if (kind != NodeKind::Add && kind != NodeKind::Mul && kind != NodeKind::Min && kind != NodeKind::Max) { return false; }
-    const auto& value = *static_cast<const BinaryNode*>(n.value.get());
-    for (const auto& [accumulator, other] : {std::pair(&value.a, &value.b), std::pair(&value.b, &value.a)}) {
-      const auto* load = accumulator->as<BufferLoad>();
-      if (!load || load->buffer->data != n.buffer->data || load->indices.size() != 1 || !structural_equal(load->indices[0], n.indices[0])) { continue; }
-      if (loads(*other, n.buffer->data.get())) { continue; }
-      out.op = kind;
-      out.value = *other;
-      return true;
-    }
-    return false;
-  }
-
-  const ThreadLoop& loop_;
-  Variables depends_, inside_, own_;
-  VarMap lets_;
-  std::vector<Expr> conditions_;   // around the current statement
-  std::vector<const For*> loops_;  // inside of the thread loop, around the current statement
-};
 
 /// Adds calls that combine the values of lanes at half the distance, then at a quarter, and so on: lane 0 of each `width` lanes gets the result.
 void combine_lanes(NodeKind op, const Buffer& part, int64_t width, std::vector<Stmt>& out) {
@@ -293,24 +146,23 @@ class Reduce : public Mutator {
   auto thread_loop(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     // Code with barriers was written for threads already.
     if (is_one(loop.extent) || waits(loop.body)) { return stmt; }
-    FindUpdates found(loop);
-    found.visit(loop.body);
+    const ThreadUpdates found = find_thread_updates(loop);
     if (found.updates.empty()) { return stmt; }
     // Each iteration of a loop over the same dimension around runs the whole reduction.
     if (std::any_of(around_.begin(), around_.end(), [&](const ThreadLoop& outer) { return outer.tag == loop.tag; })) { return serial(stmt, loop); }
     if (through_ == Through::Warps) { return in_warps(stmt, loop, found); }
     // The loop over the other dimension moves outside, where its index may select the element.
-    if (auto inner = as_thread_loop(loop.body); inner && !found.is_taken_apart && is_thread_index(inner->tag) && inner->tag != loop.tag) {
-      Stmt swapped = with_body(stmt, loop, inner->body);
-      return with_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
+    if (auto inner = as_thread_loop(loop.body); inner && !found.can_be_split && is_thread_index(inner->tag) && inner->tag != loop.tag) {
+      Stmt swapped = with_thread_body(stmt, loop, inner->body);
+      return with_thread_body(loop.body, *inner, thread_loop(swapped, *as_thread_loop(swapped)));
     }
     auto count = as_int(loop.extent);
-    if (!count || !found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates)) { return serial(stmt, loop); }
+    if (!count || !found.can_be_split || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates)) { return serial(stmt, loop); }
     Stmt body = loop.body;
     std::vector<Stmt> after;
     std::vector<Buffer> buffers;
     for (const Update& update : found.updates) { body = apart(body, update, loop, *count, buffers, after); }
-    std::vector<Stmt> all{with_body(stmt, loop, std::move(body))};
+    std::vector<Stmt> all{with_thread_body(stmt, loop, std::move(body))};
     all.insert(all.end(), after.begin(), after.end());
     Stmt out = seq(std::move(all), stmt.origin());
     for (const Buffer& b : buffers) { out = with_buffer(b, std::move(out)); }
@@ -318,10 +170,10 @@ class Reduce : public Mutator {
   }
   /// The loop with parts that the lanes of warps exchange. Unchanged if the threads of an element are not whole warps or equal parts of a
   /// warp, or if not all of them reach the loop together.
-  auto in_warps(const Stmt& stmt, const ThreadLoop& loop, const FindUpdates& found) const -> Stmt {
+  auto in_warps(const Stmt& stmt, const ThreadLoop& loop, const ThreadUpdates& found) const -> Stmt {
     auto count = as_int(loop.extent);
     if (!count || loop.tag != "threadIdx.x" || diverges_ || !uniformity_.is_whole || (warp % *count != 0 && (*count % warp != 0 || *count > warp * warp))) { return stmt; }
-    if (!found.is_taken_apart || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
+    if (!found.can_be_split || is_updated_twice(found.updates) || is_read_elsewhere(loop.body, found.updates) || contains_threads(loop.body)) { return stmt; }
     if (std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& update) { return is_reduced_around(update); })) { return stmt; }
     const int64_t warps = (*count + warp - 1) / warp;
     Stmt body = loop.body;
@@ -356,7 +208,7 @@ class Reduce : public Mutator {
     begin.insert(begin.end(), end.begin(), end.end());
     Stmt inside = seq(std::move(begin));
     for (const Buffer& b : own) { inside = with_buffer(b, std::move(inside)); }
-    std::vector<Stmt> all{with_body(stmt, loop, std::move(inside))};
+    std::vector<Stmt> all{with_thread_body(stmt, loop, std::move(inside))};
     all.insert(all.end(), after.begin(), after.end());
     Stmt out = seq(std::move(all), stmt.origin());
     for (const Buffer& b : shared) { out = with_buffer(b, std::move(out)); }
@@ -414,36 +266,6 @@ class Reduce : public Mutator {
     after.push_back(result(update, parts));
     return inside;
   }
- public:
-  static auto is_updated_twice(const std::vector<Update>& updates) -> bool {
-    for (size_t i = 0; i < updates.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (updates[i].store->buffer->data == updates[j].store->buffer->data) { return true; }
-      }
-    }
-    return false;
-  }
-  /// True when the element is also loaded outside of its update.
-  static auto is_read_elsewhere(const Stmt& body, const std::vector<Update>& updates) -> bool {
-    bool found = false;
-    for (const Update& update : updates) {
-      int loads = 0;
-      post_order(
-          body, [](const Stmt&) {},
-          [&](const Expr& e) {
-            const auto* load = e.as<BufferLoad>();
-            loads += load && load->buffer->data == update.store->buffer->data;
-          });
-      found = found || loads > 1;
-    }
-    return found;
-  }
-  static auto with_body(const Stmt& stmt, const ThreadLoop& loop, Stmt body) -> Stmt {
-    if (const auto* n = stmt.as<For>()) { return make<For>(n->var, n->min, n->extent, n->for_kind, std::move(body), n->thread, n->annotations, n->origin, n->id); }
-    const auto& n = *stmt.as<AttrStmt>();
-    return make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin);
-  }
- private:
   static auto serial(const Stmt& stmt, const ThreadLoop& loop) -> Stmt {
     Stmt body = loop.alias ? substitute(loop.body, {{loop.alias.get(), Expr(loop.var)}}) : loop.body;
     const auto* n = stmt.as<For>();
@@ -456,86 +278,13 @@ class Reduce : public Mutator {
   bool diverges_ = false;          // not all threads of a block reach the statement at hand
 };
 
-/// Moves loops over threads out of serial loops around them, where the loops compute nothing but one reduction: each thread then adds up its terms of all
-/// iterations, and the threads combine their parts once.
-class ThreadsOutside : public Mutator {
- public:
-  using Mutator::mutate;
-  using Mutator::on;
-  auto on(const For& n) -> Stmt override {
-    auto bound = as_thread_loop(self(n));
-    // A loop of one iteration inside of another one over the same dimension does nothing of its own.
-    const bool is_inside = bound && std::find(around_.begin(), around_.end(), bound->tag) != around_.end();
-    if (is_inside && is_one(bound->extent)) {
-      Stmt body = substitute(bound->body, {{bound->var.get(), n.min}});
-      return mutate(bound->alias ? substitute(body, {{bound->alias.get(), n.min}}) : body);
-    }
-    if (bound) { around_.push_back(bound->tag); }
-    Stmt out = Mutator::on(n);
-    if (bound) { around_.pop_back(); }
-    const auto& serial = *out.as<For>();
-    auto loop = as_thread_loop(serial.body);
-    const bool is_plain = (serial.for_kind == ForKind::Serial || serial.for_kind == ForKind::Unrolled) && loop && is_thread_index(loop->tag);
-    if (!is_plain || uses_var(loop->extent, [&](const VarNode& v) { return &v == serial.var.get(); })) { return out; }
-    Stmt inside = make<For>(serial.var, serial.min, serial.extent, serial.for_kind, loop->body, std::nullopt, serial.annotations, serial.origin, serial.id);
-    return reduces_only(*loop, inside) && begins_once(serial, *loop) ? Reduce::with_body(serial.body, *loop, std::move(inside)) : out;
-  }
-
- private:
-  /// True if other stores than updates, which begin a sum, run in the first iteration of the serial loop only.
-  static auto begins_once(const For& serial, const ThreadLoop& loop) -> bool {
-    struct FindBegins : Visitor {
-      using Visitor::on;
-      using Visitor::visit;
-      arith::Analyzer later;           // knows that an iteration is not the first
-      int conditions = 0;              // around, of which one never holds then
-      bool out = true;
-      void on(const IfThenElse& n) override {
-        const bool is_first_only = later.can_prove(logical_not(n.condition));
-        conditions += is_first_only ? 1 : 0;
-        visit(n.then_case);
-        conditions -= is_first_only ? 1 : 0;
-        if (n.else_case) { visit(n.else_case); }
-      }
-      void on(const BufferStore& n) override {
-        bool is_update = false;
-        post_order(n.value, [&](const Expr& e) { is_update = is_update || (e.as<BufferLoad>() && e.as<BufferLoad>()->buffer->data == n.buffer->data); });
-        out = out && (is_update || conditions > 0);
-      }
-    } find;
-    find.later.bind(serial.var, Range{add(serial.min, constant_int(serial.min.dtype(), 1)), sub(serial.extent, constant_int(serial.extent.dtype(), 1))});
-    find.later.bind(loop.var, from_zero(cast(loop.var->dtype, loop.extent)));
-    if (loop.alias) { find.later.bind(loop.alias, from_zero(cast(loop.alias->dtype, loop.extent))); }
-    find.visit(loop.body);
-    return find.out;
-  }
-  std::vector<Name> around_;   // the dimensions of the loops around
-  /// True if the body of the loop stores nothing but the elements of reductions that can be taken apart.
-  static auto reduces_only(ThreadLoop loop, const Stmt& body) -> bool {
-    loop.body = body;
-    FindUpdates found(loop);
-    found.visit(body);
-    if (found.updates.empty() || !found.is_taken_apart || Reduce::is_updated_twice(found.updates) || Reduce::is_read_elsewhere(body, found.updates)) { return false; }
-    bool out = true;
-    post_order(
-        body,
-        [&](const Stmt& s) {
-          out = out && !as_thread_loop(s) && !s.as<Evaluate>() && !s.as<While>() && !s.as<AttrStmt>();
-          const auto* store = s.as<BufferStore>();
-          out = out && (!store || std::any_of(found.updates.begin(), found.updates.end(), [&](const Update& u) { return u.store->buffer->data == store->buffer->data; }));
-        },
-        [&](const Expr& e) { out = out && !is_exchange(e); });
-    return out;
-  }
-};
-
 }  // namespace
 
 auto reduce_in_warps(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(ThreadsOutside().mutate(func->body))); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::Warps).mutate(move_threads_outside(func->body))); });
 }
 auto reduce_across_threads(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(ThreadsOutside().mutate(func->body))); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Reduce(Through::SharedMemory).mutate(move_threads_outside(func->body))); });
 }
 
 }  // namespace loopsmith::transform

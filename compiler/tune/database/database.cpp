@@ -140,7 +140,7 @@ struct Database::Impl {
   ~Impl() { sqlite3_close(db); }
 
   auto failure() const -> Diagnostic {
-    return error(Code::DatabaseFailed).arg("file", path).arg("why", sqlite3_errmsg(db));
+    return error(Code::DatabaseFailed).arg("file", path).arg("reason", sqlite3_errmsg(db));
   }
   auto run(const char* sql) const -> Status {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) { return failure(); }
@@ -178,11 +178,11 @@ auto Database::open(const std::string& path) -> Result<Database> {
     Statement row(impl->db, "PRAGMA user_version");
     if (row.step()) { version = row.integer(0); }
     if (row.failed()) {
-      return error(Code::DatabaseUnreadable).arg("file", path).arg("why", sqlite3_errmsg(impl->db));
+      return error(Code::DatabaseUnreadable).arg("file", path).arg("reason", sqlite3_errmsg(impl->db));
     }
   }
   if (version > schema_version) {
-    return error(Code::DatabaseUnreadable).arg("file", path).arg("why", "it was written by a newer version of Loopsmith");
+    return error(Code::DatabaseUnreadable).arg("file", path).arg("reason", "it was written by a newer version of Loopsmith");
   }
   LOOPSMITH_CHECK(impl->run("PRAGMA journal_mode = WAL"));
   LOOPSMITH_CHECK(impl->run("PRAGMA synchronous = NORMAL"));
@@ -210,7 +210,7 @@ auto Database::add_workload(const TaskKey& task, const std::string& name, const 
 
 auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
   bool is_usable = record.outcome == Outcome::Measured ? is_time(record.median_seconds) : record.median_seconds == 0 || is_time(record.median_seconds);
-  if (!is_usable) { return error(Code::DatabaseFailed).arg("file", impl_->path).arg("why", std::to_string(record.median_seconds) + " is not the time of a call in seconds"); }
+  if (!is_usable) { return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", std::to_string(record.median_seconds) + " is not the time of a call in seconds"); }
   if (!is_time(record.spread_seconds)) { record.spread_seconds = 0; }
   if (record.unix_time == 0) { record.unix_time = static_cast<int64_t>(std::time(nullptr)); }
   Statement insert(impl_->db,
@@ -224,7 +224,7 @@ auto Database::add(const TaskKey& task, Record record) -> Result<int64_t> {
   insert.bind(13, record.verified).bind(14, record.unix_time).step();
   if (insert.failed()) { return impl_->failure(); }
   if (sqlite3_changes(impl_->db) != 1) {
-    return error(Code::DatabaseFailed).arg("file", impl_->path).arg("why", "the record's workload was never added");
+    return error(Code::DatabaseFailed).arg("file", impl_->path).arg("reason", "the record's workload was never added");
   }
   return static_cast<int64_t>(sqlite3_last_insert_rowid(impl_->db));
 }

@@ -267,7 +267,7 @@ auto DeviceWorker::expected(const IRModule& module, interp::Contents contents, c
   }
   how = is_interpreted ? "the interpreter" : "the program as written on the same device";
   if (!is_interpreted) {
-    if (!is_kept) { return error(Code::WorkerFailed).arg("why", "the interpreter takes too long"); }
+    if (!is_kept) { return error(Code::WorkerFailed).arg("reason", "the interpreter takes too long"); }
     LOOPSMITH_TRY(plain, plain_program());
     *results = interp::copy_inputs(inputs);
     LOOPSMITH_CHECK(plain->call(function_.str(), values_of(*results)));

@@ -54,14 +54,14 @@ auto WorkerPool::start(Worker& worker) -> Status {
   LOOPSMITH_TRY(process, Process::start(options));
   worker.process = std::move(process);
   if (worker.process->write(to_line(task), in(seconds(30))) != IoStatus::Done) {
-    return error(Code::WorkerFailed).arg("why", lost(worker, false));
+    return error(Code::WorkerFailed).arg("reason", lost(worker, false));
   }
   ReadResult line = worker.process->read_line(in(seconds(60)));
   TaskReply reply;
   if (line.status != IoStatus::Done || !parse_line(line.data, reply)) {
-    return error(Code::WorkerFailed).arg("why", lost(worker, line.status == IoStatus::TimedOut));
+    return error(Code::WorkerFailed).arg("reason", lost(worker, line.status == IoStatus::TimedOut));
   }
-  if (!reply.ok) { return error(Code::WorkerFailed).arg("why", reply.why); }
+  if (!reply.ok) { return error(Code::WorkerFailed).arg("reason", reply.why); }
   if (task.opens_device && is_first) { device_ = reply; }
   return ok();
 }

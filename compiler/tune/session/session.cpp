@@ -20,6 +20,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/reasons.h"
 #include "support/text.h"
 #include "target/gpu.h"
 #include "target/hardware.h"
@@ -316,7 +317,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   BuildReply built = pool.build({plain}).front();
   if (stopping()) { return ok(); }
   if (built.outcome != BuildOutcome::Built) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written does not build: " + built.note);
+    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", "the program as written does not build: " + built.note);
   }
   plain_hash_ = built.object_hash;
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
@@ -328,7 +329,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   }
   if (stopping()) { return ok(); }
   if (reply.outcome == Outcome::Crashed) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as written crashes its worker: " + reply.note);
+    return error(Code::CannotTune).arg("function", function_.view()).arg("reason", "the program as written crashes its worker: " + reply.note);
   }
   if (reply.outcome == Outcome::Measured || reply.outcome == Outcome::TimedOut) {
     // A program that is too slow to measure may still have fast candidates.
@@ -516,18 +517,18 @@ void Session::recall(const std::vector<Record>& records) {
 
 auto Session::open() -> Status {
   PrimFunc func = module_->find(function_);
-  auto refuse = [&](std::string why) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", std::move(why)); };
+  auto refuse = [&](const Reason& why) { return error(Code::CannotTune).arg("function", function_.view()).arg("reason", why.text()); };
   is_on_device_ = target::is_device_target(target_);
   if (is_gpu_target(target_.kind) && !is_on_device_) {
-    return refuse(fmt::format("a search measures on this machine's processor or on a device of `cuda` or `opencl`, and the target is `{}`", target_.str()))
+    return refuse(because(Why::TargetNotMeasured).arg("target", target_.str()))
         .remedy("write the schedule by hand, and compare versions by `loopsmith bench`");
   }
-  if (!func) { return refuse("the module has no such function"); }
-  if (!root_block(func)) { return refuse("it is not at schedule level (no blocks to schedule)"); }
-  if (find_search(options_.search) == nullptr) { return refuse(fmt::format("no search is named `{}`; the searches are {}", options_.search, search_names())); }
+  if (!func) { return refuse(because(Why::NoFunction)); }
+  if (!root_block(func)) { return refuse(because(Why::NoBlocks)); }
+  if (find_search(options_.search) == nullptr) { return refuse(because(Why::NoSuchSearch).arg("search", options_.search).arg("known", search_names())); }
   const ModelKind* model = find_model(options_.model);
-  if (model == nullptr) { return refuse(fmt::format("no model is named `{}`; the models are {}", options_.model, model_names())); }
-  if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(fmt::format("the model `{}` cannot be used: {}", options_.model, why)); }
+  if (model == nullptr) { return refuse(because(Why::NoSuchModel).arg("model", options_.model).arg("known", model_names())); }
+  if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(because(Why::ModelUnusable).arg("model", options_.model).arg("cause", why)); }
   key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
   if (is_on_device_) { LOOPSMITH_CHECK(open_device()); }
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));

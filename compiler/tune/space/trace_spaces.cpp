@@ -98,7 +98,7 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
   auto finish_by = [numbers, function](std::vector<metaschedule::Postproc> postprocs) -> FinishTrace {
     return [postprocs = std::move(postprocs), numbers, function](Schedule& sch) -> Status {
       LOOPSMITH_TRY(is_kept, metaschedule::run_postprocs(sch, postprocs, numbers));
-      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("why", "a post-processor rejects the schedule"); }
+      if (!is_kept) { return error(Code::CannotTune).arg("function", function.view()).arg("reason", "a post-processor rejects the schedule"); }
       return ok();
     };
   };

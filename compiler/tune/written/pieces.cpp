@@ -9,6 +9,7 @@
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "support/reasons.h"
 #include "tune/written/arguments.h"
 
 namespace loopsmith::tune {
@@ -95,7 +96,7 @@ class Lists {
     }
     std::vector<Value> out;
     if (!list) {
-      (void)evaluator_.report(error(Code::BadValue, {}).arg("what", "`" + option + "` takes names and calls with commas between them, not `" + text + "`"));
+      (void)evaluator_.report(error(Code::BadValue).arg("reason", because(Why::NotAList).arg("option", option).arg("text", text).text()));
       return out;
     }
     const eval::ScopeRef scope = names_used(*list);

@@ -115,7 +115,7 @@ class Migrator {
   void warn(Code code, const Origin& at, const std::string& word, std::string why) {
     // One warning for each word of a function is enough.
     if (!warned_.insert(word + "\n" + why).second) { return; }
-    out_.warnings.push_back(error(code, at).arg("word", word).arg("why", why));
+    out_.warnings.push_back(error(code, at).arg("word", word).arg("reason", why));
   }
   auto text_of(const syntax::Node& n) const -> std::string {
     auto span = document_.resolve(n.origin());
@@ -339,7 +339,7 @@ class Migrator {
     const char* why = is_memory ? "until 0.24 a second assignment makes a new variable, since 0.25 it stores to the first one"
                                 : "since 0.25 a second assignment stores to the memory of the first, until 0.24 it makes a new variable";
     for (const auto& [name, at] : again) {
-      assigned_again.emplace_back(def.name.name, error(Code::ChangedMeaning, at).arg("word", name.str() + " = ...").arg("why", why));
+      assigned_again.emplace_back(def.name.name, error(Code::ChangedMeaning, at).arg("word", name.str() + " = ...").arg("reason", why));
     }
   }
 
@@ -560,7 +560,7 @@ auto migrate(const syntax::Document& document, const std::string& name, Dialect 
     auto found = after.find(program);
     const bool is_same = found != after.end() && structural_equal(old.module, found->second.module);
     if (is_same) { same.insert(Name(program.view().substr(program.view().rfind('.') + 1))); }
-    if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("why", "the migrated program is not the same: compare the two before you use it")); }
+    if (!is_same) { out.warnings.push_back(error(Code::ChangedMeaning, old.where).arg("word", program.view()).arg("reason", "the migrated program is not the same: compare the two before you use it")); }
   }
   // The reader treats assignments of all dialects since 0.24 alike. A difference shows only against the dialects before.
   const bool is_compared = dialects::is_recent(from.dialect) != dialects::is_recent(to);

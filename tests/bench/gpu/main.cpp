@@ -162,7 +162,7 @@ auto measure(const bench::Program& program, const bench::Version& version) -> St
   fmt::print("{}  error {:.1e}\n", line, error);
   std::fflush(stdout);
   for (const runtime::DeviceMemory& m : memory) { device.release(m); }
-  if (error > 1e-4) { return loopsmith::error(Code::DeviceFailed).arg("device", device.facts().name).arg("action", "compute `" + program.name + "`").arg("why", "the results differ"); }
+  if (error > 1e-4) { return loopsmith::error(Code::DeviceFailed).arg("device", device.facts().name).arg("action", "compute `" + program.name + "`").arg("driver_message", "the results differ"); }
   return ok();
 }
 

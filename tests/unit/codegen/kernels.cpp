@@ -301,18 +301,18 @@ TEST_CASE("asserts stop a kernel with their text, in parallel loops, too, and it
 
 TEST_CASE("code that cannot be compiled has a diagnostic, and no crash") {
   Buffer a = buffer("A", f32, 4);
-  auto told = [&](Stmt body) {
+  auto message_of = [&](Stmt body) {
     auto module = runtime::JitModule::compile(module_of(function({a}, std::move(body))), target::host());
     REQUIRE_FALSE(module.ok());
     return module.diagnostics().front().message();
   };
-  CHECK(told(put(a, int_imm(0), Expr(var("x", f32)))).find("variable `x`") != std::string::npos);
-  CHECK(told(put(a, int_imm(0), intrinsic(f32, "no_such_thing", {float_imm(1)}))).find("`no_such_thing`") != std::string::npos);
-  CHECK(told(put(buffer("B", f32, 4), int_imm(0), float_imm(1))).find("`B`") != std::string::npos);
-  CHECK(told(make<Evaluate>(intrinsic(i32, "call_extern", {make<StringImm>("system"), int_imm(0)}))).find("system") != std::string::npos);
+  CHECK(message_of(put(a, int_imm(0), Expr(var("x", f32)))).find("variable `x`") != std::string::npos);
+  CHECK(message_of(put(a, int_imm(0), intrinsic(f32, "no_such_thing", {float_imm(1)}))).find("`no_such_thing`") != std::string::npos);
+  CHECK(message_of(put(buffer("B", f32, 4), int_imm(0), float_imm(1))).find("`B`") != std::string::npos);
+  CHECK(message_of(make<Evaluate>(intrinsic(i32, "call_extern", {make<StringImm>("system"), int_imm(0)}))).find("system") != std::string::npos);
   Expr deep = at(a, int_imm(0));
   for (int k = 0; k < 20000; ++k) { deep = make<Add>(deep, float_imm(1)); }
-  CHECK(told(put(a, int_imm(0), deep)).find("nested") != std::string::npos);
+  CHECK(message_of(put(a, int_imm(0), deep)).find("nested") != std::string::npos);
   for (int k = 0; k < 20000; ++k) { deep = deep.as<Add>()->a; }
 }
 

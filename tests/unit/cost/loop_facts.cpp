@@ -84,9 +84,9 @@ auto run(const PrimFunc& function) -> interp::Stats {
 struct Compared { int exact = 0, bound = 0; };
 auto compare(const PrimFunc& function, const interp::Stats& stats) -> Compared {
   Compared out;
-  auto agrees = [&](std::optional<double> said, bool is_most, double counted) {
-    if (!said) { return; }
-    if (is_most) { CHECK(*said >= counted); } else { CHECK(*said == counted); }
+  auto agrees = [&](std::optional<double> stated, bool is_most, double counted) {
+    if (!stated) { return; }
+    if (is_most) { CHECK(*stated >= counted); } else { CHECK(*stated == counted); }
     ++(is_most ? out.bound : out.exact);
   };
   auto whole = cost::loop_facts(function, 0);

@@ -19,7 +19,7 @@ auto rendered(const std::string& text, const std::string& at, RenderOptions opti
   size_t begin = text.find(at);
   Locate locate = [&](const Origin& origin) -> std::optional<Located> { return Located{&source, {origin.begin, origin.end}}; };
   Origin where{.decl = 1, .begin = static_cast<uint32_t>(begin), .end = static_cast<uint32_t>(begin + at.size()), .step = 0};
-  return render(error(Code::CannotRead, where).arg("file", "x").arg("why", "of tests").remedy("try again"), locate, options);
+  return render(error(Code::CannotRead, where).arg("file", "x").arg("reason", "of tests").remedy("try again"), locate, options);
 }
 
 }  // namespace

@@ -479,7 +479,7 @@ TEST_CASE("named characters in strings") {
 }
 
 TEST_CASE("tensor expressions without end are refused") {
-  auto said = [](const std::string& text) {
+  auto messages_of = [](const std::string& text) {
     syntax::Document document(text);
     frontend::File file;
     file.update(document);
@@ -487,12 +487,12 @@ TEST_CASE("tensor expressions without end are refused") {
     return all.empty() ? std::string() : std::string(code_id(all[0].code));
   };
   std::string head = "A = te.placeholder((4,), name=\"A\")\n";
-  CHECK(said(head + "def deep(n):\n    e = A[0]\n    for i in range(n):\n        e = e + A[0]\n    return e\n"
+  CHECK(messages_of(head + "def deep(n):\n    e = A[0]\n    for i in range(n):\n        e = e + A[0]\n    return e\n"
                     "f = te.create_prim_func([A, te.compute((4,), lambda i: deep(100000))])\n") == "too-deep");
-  CHECK(said(head + "def wide(n):\n    e = A[0]\n    for i in range(n):\n        e = e + e\n    return e\n"
+  CHECK(messages_of(head + "def wide(n):\n    e = A[0]\n    for i in range(n):\n        e = e + e\n    return e\n"
                     "f = te.create_prim_func([A, te.compute((4,), lambda i: wide(60))])\n") == "too-much-work");
-  CHECK(said("def wide(A, n):\n    e = A[0]\n    for i in range(n):\n        e = e + e\n    return e\n"
+  CHECK(messages_of("def wide(A, n):\n    e = A[0]\n    for i in range(n):\n        e = e + e\n    return e\n"
              "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = wide(A, 60)\n") == "too-much-work");
-  CHECK(said(head + "def chain(B, n):\n    for i in range(n):\n        B = te.compute((4,), lambda i: B[i] + 1.0)\n    return B\n"
+  CHECK(messages_of(head + "def chain(B, n):\n    for i in range(n):\n        B = te.compute((4,), lambda i: B[i] + 1.0)\n    return B\n"
                     "f = te.create_prim_func([A, chain(A, 20000)])\n") == "too-deep");
 }

@@ -62,7 +62,7 @@ TEST_CASE("a description matches itself, and a copy of it has variables of its o
     PrimFunc copy = schedule::fresh_copy(intrinsic->description, 32);
     schedule::IntrinsicMatch match;
     auto mismatch = schedule::match_intrinsic(*copy->body.as<BlockRealize>(), intrinsic->description, match);
-    CHECK((mismatch ? mismatch->why : "") == "");
+    CHECK((mismatch ? mismatch->why.text() : std::string()) == "");
     CHECK(match.buffers.size() == copy->params.size());
     CHECK(print_script(copy) == print_script(intrinsic->description));
     for (size_t i = 0; i < copy->params.size(); ++i) { CHECK(!(copy->buffer_of(copy->params[i]) == intrinsic->description->buffer_of(intrinsic->description->params[i]))); }
@@ -107,7 +107,7 @@ TensorIntrin.register(7, one, two)
   CHECK(found[1].name.str() == "other");
   CHECK(!(found[0].implementation == found[0].description));
   REQUIRE(diagnostics.size() == 3);
-  CHECK(diagnostics[0].message() == "`wrong` is no tensor intrinsic: the root block of its implementation neither reads nor writes `A`: say so with `T.reads` and `T.writes`");
+  CHECK(diagnostics[0].message() == "`wrong` is no tensor intrinsic: the root block of its implementation declares no access to `A` in `T.reads` or `T.writes`");
   CHECK(diagnostics[1].message() == "`missing` is no tensor intrinsic: it needs a description and an implementation");
   CHECK(diagnostics[2].message() == "`?` is no tensor intrinsic: its name is no string");
 }

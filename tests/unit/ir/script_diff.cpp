@@ -87,6 +87,6 @@ TEST_CASE("a nest that moved is not repeated, and lines that are left out are su
   // Names that do not fit are counted.
   std::string many;
   for (int i = 0; i < 30; ++i) { many += "with T.block(\"a_block_with_a_long_name_" + std::to_string(i) + "\"):\n    x\n"; }
-  std::string told = diff_scripts(many + "y\n", many + "z\n", {.context = 0, .width = 80});
-  CHECK(lines_of(told).front() == "  ... a_block_with_a_long_name_0; 29 more (60 lines, unchanged)");
+  std::string shown = diff_scripts(many + "y\n", many + "z\n", {.context = 0, .width = 80});
+  CHECK(lines_of(shown).front() == "  ... a_block_with_a_long_name_0; 29 more (60 lines, unchanged)");
 }

@@ -243,7 +243,7 @@ TEST_CASE("each argument that is refused has its own reason") {
 }
 
 TEST_CASE("a completion that is cancelled at any moment is remembered for nothing that it did not find") {
-  auto told = [](const Completion& found) {
+  auto text_of = [](const Completion& found) {
     std::string out;
     for (const CompletionItem& item : found.items) { out += item.label + " | " + item.detail + " | " + item.note + " | " + item.call + "\n"; }
     return out;
@@ -263,7 +263,7 @@ TEST_CASE("a completion that is cancelled at any moment is remembered for nothin
     Typed typed = small(lines);
     const auto snapshot = typed.document->snapshot();
     JudgedState whole;
-    const std::string expected = told(completion(*snapshot, typed.at, {.judged = &whole}));
+    const std::string expected = text_of(completion(*snapshot, typed.at, {.judged = &whole}));
     for (int microseconds = 0; microseconds < 12000; microseconds += tests::is_sanitized ? 4000 : 300) {
       CAPTURE(microseconds);
       // Completion starts with an empty cache; after a cancelled request it uses the cached answers.
@@ -276,7 +276,7 @@ TEST_CASE("a completion that is cancelled at any moment is remembered for nothin
       });
       (void)completion(*fresh.document->snapshot(), fresh.at, {.cancel = source.token(), .judged = &judged});
       other.join();
-      CHECK(told(completion(*fresh.document->snapshot(), fresh.at, {.judged = &judged})) == expected);
+      CHECK(text_of(completion(*fresh.document->snapshot(), fresh.at, {.judged = &judged})) == expected);
     }
   }
 }

@@ -301,21 +301,21 @@ TEST_CASE("what a preview shows is what the statement does once it is written") 
         JudgedState judged;
         for (const CompletionItem& item : completion(*typed.snapshot(), at, {.judged = &judged}).items) {
           if (item.primitive.empty() || shown++ % tests::stride(20) != 0) { continue; }
-          std::string told = preview(*typed.snapshot(), at, item.primitive);
-          INFO(name << ": " << told);
+          std::string shown_text = preview(*typed.snapshot(), at, item.primitive);
+          INFO(name << ": " << shown_text);
           const std::string open = "\n\n```python\n";
-          size_t begin = told.find(open);
+          size_t begin = shown_text.find(open);
           REQUIRE(begin != std::string::npos);
           begin += open.size();
-          size_t end = told.find("\n```\n", begin);
+          size_t end = shown_text.find("\n```\n", begin);
           REQUIRE(end != std::string::npos);
-          std::string statement = told.substr(begin, end - begin);
+          std::string statement = shown_text.substr(begin, end - begin);
           auto written = workspace::analyse(name, text.substr(0, span->end) + "\n    " + statement + text.substr(span->end));
           const script::Step* made = step_beginning(*written->snapshot(), span->end + 5);
           REQUIRE(made != nullptr);
           REQUIRE(made->state == script::StepState::Done);
           std::string diff = diff_scripts(print_script(step.after->module()), print_script(made->after->module()), {.context = 1});
-          CHECK(told.substr(end + 5) == (diff.empty() ? "changes nothing" : "```diff\n" + diff + "```"));
+          CHECK(shown_text.substr(end + 5) == (diff.empty() ? "changes nothing" : "```diff\n" + diff + "```"));
           changing += diff.empty() ? 0 : 1;
         }
       }
@@ -332,7 +332,7 @@ TEST_CASE("a list that ran out of time is marked as incomplete, and is complete 
   workspace::Document document("matmul.tir", 1, text);
   type_line(document, static_cast<uint32_t>(at), "    sch.\n");
   auto ask = [&](Deadline until, JudgedState* judged) { return completion(*document.snapshot(), static_cast<uint32_t>(at + 8), {.until = until, .judged = judged}); };
-  auto said = [](const Completion& found) {
+  auto labels_of = [](const Completion& found) {
     std::vector<std::string> all;
     for (const CompletionItem& item : found.items) { all.push_back(item.label + " " + item.note + " " + item.detail); }
     return all;
@@ -346,10 +346,10 @@ TEST_CASE("a list that ran out of time is marked as incomplete, and is complete 
   CHECK(judged.found.empty());
   CHECK(late.items.size() == fresh.items.size());
   CHECK(std::all_of(late.items.begin(), late.items.end(), [](const CompletionItem& item) { return item.note.empty(); }));
-  CHECK(said(ask(never(), &judged)) == said(fresh));
+  CHECK(labels_of(ask(never(), &judged)) == labels_of(fresh));
   Completion known = ask(past, &judged);
   CHECK(known.is_complete);
-  CHECK(said(known) == said(fresh));
+  CHECK(labels_of(known) == labels_of(fresh));
   // In another state nothing is cached.
   workspace::Document other("matmul.tir", 1, text);
   type_line(other, static_cast<uint32_t>(at), "    sch.unroll(i1)\n    sch.\n");

@@ -60,7 +60,7 @@ auto inserted(const std::string& text) -> std::string {
 }  // namespace
 
 TEST_CASE("a schedule that is inserted into a file of Python makes itself, and the file imports what it needs") {
-  const std::string said = "get_block get_loops vectorize\n";
+  const std::string printed = "get_block get_loops vectorize\n";
   struct Case { std::string head; std::string block = "block"; std::string imports; };
   const Case cases[] = {
       {"from tvm.script import tir as T\n\n\n", "block", "from tvm.script import tir as T\nfrom tvm import tir\n\n\n@T"},
@@ -77,7 +77,7 @@ TEST_CASE("a schedule that is inserted into a file of Python makes itself, and t
     INFO(after);
     CHECK(after.find(one.imports) != std::string::npos);
     CHECK(after.find("@ls.") == std::string::npos);
-    if (one.head.find("T = tir") == std::string::npos) { CHECK(run(after, "B_tuned()") == said); }
+    if (one.head.find("T = tir") == std::string::npos) { CHECK(run(after, "B_tuned()") == printed); }
     // The inserted function is read as one complete schedule of that name.
     auto document = workspace::analyse("file:///kernel.py", after);
     const auto& schedules = document->snapshot()->schedules();
@@ -108,8 +108,8 @@ TEST_CASE("a move on a program of Python that has no schedule writes one that Py
   std::string after = with_edits(text, {*move->imports, {{move->offset, move->offset}, move->insert}});
   INFO(after);
   CHECK(after.find("def B_schedule() -> tir.Schedule:\n    sch = tir.Schedule(B)\n") != std::string::npos);
-  std::string said = run(after, "B_schedule()");
-  CHECK(said.find("parallel\n") != std::string::npos);
+  std::string printed = run(after, "B_schedule()");
+  CHECK(printed.find("parallel\n") != std::string::npos);
   // Further moves are inserted at the same place.
   auto next = workspace::analyse("file:///kernel.py", after);
   for (const OfferedMove& one : moves_offered(*next->snapshot(), static_cast<uint32_t>(after.find("for i, j") + 4))) {

@@ -126,11 +126,11 @@ TEST_CASE("a primitive is marked as legal where some call of it is accepted, and
           if (accepted.empty() && apply_move(fork, move).ok()) { accepted = text_of(func, move); }
         }
       }
-      Legality told = legality_of(sch, *primitive, {});
+      Legality legality = legality_of(sch, *primitive, {});
       // More candidates than a list shows.
-      if (told.verdict == Legality::Verdict::Unknown && tried > 200) { continue; }
+      if (legality.verdict == Legality::Verdict::Unknown && tried > 200) { continue; }
       INFO(primitive->name << ": " << accepted << "\n" << print_script(sch.module()));
-      REQUIRE((told.verdict == Legality::Verdict::Legal) == !accepted.empty());
+      REQUIRE((legality.verdict == Legality::Verdict::Legal) == !accepted.empty());
       (accepted.empty() ? refused : legal) += 1;
     }
   });

@@ -40,7 +40,7 @@ struct Session {
     return out;
   }
   // The errors before anything has run.
-  auto told() const -> std::vector<std::string> {
+  auto findings() const -> std::vector<std::string> {
     std::vector<std::string> out;
     for (const Diagnostic& d : schedules.diagnostics()) {
       if (d.severity == Severity::Error) { out.push_back(written(d)); }
@@ -52,13 +52,13 @@ struct Session {
   script::Schedules schedules;
 };
 
-auto told(std::string_view text) -> std::vector<std::string> { return Session(std::string(program) + std::string(text)).told(); }
-using Told = std::vector<std::string>;
+auto findings(std::string_view text) -> std::vector<std::string> { return Session(std::string(program) + std::string(text)).findings(); }
+using Findings = std::vector<std::string>;
 
 }  // namespace
 
 TEST_CASE("all wrong names of a schedule are reported, not only the one at which it stops", "[names]") {
-  CHECK(told(R"(
+  CHECK(findings(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
     block = sch.get_block("B")
@@ -72,7 +72,7 @@ def s(sch: tir.Schedule):
     sch.bind(i, loop=j)
     with q:
         print([k for k in block if k2], [kk for _ in block])
-)") == Told{"`blok`: `blok` is not defined; did you mean `block`?",
+)") == Findings{"`blok`: `blok` is not defined; did you mean `block`?",
             "`fooo`: a tir.Schedule has no attribute `fooo`",
             "`paralel`: a tir.Schedule has no attribute `paralel`; did you mean `parallel`?",
             "`zzz`: `zzz` is not defined",
@@ -86,7 +86,7 @@ def s(sch: tir.Schedule):
 }
 
 TEST_CASE("names of schedules that Python makes, of what it does by itself, of helpers, and where the program has mistakes", "[names]") {
-  CHECK(told(R"(
+  CHECK(findings(R"(
 def helper(what, loop):
     what.unrol(loop)
     what.split(lop, [2])
@@ -103,7 +103,7 @@ if __name__ == "__main__":
     s = tir.Schedule(scale, seed=1)
     s.vectorise(s.get_loops("B")[-1])
     print(s.mod, undefined)
-)") == Told{"`get_blok`: a tir.Schedule has no attribute `get_blok`; did you mean `get_block`?",
+)") == Findings{"`get_blok`: a tir.Schedule has no attribute `get_blok`; did you mean `get_block`?",
             "`qq`: `qq` is not defined",
             "`vectorise`: a tir.Schedule has no attribute `vectorise`; did you mean `vectorize`?",
             "`undefined`: `undefined` is not defined",
@@ -111,12 +111,12 @@ if __name__ == "__main__":
             "`lop`: `lop` is not defined; did you mean `loop`?"});
   std::string broken(program);
   broken.replace(broken.find("A[vi, vj]"), 9, "AA[vi, v]");
-  CHECK(Session(broken + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.foo(q)\n").told() ==
-        Told{"`foo`: a tir.Schedule has no attribute `foo`", "`q`: `q` is not defined"});
+  CHECK(Session(broken + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.foo(q)\n").findings() ==
+        Findings{"`foo`: a tir.Schedule has no attribute `foo`", "`q`: `q` is not defined"});
 }
 
 TEST_CASE("a name without a value is reported; one that may have a value is not", "[names]") {
-  CHECK(told(R"(
+  CHECK(findings(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
     sch.parallel(late)
@@ -136,11 +136,11 @@ def s(sch: tir.Schedule):
         at_end = 1
     print(at_end)
     x += 1
-)") == Told{"`late`: `late` is not defined", "`either`: `either` is not defined", "`x`: `x` is not defined"});
+)") == Findings{"`late`: `late` is not defined", "`either`: `either` is not defined", "`x`: `x` is not defined"});
 }
 
 TEST_CASE("code that may be right is not reported", "[names]") {
-  CHECK(told(R"(
+  CHECK(findings(R"(
 import os.path as where, sys
 from . import things
 try:
@@ -220,18 +220,18 @@ def of_another(sch):
     sch.whatever()
 
 from tvm import te
-)") == Told{});
+)") == Findings{});
   // Names that cannot be resolved without running the text.
-  CHECK(told("from everything import *\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
-  CHECK(told("exec(\"q = 1\")\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
-  CHECK(told("@enum.global_enum\nclass Names(enum.Enum):\n    q = 1\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Told{});
+  CHECK(findings("from everything import *\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Findings{});
+  CHECK(findings("exec(\"q = 1\")\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Findings{});
+  CHECK(findings("@enum.global_enum\nclass Names(enum.Enum):\n    q = 1\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    sch.parallel(q)\n") == Findings{});
   // Schedules of another library.
-  CHECK(told("from mine import Schedule\ndef test_it():\n    sch = Schedule(scale)\n    sch.whatever()\n") == Told{});
-  CHECK(told("class tir:\n    pass\ndef test_it():\n    sch = tir.Schedule(scale)\n    sch.whatever()\n") == Told{});
+  CHECK(findings("from mine import Schedule\ndef test_it():\n    sch = Schedule(scale)\n    sch.whatever()\n") == Findings{});
+  CHECK(findings("class tir:\n    pass\ndef test_it():\n    sch = tir.Schedule(scale)\n    sch.whatever()\n") == Findings{});
 }
 
 TEST_CASE("half a line takes nothing away from those around it, and makes nothing up", "[names]") {
-  CHECK(told(R"(
+  CHECK(findings(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
     i, j = sch.get_loops("B"
@@ -239,32 +239,32 @@ def s(sch: tir.Schedule):
 
 def after(sch):
     sch.split(zzz, [2])
-)") == Told{"`zzz`: `zzz` is not defined"});
-  CHECK(told(R"(
+)") == Findings{"`zzz`: `zzz` is not defined"});
+  CHECK(findings(R"(
 @ls.schedule(scale)
 def s(sch: tir.Schedule):
     x = sch.
     sch.parallel(x)
     sch.parallel(y)
-)") == Told{"`y`: `y` is not defined"});
+)") == Findings{"`y`: `y` is not defined"});
 }
 
 TEST_CASE("reports follow the text: other declarations, helpers that are no longer called", "[names]") {
   Session session(std::string(program) + "k = 1\n\ndef helper(a):\n    a.foo(k)\n\n\n@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    helper(sch)\n    print(k)\n");
-  CHECK(session.told() == Told{"`foo`: a tir.Schedule has no attribute `foo`"});
+  CHECK(session.findings() == Findings{"`foo`: a tir.Schedule has no attribute `foo`"});
   auto replace = [&](std::string_view from, std::string_view to) {
     size_t at = session.document.text().find(from);
     REQUIRE(at != std::string::npos);
     session.document.edit(Span{static_cast<uint32_t>(at), static_cast<uint32_t>(at + from.size())}, std::string(to));
     session.look();
-    CHECK(session.told() == Session(session.document.text()).told());
+    CHECK(session.findings() == Session(session.document.text()).findings());
   };
   replace("k = 1", "l = 1");
-  CHECK(session.told().size() == 3);
+  CHECK(session.findings().size() == 3);
   replace("helper(sch)", "print(sch)");
-  CHECK(session.told() == Told{"`k`: `k` is not defined"});
+  CHECK(session.findings() == Findings{"`k`: `k` is not defined"});
   replace("l = 1", "k = 1");
-  CHECK(session.told() == Told{});
+  CHECK(session.findings() == Findings{});
 }
 
 TEST_CASE("a run reports the same error where it stops, at the same place", "[names]") {
@@ -273,9 +273,9 @@ TEST_CASE("a run reports the same error where it stops, at the same place", "[na
     INFO(line);
     Session session(std::string(program) + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    i, j = sch.get_loops(\"B\")\n    " + std::string(line) + "\n");
     REQUIRE(session.schedules.run_all(session.file, {}));
-    Told run;
+    Findings run;
     for (const Diagnostic& d : session.schedules.all()[0].run->all_diagnostics()) { run.push_back(session.written(d)); }
-    CHECK(run == session.told());
+    CHECK(run == session.findings());
     CHECK(run.size() == 1);
   }
 }

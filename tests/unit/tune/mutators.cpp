@@ -4,6 +4,7 @@
 
 #include "ir/equal.h"
 #include "schedule/trace_json.h"
+#include "tests/support/effort.h"
 #include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/metaschedule/mutators/mutators.h"
@@ -103,7 +104,7 @@ TEST_CASE("each mutator changes its own instruction") {
     schedule::RandomEngine random(5);
     std::set<std::string> made;
     for (const Trace& trace : traces_of(module, c.target)) {
-      for (int i = 0; i < 8; ++i) {
+      for (size_t i = 0; i < 8 / tests::stride(4); ++i) {
         auto one = mutator->apply({module, Name("main"), 2}, trace, random);
         if (!one) { continue; }
         const std::vector<size_t> at = differences(trace, *one);

@@ -65,7 +65,7 @@ auto numbers_of(const Target& target) -> TargetNumbers {
 }
 
 auto missing_number(const Schedule& sch, std::string_view postproc, std::string_view number) -> Diagnostic {
-  return error(Code::CannotTune).arg("function", sch.func_working_on().view()).arg("why", std::string(postproc) + " needs `" + std::string(number) + "`, which the target does not have")
+  return error(Code::CannotTune).arg("function", sch.func_working_on().view()).arg("reason", std::string(postproc) + " needs `" + std::string(number) + "`, which the target does not have")
       .remedy("add `-" + std::string(number) + "=N` to the target");
 }
 

@@ -81,7 +81,7 @@ auto bind_block(Schedule& sch, Name func, BlockRV block, int64_t most_blocks, in
   if (around.block_index != -1 && around.thread_index != -1) { return ok(); }
   if (around.block_index != -1) {
     return error(Code::CannotTune).arg("function", sch.func_working_on().view())
-        .arg("why", "block `" + place->name().str() + "` is inside a loop bound to `blockIdx`, but in none bound to `threadIdx`").at_node(place->id);
+        .arg("reason", "block `" + place->name().str() + "` is inside a loop bound to `blockIdx`, but in none bound to `threadIdx`").at_node(place->id);
   }
   LOOPSMITH_TRY(loops, get_loops(sch, block));
   if (around.last_spatial == -1) {

@@ -50,7 +50,7 @@ auto node_text(const GraphNode& node) -> std::string {
   return out + "\n    }";
 }
 
-auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("why", std::move(why)); }
+auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", std::move(why)); }
 
 auto read_node(const Json& json, size_t count, GraphNode& out) -> bool {
   if (!json.is_object()) { return false; }

@@ -42,7 +42,7 @@ class ReadGraph {
  private:
   void fail(size_t node, const std::string& why) {
     if (failed_) { return; }
-    failed_ = error(Code::CannotRead).arg("file", place_).arg("why", fmt::format("node {} of its program (`{}`) {}", node, graph_.nodes[node].type, why));
+    failed_ = error(Code::CannotRead).arg("file", place_).arg("reason", fmt::format("node {} of its program (`{}`) {}", node, graph_.nodes[node].type, why));
   }
 
   // ---- fields ----

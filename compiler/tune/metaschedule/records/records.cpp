@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("why", std::move(why)); }
+auto bad(const std::string& place, std::string why) -> Diagnostic { return error(Code::CannotRead).arg("file", place).arg("reason", std::move(why)); }
 
 // JSON without spaces; real numbers with twenty digits.
 void dump(const Json& json, std::string& out) {

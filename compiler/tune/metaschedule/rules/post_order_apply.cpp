@@ -56,7 +56,7 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics&
     }
     for (Schedule& sch : *made) { stack.push_back({std::move(sch), now.blocks}); }
     if (stack.size() + out.size() > most_schedules) {
-      return error(Code::CannotTune).arg("function", rule.name()).arg("why", "the rules make more than " + std::to_string(most_schedules) + " schedules");
+      return error(Code::CannotTune).arg("function", rule.name()).arg("reason", "the rules make more than " + std::to_string(most_schedules) + " schedules");
     }
   }
   return out;
