@@ -23,7 +23,7 @@ struct Command {
 
 // commands/*.cpp
 extern const Command help_command, load_command, programs_command, with_command, print_command, undo_command, redo_command, goto_command,
-    steps_command, diff_command, trace_command, lower_command, llvm_command, asm_command, run_command, bench_command, tune_command,
+    steps_command, diff_command, trace_command, lower_command, llvm_command, asm_command, run_command, bench_command, space_command, tune_command,
     save_command, target_command, verify_command, quit_command, hint_command, why_not_command, repair_command, tree_command,
     branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, explain_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
 

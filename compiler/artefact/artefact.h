@@ -12,11 +12,18 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/interface.h"
 
 namespace loopsmith::artefact {
+
+/// Code for constant sizes of a kernel, which its entry calls in place of the kernel's own code.
+struct Variant {
+  std::string symbol;
+  std::vector<std::pair<size_t, int64_t>> sizes;   // slots of the kernel with the values for which the code is
+};
 
 struct Kernel {
   std::string name;                // the name of the C function
@@ -24,6 +31,7 @@ struct Kernel {
   codegen::Interface interface;    // of the function before lowering, with the shapes that callers see
   std::string signature;           // the program's parameters as written, for the comment in the header; may be empty
   int device_type = 1;             // DLPack's type of the device that contains its tensors: 1 this machine's memory, 2 CUDA, 4 OpenCL
+  std::vector<Variant> variants = {};
 };
 
 /// True for legal names of C functions; false for keywords.

@@ -69,6 +69,7 @@ void add_entry(std::string& out, const Kernel& kernel) {
   size_t slots = kernel.interface.slots();
   size_t size = slots > 0 ? slots : 1;
   out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.symbol);
+  for (const Variant& variant : kernel.variants) { out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", variant.symbol); }
   if (!parameters.empty()) { out += fmt::format("static const ls_parameter {}_parameters[] = {{\n{}}};\n", kernel.name, table); }
   std::string variables;
   for (const Sizes::Variable& variable : sizes.variables) { variables += fmt::format("{{{}, {}}}, ", literal(variable.name), range_text(variable.type)); }
@@ -77,6 +78,12 @@ void add_entry(std::string& out, const Kernel& kernel) {
                      signature.empty() ? "void" : signature, parameters.empty() ? 1 : parameters.size(), size, size, given);
   out += fmt::format("  int32_t status = loopsmith_bind_sizes({}, {}, {}, {}_variables, {}, given, slots, is_known);\n", literal(kernel.name),
                      parameters.empty() ? "NULL" : kernel.name + "_parameters", parameters.size(), kernel.name, slots);
+  if (!kernel.variants.empty()) { out += "  if (status != 0) { return status; }\n"; }
+  for (const Variant& variant : kernel.variants) {
+    std::string fits;
+    for (auto [slot, value] : variant.sizes) { fits += fmt::format("{}slots[{}].integer == {}LL", fits.empty() ? "" : " && ", slot, value); }
+    out += fmt::format("  if ({}) {{ return {}(slots); }}\n", fits, variant.symbol);
+  }
   out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
 }
 

@@ -2,93 +2,23 @@
 #include "driver/build_script.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <optional>
 #include <set>
 #include <tuple>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
-#include "driver/program.h"
-#include "eval/evaluator.h"
-#include "frontend/objects.h"
+#include "driver/build_script_state.h"
 #include "ir/printer.h"
 #include "script/objects.h"
-#include "script/tuner/pieces.h"
 #include "support/codes.h"
-#include "support/process.h"
 #include "support/origin.h"
 #include "support/text.h"
 #include "syntax/document.h"
-#include "workspace/imports.h"
 
-namespace loopsmith::driver {
-namespace {
+namespace loopsmith::driver::build_script {
 
-namespace fs = std::filesystem;
-using eval::Argument;
-using eval::BoundArguments;
-using eval::Evaluator;
-using eval::Parameter;
-using eval::Value;
-using nlohmann::json;
-
-/// A file that a script loaded.
-class LoadedFile final : public eval::Object {
- public:
-  static const eval::TypeTag type_tag;
-  LoadedFile(std::string p, std::string text) : Object(&type_tag), path(std::move(p)), file(SourceFile::from_text(path, std::move(text))) {}
-  const std::string path;
-  const std::unique_ptr<SourceFile> file;
-
-  auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> override {
-    if (auto value = file->document().file().value(name)) { return value; }
-    if (name == Name("programs")) {
-      std::vector<Value> names;
-      for (const workspace::Program& program : workspace::top_programs(*file->snapshot())) { names.push_back(Value::str(program.name.str())); }
-      return Value::list(std::move(names));
-    }
-    return {};
-  }
-  void attribute_names(std::vector<Name>& out) const override {
-    file->document().file().names(out);
-    out.emplace_back("programs");
-  }
-  auto repr() const -> std::string override { return "<file " + path + ">"; }
-};
 const eval::TypeTag LoadedFile::type_tag{"file"};
 
-/// The result of a command; its fields are attributes.
-class Outcome final : public eval::Object {
- public:
-  static const eval::TypeTag type_tag;
-  explicit Outcome(std::vector<std::pair<Name, Value>> f) : Object(&type_tag), fields(std::move(f)) {}
-  const std::vector<std::pair<Name, Value>> fields;
-  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
-    for (const auto& [key, value] : fields) {
-      if (key == name) { return value; }
-    }
-    return {};
-  }
-  void attribute_names(std::vector<Name>& out) const override {
-    for (const auto& [key, value] : fields) { out.push_back(key); }
-  }
-  auto repr() const -> std::string override {
-    std::string out;
-    for (const auto& [key, value] : fields) {
-      if (!value.string() || value.string()->find('\n') == std::string::npos) {
-        out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key.view(), value.repr());
-      }
-    }
-    return "<" + out + ">";
-  }
-};
 const eval::TypeTag Outcome::type_tag{"result"};
 
 auto value_of(const json& j) -> Value {
@@ -112,6 +42,8 @@ auto value_of(const json& j) -> Value {
   }
 }
 
+namespace {
+
 /// A program as the text of a file, under a name.
 auto text_of(const frontend::ProgramObject& program, const std::string& name) -> std::string {
   if (PrimFunc func = program.is_function ? program.module->find("main") : PrimFunc()) { return print_script(func, {.function_name = Name(name)}); }
@@ -121,46 +53,9 @@ auto text_of(const frontend::ProgramObject& program, const std::string& name) ->
   return text;
 }
 
-// ---- the state of one run -------------------------------------------------------------------------------------------
+}  // namespace
 
-class BuildScript final : public eval::Environment {
- public:
-  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()), names_(r.path, 0, "", workspace::imports_on_disk(r.path)) {}
-  ~BuildScript() override {
-    std::error_code ignored;
-    if (!scratch_.empty()) { fs::remove_all(scratch_, ignored); }
-  }
-
-  const BuildScriptRequest& request;
-  const fs::path folder;
-  bool something_failed = false;
-  std::map<std::string, Value> loaded;
-
-  static constexpr int tag = 0;
-  static auto of(Evaluator& e) -> BuildScript& { return *static_cast<BuildScript*>(e.host); }
-
-  auto lookup(Evaluator& e, Name name, Origin where) -> std::optional<Value> override;
-  void names(std::vector<Name>& out) const override;
-  auto imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> override;
-  auto imported(const syntax::ImportName& name) -> std::optional<Value> override;
-
-  [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
-  /// A folder for the input texts of commands; removed at the end of the run.
-  auto scratch() -> const std::string& {
-    if (scratch_.empty()) {
-      std::string pattern = (fs::temp_directory_path() / "loopsmith-script-XXXXXX").string();
-      if (mkdtemp(pattern.data()) != nullptr) { scratch_ = pattern; }
-    }
-    return scratch_;
-  }
-
- private:
-  workspace::Document names_;   // an empty text: `T`, `I`, `ls` and imported names have the same meaning as in a file
-  std::string scratch_;
-};
-
-// The error that a command which the script calls has failed. `message`: the last one of the command, or empty.
-auto command_failed(Evaluator& e, Origin where, std::string_view command, const ExitStatus& status, const std::string& message = {}) -> Value {
+auto command_failed(Evaluator& e, Origin where, std::string_view command, const ExitStatus& status, const std::string& message) -> Value {
   Diagnostic out = error(Code::CommandFailed, where).arg("command", command).arg("status", status.describe());
   if (!message.empty()) { (void)std::move(out).note({}, message); }
   return e.report(std::move(out));
@@ -170,12 +65,6 @@ auto wrong(Evaluator& e, const Argument& a, const char* expected) -> Value {
   if (a.value.is_unknown()) { return Value::error(); }
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", eval::describe(a.value)));
 }
-
-/// The subject of a call, as files.
-struct Subject {
-  std::vector<std::string> files;
-  std::vector<std::string> names;          // of the programs; empty: whole files
-};
 
 auto subject(Evaluator& e, const Argument& what, const Argument& name, const std::string& folder) -> std::optional<Subject> {
   BuildScript& script = BuildScript::of(e);
@@ -225,7 +114,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
 }
 
 /// A diagnostic of a line of JSON, as text.
-auto shown(const json& d) -> std::string {
+static auto shown(const json& d) -> std::string {
   std::string where = d.value("file", "");
   if (d.contains("line")) { where += fmt::format(":{}:{}", d.value("line", 0), d.value("column", 0)); }
   std::string out = fmt::format("{}{}{}: {} [{}]", where, where.empty() ? "" : ": ", d.value("severity", ""), d.value("message", ""), d.value("code", ""));
@@ -233,7 +122,6 @@ auto shown(const json& d) -> std::string {
   return out;
 }
 
-/// Runs `loopsmith COMMAND ...` and returns its lines of JSON; prints their diagnostics at once. None: the command could not be started.
 auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::optional<std::pair<std::vector<json>, ExitStatus>> {
   BuildScript& script = BuildScript::of(e);
   argv.insert(argv.begin(), current_program());
@@ -268,7 +156,6 @@ auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::
   return std::pair(std::move(lines), status ? *status : process->kill());
 }
 
-/// Adds options to a command line from keyword arguments: strings, numbers, lists of these, and switches.
 auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::pair<size_t, const char*>>& table, std::vector<std::string>& argv) -> bool {
   auto word = [&](const Value& v) -> std::optional<std::string> {
     if (const std::string* text = v.string()) { return *text; }
@@ -295,7 +182,6 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
   return true;
 }
 
-/// Adds a path as an option, relative to the folder of the script; `other`: a word that is not a path.
 auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const char* option, std::string_view other, std::vector<std::string>& argv) -> bool {
   const Argument& a = bound.values[index];
   if (!bound.given[index] || a.value.is_none()) { return true; }
@@ -309,6 +195,8 @@ auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const 
 }
 
 // ---- the functions --------------------------------------------------------------------------------------------------
+
+namespace {
 
 auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"path"}};
@@ -438,211 +326,21 @@ auto run_bench(Evaluator& e, const eval::Arguments& a) -> Value {
   return Value::list(std::move(all));
 }
 
-// ---- pieces of the tuner ---------------------------------------------------------------------------------------------
-
-/// The text of lists of pieces for the options of `loopsmith tune`, and the file that defines the written ones.
-class PieceLists {
- public:
-  PieceLists(Evaluator& e, std::vector<std::string>& argv) : e_(e), argv_(argv) {}
-
-  /// A list of pieces, or a word such as "default". False: an error was reported.
-  auto add(const Argument& list, const char* option) -> bool {
-    if (list.value.is_none()) { return true; }
-    std::string text;
-    const bool is_list = list.value.items() != nullptr;
-    for (const Value& item : is_list ? *list.value.items() : std::vector<Value>{list.value}) {
-      auto one = text_of(item, list);
-      if (!one) { return false; }
-      text += (text.empty() ? "" : ",") + *one;
-    }
-    argv_.insert(argv_.end(), {option, text});
-    return true;
-  }
-  /// A dictionary of mutators with their shares.
-  auto add_mutators(const Argument& probabilities) -> bool {
-    const auto* dict = probabilities.value.as<eval::Dict>();
-    if (!dict) { return add(probabilities, "--mutators"); }
-    std::string text;
-    for (const auto& [key, share] : dict->entries()) {
-      auto one = text_of(key, probabilities);
-      if (!one) { return false; }
-      if (!share.to_float()) { return wrong(e_, probabilities, "a dictionary with the share of each mutator"), false; }
-      text += (text.empty() ? "{" : ", ") + *one + ": " + share.repr();
-    }
-    argv_.insert(argv_.end(), {"--mutators", text.empty() ? "{}" : text + "}"});
-    return true;
-  }
-  /// Names the file of the pieces.
-  void finish() {
-    if (!file_.empty()) { argv_.insert(argv_.end(), {"--pieces", file_}); }
-  }
-
- private:
-  auto text_of(const Value& item, const Argument& list) -> std::optional<std::string> {
-    if (const std::string* word = item.string()) { return *word; }
-    const auto* piece = item.as<script::Piece>();
-    const auto* type = piece ? piece->type.get() : item.as<script::PieceClass>();
-    const bool is_function = piece && piece->function;
-    if (!is_function && !type) { return wrong(e_, {item, list.where, {}}, "pieces of the tuner: `ms.schedule_rule.AutoInline(...)`, a class with `@ms.derived_object`, or a function with `@ls.rule`"), std::nullopt; }
-    if (is_function || type->origin == script::PieceClass::Origins::Written) {
-      std::string file = file_of(is_function ? piece->function.get() : method_of(*type));
-      if (file.empty() || (!file_.empty() && file != file_)) {
-        return e_.report(error(Code::WrongType, list.where).arg("expected", "the pieces of a search from the top of one file: this script, or one that it loads").arg("found", "pieces of several files")), std::nullopt;
-      }
-      file_ = std::move(file);
-    }
-    return piece ? piece->repr() : type->name.str();
-  }
-  static auto method_of(const script::PieceClass& type) -> const eval::Function* {
-    for (const auto& [name, member] : type.members) {
-      if (const auto* function = member.as<eval::Function>()) { return function; }
-    }
-    return nullptr;
-  }
-  auto file_of(const eval::Function* function) -> std::string {
-    BuildScript& script = BuildScript::of(e_);
-    if (!function) { return {}; }
-    if (function->globals == &script) { return script.request.path == "-" ? std::string() : script.request.path; }
-    for (const auto& [path, value] : script.loaded) {
-      const auto* file = value.as<LoadedFile>();
-      if (file && function->globals == &file->file->document().file()) { return path; }
-    }
-    return {};
-  }
-
-  Evaluator& e_;
-  std::vector<std::string>& argv_;
-  std::string file_;
-};
-
-auto finish_tune(Evaluator& e, const Argument& what, const Subject& found, std::vector<std::string> argv, Origin call) -> Value;
-
-auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
-  static const std::vector<Parameter> parameters = {{"what"}, {"trials", false}, {"time", false}, {"target", false}, {"db", false},
-                                                    {"function", false}, {"seed", false}, {"insert", false}, {"name", false},
-                                                    {"space", false}, {"schedule", false}, {"search", false}, {"effort", false}, {"keep_order", false},
-                                                    {"sch_rules", false}, {"postprocs", false}, {"mutator_probs", false}};
-  BoundArguments b;
-  if (!bind_arguments(e, "tune", a, parameters, b)) { return b.unknown; }
-  BuildScript& script = BuildScript::of(e);
-  auto found = subject(e, b.values[0], b.values[8], script.scratch());
-  if (!found) { return Value::error(); }
-  if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
-  std::vector<std::string> argv = {"tune", found->files[0], "--json"};
-  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}, {9, "--space"}, {10, "--with"},
-                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}}, argv) ||
-      !path_option(e, b, 4, "--db", ":memory:", argv)) {
-    return Value::error();
-  }
-  PieceLists pieces(e, argv);
-  if (!pieces.add(b.values[14], "--rules") || !pieces.add(b.values[15], "--postprocs") || !pieces.add_mutators(b.values[16])) { return Value::error(); }
-  pieces.finish();
-  return finish_tune(e, b.values[0], *found, std::move(argv), a.call);
-}
-
-/// `ms.tune_tir(mod, target, work_dir, max_trials_global, ...)`, with TVM's parameters. The records go to `work_dir`, in the form of TVM's database too.
-auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
-  static const std::vector<Parameter> parameters = {{"mod"}, {"target"}, {"work_dir"}, {"max_trials_global"}, {"max_trials_per_task", false}, {"num_trials_per_iter", false}, {"builder", false},
-                                                    {"runner", false}, {"database", false}, {"cost_model", false}, {"measure_callbacks", false}, {"task_scheduler", false}, {"space", false},
-                                                    {"strategy", false}, {"num_tuning_cores", false}, {"seed", false}, {"module_equality", false}, {"special_space", false}};
-  BoundArguments b;
-  if (!bind_arguments(e, "tune_tir", a, parameters, b)) { return b.unknown; }
-  BuildScript& script = BuildScript::of(e);
-  auto found = subject(e, b.values[0], {}, script.scratch());
-  if (!found) { return Value::error(); }
-  if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
-  const std::string* work_dir = b.values[2].value.string();
-  if (!work_dir) { return wrong(e, b.values[2], "a path"); }
-  std::vector<std::string> argv = {"tune", found->files[0], "--json"};
-  const auto* target = b.values[1].value.as<frontend::AttrObject>();
-  const Attr* written = target ? target_attr(target->attr) : nullptr;
-  if (written) { argv.insert(argv.end(), {"--target", script::target_text(*written)}); }
-  else if (!options(e, b, {{1, "--target"}}, argv)) { return Value::error(); }
-  if (!options(e, b, {{3, "--trials"}, {15, "--seed"}}, argv)) { return Value::error(); }
-  PieceLists pieces(e, argv);
-  if (const auto* space = b.values[12].value.as<eval::Dict>()) {
-    const std::pair<const char*, const char*> lists[] = {{"sch_rules", "--rules"}, {"postprocs", "--postprocs"}};
-    for (auto [name, option] : lists) {
-      const Value* list = space->find(Value::str(name));
-      if (list && !pieces.add({*list, b.values[12].where, {}}, option)) { return Value::error(); }
-    }
-    const Value* mutators = space->find(Value::str("mutator_probs"));
-    if (mutators && !pieces.add_mutators({*mutators, b.values[12].where, {}})) { return Value::error(); }
-    argv.insert(argv.end(), {"--space", "post-order-apply"});
-  } else if (!b.given[12]) {
-    argv.insert(argv.end(), {"--space", "post-order-apply"});
-  } else if (!options(e, b, {{12, "--space"}}, argv)) {
-    return Value::error();
-  }
-  if (!b.given[13]) { argv.insert(argv.end(), {"--search", "evolutionary"}); }
-  else if (!options(e, b, {{13, "--search"}}, argv)) { return Value::error(); }
-  pieces.finish();
-  std::error_code problem;
-  const std::string folder = script.path(*work_dir);
-  if (!script.request.dry_run) { fs::create_directories(folder, problem); }
-  const std::string database = folder + "/tuning.db";
-  argv.insert(argv.end(), {"--db", database});
-  Value out = finish_tune(e, b.values[0], *found, std::move(argv), a.call);
-  if (out.is_unknown() || script.request.dry_run) { return out; }
-  auto exported = command(e, {"db", "export", "--db", database, "--format", "metaschedule", "--output", folder, "--json"}, a.call);
-  return exported ? out : Value::error();
-}
-
-/// Runs the search, and returns its result with the program under the schedule that was found.
-auto finish_tune(Evaluator& e, const Argument& what, const Subject& subject, std::vector<std::string> argv, Origin call) -> Value {
-  BuildScript& script = BuildScript::of(e);
-  const Subject* found = &subject;
-  if (script.request.dry_run) {
-    fmt::print("would tune {}\n", fs::path(found->files[0]).stem().string());
-    return eval::make_object<Outcome>(std::vector<std::pair<Name, Value>>{
-        {Name("program"), what.value}, {Name("seconds"), 0.0}, {Name("plain_seconds"), 0.0}, {Name("trials"), 0},
-        {Name("verified"), Value::str("")}, {Name("schedule"), Value::str("")}});
-  }
-  auto ran = command(e, std::move(argv), call);
-  if (!ran) { return Value::error(); }
-  json done;
-  std::string message;
-  for (const json& line : ran->first) {
-    if (line.value("event", "") == "done") { done = line; }
-    message = line.value("message", message);
-  }
-  if (!ran->second.succeeded() || !done.is_object()) {
-    return command_failed(e, call, "tune", ran->second, message);
-  }
-  if (!script.request.json) {
-    fmt::print("{}: {}, {}\n", found->names.empty() ? found->files[0] : found->names[0], duration_text(done.value("best_seconds", 0.0)),
-               count_text(done.value("trials", 0), "trial"));
-    std::fflush(stdout);
-  }
-  // The program after the found schedule.
-  auto text = read_file(found->files[0]);
-  std::string name = done.value("name", "");
-  std::string tuned = script.scratch() + "/tuned.tir";
-  std::string schedule = done.value("schedule_text", "");
-  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return e.report(error(Code::CannotWrite, call).arg("file", tuned).arg("reason", "the disk is full, or the folder cannot be written")); }
-  auto file = SourceFile::read(tuned);
-  auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
-  if (!run || !run->result) { return e.report(error(Code::Internal, call).arg("what", "the schedule that `tune` found does not apply")); }
-  bool bare = what.value.as<frontend::ProgramObject>() ? what.value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
-  Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
-  std::vector<std::pair<Name, Value>> fields = {
-      {Name("program"), eval::make_object<frontend::ProgramObject>(run->result->module(), called, bare, call)},
-      {Name("seconds"), value_of(done.value("best_seconds", json()))},
-      {Name("plain_seconds"), value_of(done.value("plain_seconds", json()))},
-      {Name("trials"), value_of(done.value("trials", json()))},
-      {Name("verified"), value_of(done.value("verified", json()))},
-      {Name("schedule"), Value::str(schedule)}};
-  return eval::make_object<Outcome>(std::move(fields));
-}
-
 struct Function { const char* name; eval::Builtin::Run run; };
 constexpr Function functions[] = {{"load", run_load}, {"apply", run_apply}, {"build", run_build}, {"tune", run_tune}, {"bench", run_bench}};
+
+// Functions of `ms` in scripts: script/tuner/names.cpp looks them up by these names.
+constexpr Function ms_functions[] = {{"ms.tune_tir", run_tune_tir}, {"ms.tune_tasks", run_tune_tasks}, {"ms.compile_tir", run_compile_tir}, {"ms.TuneContext", run_tune_context}};
+
+}  // namespace
 
 auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional<Value> {
   for (const Function& f : functions) {
     if (name == Name(f.name)) { return Value(eval::make_object<eval::Builtin>(name, f.run)); }
   }
-  if (name == Name("ms.tune_tir")) { return Value(eval::make_object<eval::Builtin>(Name("tune_tir"), run_tune_tir)); }
+  for (const Function& f : ms_functions) {
+    if (name == Name(f.name)) { return Value(eval::make_object<eval::Builtin>(name, f.run)); }
+  }
   if (name == Name("args")) {
     std::vector<Value> items;
     for (const std::string& arg : request.args) { items.push_back(Value::str(arg)); }
@@ -660,7 +358,9 @@ void BuildScript::names(std::vector<Name>& out) const {
   names_.file().names(out);
 }
 
-}  // namespace
+}  // namespace loopsmith::driver::build_script
+
+namespace loopsmith::driver {
 
 auto run_build_script(const BuildScriptRequest& request) -> bool {
   auto bytes = read_file(request.path);
@@ -670,6 +370,8 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   }
   SourceText text(request.path == "-" ? "<stdin>" : request.path, std::move(*bytes));
   syntax::Document document(text.text());
+  using build_script::BuildScript;
+  using build_script::LoadedFile;
   BuildScript script(request);
   // A diagnostic may be about a function of a file that the script loaded.
   Locate locate = [&](const Origin& origin) -> std::optional<Located> {
@@ -683,7 +385,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
     request.report(problems, locate, request.path);
     return false;
   }
-  Evaluator evaluator;
+  eval::Evaluator evaluator;
   evaluator.limits = request.limits;
   evaluator.globals = &script;
   evaluator.host = &script;
@@ -697,7 +399,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
   for (const syntax::PlacedItem& placed : document.items()) {
     evaluator.tree = placed.item;
     for (const syntax::Stmt* stmt : placed.item->statements) {
-      Value result;
+      eval::Value result;
       eval::Flow flow = evaluator.exec(*stmt, scope, result);
       Diagnostics problems = std::move(evaluator.diagnostics);
       evaluator.diagnostics.clear();

@@ -27,6 +27,7 @@
 #include "support/hash.h"
 #include "support/process.h"
 #include "support/text.h"
+#include "transform/bind_sizes.h"
 #include "transform/inline_calls.h"
 #include "workspace/tuned_for_another.h"
 
@@ -40,6 +41,9 @@ struct Unit {
   IRModule module;
   std::vector<artefact::Kernel> kernels;
   std::vector<BuiltKernel> built;
+  /// Kernels that are another one for constant sizes.
+  struct VariantOf { size_t kernel; transform::VariantMark mark; Origin origin; };
+  std::vector<VariantOf> variants = {};
 };
 
 auto cannot_write(const std::string& path) -> Diagnostic {
@@ -100,8 +104,56 @@ auto add_program(Unit& unit, const workspace::Program& program, const IRModule& 
     PrimFunc made = make_func(std::move(renamed));
     unit.module = with_function(unit.module, key, made);
     if (is_private) { continue; }
+    if (auto mark = transform::variant_mark(func); mark && has_entries) { unit.variants.push_back({unit.kernels.size(), *std::move(mark), func->origin}); }
     unit.kernels.push_back({kernel_name, symbol, std::move(interface), {}, device_type});
     unit.built.push_back({kernel_name, schedule});
+  }
+  return problems;
+}
+
+/// The reason why one kernel cannot stand in for another one with given sizes; empty: it can. `sizes`: slots of `whole` with their values.
+auto why_no_variant(const codegen::Interface& variant, const codegen::Interface& whole, const std::vector<std::pair<size_t, int64_t>>& sizes) -> std::string {
+  std::vector<std::optional<int64_t>> slots(whole.slots());
+  for (auto [slot, value] : sizes) { slots[slot] = value; }
+  if (variant.parameters.size() != whole.parameters.size()) { return fmt::format("it has {} parameters, and `{}` has {}", variant.parameters.size(), whole.name, whole.parameters.size()); }
+  if (!variant.shape_variables.empty()) { return fmt::format("its size `{}` is not constant", variant.shape_variables[0]); }
+  for (size_t i = 0; i < whole.parameters.size(); ++i) {
+    const codegen::Parameter& a = variant.parameters[i];
+    const codegen::Parameter& b = whole.parameters[i];
+    if (a.kind != b.kind || !(a.dtype == b.dtype)) { return fmt::format("its parameter `{}` has another type than `{}`", a.name, b.name); }
+    if (a.kind == codegen::Parameter::Kind::Buffer && codegen::shape_of(variant, i, std::vector<std::optional<int64_t>>(variant.slots())) != codegen::shape_of(whole, i, slots)) {
+      return fmt::format("the shape of `{}` is not that of `{}` for these sizes", a.name, b.name);
+    }
+  }
+  return {};
+}
+
+/// Lets the entries of kernels call the variants for constant sizes.
+auto add_variants(Unit& unit) -> Diagnostics {
+  Diagnostics problems;
+  for (const Unit::VariantOf& one : unit.variants) {
+    const std::string name = unit.kernels[one.kernel].name;
+    auto complain = [&](const std::string& reason) { problems.push_back(error(Code::BadValue, one.origin).arg("reason", fmt::format("`{}` is no variant of `{}`: {}", name, one.mark.program, reason))); };
+    auto whole = std::find_if(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& k) { return k.name == one.mark.program; });
+    if (whole == unit.kernels.end()) {
+      complain("the file has no such program");
+      continue;
+    }
+    artefact::Variant variant{.symbol = unit.kernels[one.kernel].symbol, .sizes = {}};
+    for (const auto& [size, value] : one.mark.sizes) {
+      const codegen::Interface& interface = whole->interface;
+      auto parameter = std::find_if(interface.parameters.begin(), interface.parameters.end(), [&](const codegen::Parameter& p) { return p.kind == codegen::Parameter::Kind::Scalar && p.name == size; });
+      auto variable = std::find(interface.shape_variables.begin(), interface.shape_variables.end(), size);
+      if (parameter != interface.parameters.end()) { variant.sizes.emplace_back(parameter - interface.parameters.begin(), value); }
+      else if (variable != interface.shape_variables.end()) { variant.sizes.emplace_back(interface.parameters.size() + static_cast<size_t>(variable - interface.shape_variables.begin()), value); }
+      else { complain(fmt::format("`{}` has no size `{}`", one.mark.program, size)); }
+    }
+    if (variant.sizes.size() != one.mark.sizes.size()) { continue; }
+    if (std::string why = why_no_variant(unit.kernels[one.kernel].interface, whole->interface, variant.sizes); !why.empty()) {
+      complain(why);
+      continue;
+    }
+    whole->variants.push_back(std::move(variant));
   }
   return problems;
 }
@@ -319,6 +371,8 @@ auto assemble(SourceFile& file, const BuildJob& job, const target::Target& targe
     Diagnostics more = add_program(unit, made, one.after, one.name, !is_gpu(target), device_type_of(target));
     problems.insert(problems.end(), more.begin(), more.end());
   }
+  Diagnostics more = add_variants(unit);
+  problems.insert(problems.end(), more.begin(), more.end());
   if (problems.empty() && unit.kernels.empty() && !job.may_be_empty) {
     problems.push_back(workspace::with_schedules_that_make_programs(error(Code::NothingToBuild).arg("file", job.file), *file.snapshot()));
   }

@@ -5,6 +5,8 @@ namespace loopsmith::driver {
 
 auto names_pieces(const Arguments& arguments) -> bool { return arguments.has("--rules") || arguments.has("--postprocs") || arguments.has("--mutators"); }
 
+auto is_space_expression(const std::string& space) -> bool { return space.find('(') != std::string::npos; }
+
 auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int> {
   auto out = std::make_shared<TunerPieces>();
   SourceFile* file = program.file.get();
@@ -17,7 +19,8 @@ auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Rep
     out->file = std::move(*read);
     file = out->file.get();
   }
-  const tune::PieceTexts texts{arguments.get("--rules", ""), arguments.get("--postprocs", ""), arguments.get("--mutators", "")};
+  tune::PieceTexts texts{arguments.get("--rules", ""), arguments.get("--postprocs", ""), arguments.get("--mutators", "")};
+  if (std::string space = arguments.get("--space", ""); is_space_expression(space)) { texts.space = std::move(space); }
   auto made = tune::read_pieces(file->document().file(), program.target, texts, [&reporter, file](const Diagnostics& diagnostics) {
     reporter.report(diagnostics, file);
   });
@@ -27,6 +30,7 @@ auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Rep
   }
   out->pieces = std::move(*made);
   out->pieces.intrinsics = file->document().schedules().intrinsics();
+  for (tune::SpacePieces& part : out->pieces.parts) { part.intrinsics = out->pieces.intrinsics; }
   return std::shared_ptr<const TunerPieces>(std::move(out));
 }
 

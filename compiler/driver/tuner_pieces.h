@@ -23,6 +23,9 @@ struct TunerPieces {
 /// True where an option names pieces: the space is then that of MetaSchedule.
 [[nodiscard]] auto names_pieces(const Arguments& arguments) -> bool;
 
+/// True for a value of `--space` that is no name but an expression that makes a space: `ScheduleFn(tiles)`.
+[[nodiscard]] auto is_space_expression(const std::string& space) -> bool;
+
 /// Reads the options for a program. Errors of pieces, also those during the search, are reported by `reporter`, which must outlive the pieces, like `program`.
 /// An exit status: a list cannot be read, which was reported.
 [[nodiscard]] auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int>;

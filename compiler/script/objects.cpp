@@ -167,25 +167,6 @@ auto schedule_remove_rv(Evaluator& evaluator, const eval::Value& self, const Arg
   return {};
 }
 
-auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
-  eval::BoundArguments bound;
-  if (!eval::bind_arguments(evaluator, "get", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
-  const auto* variable = bound.values[0].value.as<VariableObject>();
-  if (!variable) {
-    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a variable of the schedule"));
-  }
-  if (const auto* expr = variable->variable.as<schedule::ExprRV>()) {
-    auto value = self_of(self).schedule.get(*expr);
-    if (!value.ok()) { return report_all(evaluator, std::move(value).diagnostics(), arguments.call); }
-    return eval::Value(*value);
-  }
-  auto place = variable->variable.as<schedule::BlockRV>() ? self_of(self).schedule.get(*variable->variable.as<schedule::BlockRV>())
-                                                         : self_of(self).schedule.get(*variable->variable.as<schedule::LoopRV>());
-  if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
-  const Stmt& stmt = (*place)->stmt();
-  const auto* realize = stmt.as<BlockRealize>();
-  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(realize ? Stmt(realize->block) : stmt).get()));
-}
 // `sch.get_sref(block)`: the loop or block with those around it. `parent` is the next one outwards, None for the root block; other attributes are those of the
 // statement.
 class SRefObject final : public eval::Object {
@@ -214,6 +195,27 @@ class SRefObject final : public eval::Object {
 };
 const eval::TypeTag SRefObject::type_tag{"reference to a statement"};
 
+auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "get", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
+  const auto* variable = bound.values[0].value.as<VariableObject>();
+  // TVM takes the value of `get_sref`, too.
+  if (const auto* sref = bound.values[0].value.as<SRefObject>()) { return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(sref->path.front()).get())); }
+  if (!variable) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a variable of the schedule"));
+  }
+  if (const auto* expr = variable->variable.as<schedule::ExprRV>()) {
+    auto value = self_of(self).schedule.get(*expr);
+    if (!value.ok()) { return report_all(evaluator, std::move(value).diagnostics(), arguments.call); }
+    return eval::Value(*value);
+  }
+  auto place = variable->variable.as<schedule::BlockRV>() ? self_of(self).schedule.get(*variable->variable.as<schedule::BlockRV>())
+                                                         : self_of(self).schedule.get(*variable->variable.as<schedule::LoopRV>());
+  if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
+  const Stmt& stmt = (*place)->stmt();
+  const auto* realize = stmt.as<BlockRealize>();
+  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(realize ? Stmt(realize->block) : stmt).get()));
+}
 auto schedule_get_sref(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "get_sref", arguments, {{"rand_var_or_stmt"}}, bound)) { return bound.unknown; }
@@ -222,12 +224,7 @@ auto schedule_get_sref(Evaluator& evaluator, const eval::Value& self, const Argu
   const schedule::Schedule& sch = self_of(self).schedule;
   auto place = variable->variable.as<schedule::BlockRV>() ? sch.get(*variable->variable.as<schedule::BlockRV>()) : sch.get(*variable->variable.as<schedule::LoopRV>());
   if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
-  const schedule::State::Found found = sch.state().find((*place)->id);
-  std::vector<Stmt> path;
-  for (const schedule::Place* at = found.place; at != nullptr; at = at->parent < 0 ? nullptr : &found.func->places()[static_cast<size_t>(at->parent)]) {
-    path.push_back(at->is_block() ? Stmt(Ref<Block>(at->block())) : at->stmt());
-  }
-  return eval::Value(Ref<eval::Object>(eval::make_object<SRefObject>(std::move(path)).get()));
+  return sref_value(sch, **place);
 }
 
 // Tries the call on a copy.
@@ -570,6 +567,15 @@ auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Va
   copy->record.is_unknown = record.part != Part::Own && record.is_unknown;
   cloner.remember(this, copy.get());
   return eval::Value(Ref<eval::Object>(copy.get()));
+}
+
+auto sref_value(const schedule::Schedule& sch, const schedule::Place& place) -> eval::Value {
+  const schedule::State::Found found = sch.state().find(place.id);
+  std::vector<Stmt> path;
+  for (const schedule::Place* at = found.place; at != nullptr; at = at->parent < 0 ? nullptr : &found.func->places()[static_cast<size_t>(at->parent)]) {
+    path.push_back(at->is_block() ? Stmt(Ref<Block>(at->block())) : at->stmt());
+  }
+  return eval::Value(Ref<eval::Object>(eval::make_object<SRefObject>(std::move(path)).get()));
 }
 
 }  // namespace loopsmith::script

@@ -80,6 +80,9 @@ class ScheduleObject final : public eval::Object {
 /// The largest value of `T.vscale()` on a target, given as text; 0: it has no scalable vectors, or cannot be parsed.
 [[nodiscard]] auto most_vscale(const std::string& target) -> int64_t;
 
+/// The value of `sch.get_sref(block)` for a loop or block of a schedule.
+[[nodiscard]] auto sref_value(const schedule::Schedule& sch, const schedule::Place& place) -> eval::Value;
+
 /// The text of a target of a script (`Target("cuda")`, also with several parts): "llvm -mcpu=znver4". Only the kind if the script names
 /// just a card.
 [[nodiscard]] auto target_text(const Attr& target) -> std::string;

@@ -51,7 +51,8 @@ auto write_found(const Snapshot& snapshot, const FoundSchedule& found, std::stri
 }
 
 auto write_result(const Snapshot& snapshot, const JobFacts& job, std::string_view replaced) -> TextRewrite {
-  if (job.fills()) { return fill_hole(snapshot, job); }
+  // The search of the space of a schedule finds a schedule of its own.
+  if (job.fills() && !job.hole_state.empty()) { return fill_hole(snapshot, job); }
   FoundSchedule found{job.function, job.schedule_text};
   if (job.insert && job.version == snapshot.version() && job.insert->first <= snapshot.text().size()) { found.insert = Insertion{job.insert->first, job.insert->second}; }
   return write_found(snapshot, found, replaced);

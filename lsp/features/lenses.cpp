@@ -200,6 +200,22 @@ auto state_after_all(const script::FileSchedule& schedule) -> IRModule {
   return schedule.run->program;
 }
 
+/// The command that searches the space of a schedule whose steps sample numbers, the progress of such a search, or its result.
+void add_space(LensList& out, Span span, const script::FileSchedule& schedule) {
+  if (!schedule.run->is_complete || schedule.run->result == nullptr || schedule.run->makes_its_own) { return; }
+  const auto instructions = schedule.run->result->trace().instructions();
+  const auto knobs = std::count_if(instructions.begin(), instructions.end(), [](const schedule::Instruction* one) { return one->primitive->is_sampling; });
+  if (knobs == 0) { return; }
+  Lens lens{span, fmt::format("search this space ({} knob{})", knobs, knobs == 1 ? "" : "s"), {.kind = CommandKind::Tune, .function = schedule.program_name.str(), .schedule = schedule.name.str()}};
+  // The newest search replaces earlier ones.
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (!job.fills() || !job.hole_state.empty() || !out.is_here(job) || job.schedule != schedule.name.view()) { continue; }
+    if (!job.is_done()) { return add_search_at_work(out, span, job); }
+    if (!has_steps_of(out.snapshot, job.schedule_text)) { lens = {span, "insert the best of this space: " + duration_text(job.seconds), {.kind = CommandKind::InsertSchedule, .job = id}}; }
+  }
+  out.lenses.push_back(std::move(lens));
+}
+
 void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with_views) {
   auto span = out.snapshot.resolve(schedule.where);
   if (!span) { return; }
@@ -216,7 +232,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   for (std::string& budget : kernel_budgets_in_words(state_after_all(schedule), schedule.target)) { out.add(*span, std::move(budget)); }
   add_schedule_commands(out, *span, schedule, with_views);
   auto hole = hole_of(out.snapshot, schedule);
-  if (!hole) { return; }
+  if (!hole) { return add_space(out, *span, schedule); }
   for (const auto& [id, job] : out.measured.jobs) {
     if (!job.is_done() && job.fills() && out.is_here(job) && job.schedule == schedule.name.view()) { return add_search_at_work(out, hole->span, job); }
   }

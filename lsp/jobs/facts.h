@@ -61,7 +61,7 @@ struct JobFacts {
   [[nodiscard]] auto is_paused() const -> bool { return phase == JobPhase::Paused || phase == JobPhase::Kept; }
   /// True for a search for a whole schedule.
   [[nodiscard]] auto tunes() const -> bool { return kind == JobKind::Tune && schedule.empty(); }
-  /// True for a search for the statements that take the place of `sch.tune()` in `schedule`.
+  /// True for a search that begins with `schedule`: for the statements that take the place of its `sch.tune()`, or in the space that its samples span.
   [[nodiscard]] auto fills() const -> bool { return kind == JobKind::Tune && !schedule.empty(); }
   /// True for a run, compiled or interpreted.
   [[nodiscard]] auto executes() const -> bool { return kind == JobKind::Run || kind == JobKind::Interpret; }

@@ -502,7 +502,7 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
                      .other = kind == JobKind::Bench ? string_in(argument, "other") : std::string(),
                      .block = kind == JobKind::Interpret ? string_in(argument, "block") : std::string()};
   if (const Json& seconds = member(argument, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
-  // Settings replace options that the command does not have: {"tune": {"seconds": 60, "trials": 256, "target": "llvm", "search": "guided"}}.
+  // Settings replace options that the command does not have: {"tune": {"seconds": 60, "trials": 256, "target": "llvm", "search": "guided", "space": "own"}}.
   const Json& tune = member(configuration_, "tune");
   if (kind == JobKind::Interpret) {
     // The interpreter has no target.
@@ -511,7 +511,10 @@ void Front::start_job(const Json& id, JobKind kind, const Json& argument) {
     // A schedule has its own target; the time of code for another target would be wrong.
     request.target = string_in(tune, "target");
   }
-  if (kind == JobKind::Tune) { request.search = argument.contains("search") ? string_in(argument, "search") : string_in(tune, "search"); }
+  if (kind == JobKind::Tune) {
+    request.search = argument.contains("search") ? string_in(argument, "search") : string_in(tune, "search");
+    request.space = argument.contains("space") ? string_in(argument, "space") : string_in(tune, "space");
+  }
   if (kind == JobKind::Tune && !request.trials && !request.seconds) {
     request.trials = int_in(tune, "trials");
     if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }

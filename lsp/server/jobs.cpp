@@ -120,7 +120,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.other = request.other;
   job.block = request.block;
   job.budget = request.seconds;
-  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .search = request.search, .trials = request.trials, .seconds = request.seconds, .progress = {}};
+  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .search = request.search, .space = request.space, .trials = request.trials, .seconds = request.seconds, .progress = {}};
   if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
   JobId id = job.id;
   Job& kept = jobs_.emplace(id, std::move(job)).first->second;
@@ -144,6 +144,8 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
   // The interpreter is about a thousand times slower than compiled code; a program beyond these limits ends with an error.
   if (job.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
   if (job.kind == JobKind::Tune && !job.kept.search.empty()) { arguments.insert(arguments.end(), {"--search", job.kept.search}); }
+  // A schedule is its own space.
+  if (job.kind == JobKind::Tune && job.schedule.empty() && !job.kept.space.empty()) { arguments.insert(arguments.end(), {"--space", job.kept.space}); }
   if (job.kept.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*job.kept.trials)}); }
   if (job.budget) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *job.budget)}); }
   // A text without a file has no folder to import from.
@@ -511,7 +513,10 @@ void Jobs::finish(Job& job) {
   auto [message, detail, type] = text_of_end(job);
   end_progress(job, message + detail);
   if (job.state == State::Done && job.kind == JobKind::Tune) {
-    message += job.schedule.empty() ? "; the code action \"Insert best schedule\" writes it into the file" : "; the code action \"Fill in the best steps\" writes them into the file";
+    const bool fills_hole = !string_in(member(job.result, "hole"), "state").empty();
+    message += !fills_hole && !job.schedule.empty() ? "; the lens over the schedule writes it into the file"
+               : !fills_hole                          ? "; the code action \"Insert best schedule\" writes it into the file"
+                                                      : "; the code action \"Fill in the best steps\" writes them into the file";
   }
   // An editor that shows the trials of a search also offers its result.
   bool is_offered = shows_trials_ && job.state == State::Done && job.kind == JobKind::Tune && job.schedule.empty();

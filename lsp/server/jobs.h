@@ -39,6 +39,7 @@ struct JobRequest {
   std::optional<double> seconds;
   std::string target;
   std::string search = {};       // of `loopsmith tune --search`; empty: the default
+  std::string space = {};        // of `loopsmith tune --space`; empty: the default
   JobKind kind = JobKind::Tune;
   std::string schedule;          // the schedule that is timed beside the program as written, or compared with it; empty: none
   std::string other;             // another schedule that is timed with it, in turns; empty: none

@@ -82,6 +82,7 @@ void KeptSearches::keep(const KeptSearch& search) {
   }
   Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"percentage", search.percentage}};
   if (!search.search.empty()) { json["search"] = search.search; }
+  if (!search.space.empty()) { json["space"] = search.space; }
   if (search.trials) { json["trials"] = *search.trials; }
   if (search.seconds) { json["seconds"] = *search.seconds; }
   const SearchProgress& progress = search.progress;
@@ -121,7 +122,7 @@ auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
       continue;
     }
     files_.emplace(path, Held{file, false});
-    found.push_back({.uri = uri, .function = string_in(json, "function"), .schedule = string_in(json, "schedule"), .target = string_in(json, "target"), .search = string_in(json, "search"), .trials = int_in(json, "trials"),
+    found.push_back({.uri = uri, .function = string_in(json, "function"), .schedule = string_in(json, "schedule"), .target = string_in(json, "target"), .search = string_in(json, "search"), .space = string_in(json, "space"), .trials = int_in(json, "trials"),
                      .seconds = number_in(json, "seconds"),
                      .progress = {.trial = positive(int_in(json, "measured")), .trials = positive(int_in(json, "to_measure")), .best_seconds = positive(number_in(json, "best_seconds")),
                                   .floor_seconds = positive(number_in(json, "floor_seconds")), .elapsed = {}, .left = {}},

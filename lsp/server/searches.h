@@ -20,6 +20,7 @@ struct KeptSearch {
   std::string schedule;          // the schedule whose hole it fills; empty: none
   std::string target;
   std::string search = {};       // its name; empty: the default
+  std::string space = {};        // of `loopsmith tune --space`; empty: the default
   std::optional<int64_t> trials;
   std::optional<double> seconds; // the seconds left of its limit
   SearchProgress progress;       // its times belong to the session that measured them, and are not stored

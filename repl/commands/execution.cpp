@@ -24,6 +24,7 @@
 #include "target/gpu.h"
 #include "target/peaks.h"
 #include "transform/pipelines.h"
+#include "tune/session/explain_space.h"
 #include "tune/session/session.h"
 #include "tune/space/trace_spaces.h"
 #include "tune/written/pieces.h"
@@ -411,8 +412,11 @@ auto read_budget(const Session& session, std::vector<std::string> arguments, con
   options.seconds = 20;
   if (auto at = std::find(arguments.begin(), arguments.end(), "--space"); at != arguments.end()) {
     space = at + 1 == arguments.end() ? std::string() : *(at + 1);
+    // A call such as `ScheduleFn(tiles)` makes the space.
+    if (space.find('(') != std::string::npos) { pieces.space = std::exchange(space, "metaschedule"); }
+    if (space == "post-order-apply") { space = "metaschedule"; }
     if (space != "own" && space != "metaschedule") {
-      session.complain("`--space` is own or metaschedule\n");
+      session.complain("`--space` is own, metaschedule or the call of a space such as `ScheduleFn(tiles)`\n");
       return false;
     }
     arguments.erase(at, at + 2);
@@ -444,7 +448,7 @@ auto tune_in_background(Session& session, const IRModule& program, bool is_at_ho
     session.complain("a search in the background that begins at a step has the target's pieces: leave out `&`, or go to the program as written by `:goto 0`\n");
     return false;
   }
-  std::vector<std::string> how = {"--target", session.target().str(), "--space", space};
+  std::vector<std::string> how = {"--target", session.target().str(), "--space", pieces.space.empty() ? space : pieces.space};
   for (auto [option, list] : {std::pair{"--rules", &pieces.rules}, {"--postprocs", &pieces.postprocs}, {"--mutators", &pieces.mutators}}) {
     if (!list->empty()) { how.insert(how.end(), {option, *list}); }
   }
@@ -489,6 +493,37 @@ class Progress {
   double best_ = 0;
 };
 
+/// Lets the pieces of TVM's tuner that a command names make the space. False: reported.
+auto choose_pieces(Session& session, const tune::PieceTexts& texts, tune::SessionOptions& options) -> bool {
+  auto read = tune::read_pieces(session.file(), session.target(), texts, [&session](const Diagnostics& failed) { session.report(failed); });
+  if (!read.ok()) {
+    session.report(read.diagnostics());
+    return false;
+  }
+  options.space = [&session, seed = options.seed, pieces = std::make_shared<const tune::SpacePieces>(std::move(*read))](const tune::SpaceContext& context) {
+    return tune::metaschedule_space(context, session.target(), seed, *pieces);
+  };
+  return true;
+}
+
+// `:space`: the sketches that `:tune` with the same options would search, with their knobs. Nothing is measured.
+auto explain_here(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  const std::optional<script::TuneRequest> hole = session.steps()[session.position()].hole;
+  tune::SessionOptions options;
+  std::string space = "own";
+  tune::PieceTexts texts;
+  if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
+  if (space == "metaschedule" && !choose_pieces(session, texts, options)) { return false; }
+  auto explained = tune::explain_space(hole ? session.module() : session.original(), session.function(), session.target(), options);
+  if (!explained.ok()) {
+    session.report(explained.diagnostics());
+    return false;
+  }
+  session.print(tune::text_of(*explained, session.program_name().str()));
+  return true;
+}
+
 // `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
@@ -505,16 +540,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   std::string space = "own";
   tune::PieceTexts texts;
   if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
-  tune::SpacePieces pieces;
-  if (space == "metaschedule") {
-    auto read = tune::read_pieces(session.file(), session.target(), texts, [&session](const Diagnostics& failed) { session.report(failed); });
-    if (!read.ok()) {
-      session.report(read.diagnostics());
-      return false;
-    }
-    pieces = std::move(*read);
-    options.space = [&](const tune::SpaceContext& context) { return tune::metaschedule_space(context, session.target(), options.seed, pieces); };
-  }
+  if (space == "metaschedule" && !choose_pieces(session, texts, options)) { return false; }
   if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
   if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space, texts); }
   options.worker = {current_program(), "worker", "--measure"};
@@ -559,6 +585,7 @@ const Command bench_command{"bench", "[N|NAME]...", "times the program as writte
                             [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
 const Command why_command{"why", "[N]...", "the gain of a step, timed with and without it; without a number of each step",
                           [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
+const Command space_command{"space", "[--space S] [--rules LIST] [--search NAME] [--keep-order]", "the sketches of the search space with their knobs; measures nothing", explain_here};
 const Command tune_command{"tune", "[N | TIME] [--space S] [--rules LIST] [--search NAME] [--model NAME] [--keep-order] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

@@ -10,31 +10,13 @@
 #include <random>
 #include <vector>
 
-#include "frontend/file.h"
-#include "intrinsics/registry.h"
-#include "syntax/document.h"
+#include "tests/support/tuned_program.h"
 #include "tune/metaschedule/features/features.h"
 #include "tune/space/trace_spaces.h"
 
 using namespace loopsmith;
 
 namespace {
-
-constexpr const char* matmul_relu = R"PY(
-@T.prim_func
-def main(A: T.Buffer((512, 512), "float32"), B: T.Buffer((512, 512), "float32"), D: T.Buffer((512, 512), "float32")):
-    C = T.alloc_buffer((512, 512), "float32")
-    for i, j, k in T.grid(512, 512, 512):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-    for i, j in T.grid(512, 512):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
-)PY";
 
 /// Processor time: other programs on the machine do not count.
 auto now() -> double {
@@ -58,15 +40,9 @@ auto median(std::vector<double> values) -> double {
 
 auto main(int argc, char** argv) -> int {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 200;
-  intrinsics::install();
-  syntax::Document document(matmul_relu);
-  frontend::File file;
-  file.update(document);
-  const IRModule module = file.declaration(0).module;
-  auto target = target::parse("llvm -mcpu=x86-64-v3 -num-cores=2");
-  if (!module || !target.ok()) { return 1; }
-  const target::Hardware hardware = target::hardware(*target);
-  auto sketches = tune::metaschedule_space({module, Name("main"), hardware, cost::core_model(hardware)}, *target, 0);
+  const IRModule module = testing::module_of(testing::product_relu(512, 512, 512));
+  const target::Target target = testing::target_of("llvm -mcpu=x86-64-v3 -num-cores=2");
+  auto sketches = tune::metaschedule_space(testing::context_of(module, target), target, 0);
   if (!sketches.ok()) { return 1; }
   std::mt19937_64 random(1);
   std::vector<double> replays, features;

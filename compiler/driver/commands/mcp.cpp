@@ -1,8 +1,8 @@
 // `loopsmith mcp`: the Model Context Protocol on standard input and output (JSON-RPC 2.0, one message per line), for agents, with the tools check, schedule,
-// hint, bench and tune. A call becomes a command line of this program and runs as a process, so its answer is the command's answer, and a crash or an
-// endless loop fails one call only. No tool writes a file except the tuning database; only bench and tune execute programs.
+// hint, bench, tune and measure. A call becomes a command line of this program and runs as a process, so its answer is the command's answer, and a crash or an
+// endless loop fails one call only. No tool writes a file except the tuning database; only bench, tune and measure execute programs.
 //
-// The main thread reads. Two threads execute: one the quick tools in order, one bench and tune, so that two measurements never run at once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
+// The main thread reads. Two threads execute: one the quick tools in order, one bench, tune and measure, so that two measurements never run at once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const Usage usage{
     .command = "mcp",
     .arguments = "",
     .summary = "Serves an agent: the Model Context Protocol on standard input and output.",
-    .details = "Tools: check, schedule, hint, bench, tune. Each gives what the command of that name gives. Programs come as paths or\n"
+    .details = "Tools: check, schedule, hint, bench, tune, measure. Each gives what the command of that name gives. Programs come as paths or\n"
                "as text; no tool changes a file. docs/mcp.md explains how to configure agents.",
     .options = {},
     .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
@@ -121,6 +121,13 @@ auto all_tools() -> const Json& {
                                                    {"target", string_schema("the target; the default is this machine")},
                                                    {"search", search_schema()},
                                                    {"keep_order", {{"type", "boolean"}, {"description", "take only schedules that add real numbers in the order of the program"}}}}), true));
+    list.push_back(tool("measure", "Measure proposed schedules",
+                        "Builds and measures schedules that you propose, in the search's own harness: each in a process with limits, slow ones stopped early. The answer has a row for "
+                        "each, with its time or the reason of its failure, and the fastest as a readable schedule function, verified against the interpreter. Measurements are kept in the tuning database.",
+                        with(source_properties(), {{"schedules", strings_schema("each a schedule: lines of script on `sch`, or a trace in TVM's JSON")},
+                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "the time for all of them; without it each gets the time that it needs"}}},
+                                                   {"target", string_schema("the target; the default is this machine")},
+                                                   {"keep_order", {{"type", "boolean"}, {"description", "reject schedules that add real numbers in another order than the program"}}}}), true));
     return list;
   }();
   return tools;
@@ -193,6 +200,17 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
       }
       add({"-c", ":loops", "-c", ":hint" + about});
     }
+    add({file});
+  } else if (name == "measure") {
+    if (list("schedules").empty()) { return std::string("`schedules` is empty: propose at least one"); }
+    add({"tune", "--json"});
+    if (arguments.contains("function")) { add({"--function", text("function")}); }
+    if (arguments.contains("seconds")) { add({"--time", fmt::format("{}s", arguments["seconds"].get<double>())}); }
+    if (arguments.contains("target")) { add({"--target", text("target")}); }
+    if (arguments.value("keep_order", false)) { add({"--keep-order"}); }
+    // A text in front of its option's name could be taken for another option.
+    for (const std::string& one : list("schedules")) { add({"--candidate", "\n" + one}); }
+    command.limit = Clock::duration::max();
     add({file});
   } else {
     add({name, "--json"});
@@ -311,6 +329,12 @@ auto result_of(const std::string& name, const std::string& output, const std::st
       text += diagnostic_text(line);
     } else if (line.value("event", "") == "done") {
       done = line;
+    } else if (line.value("event", "") == "candidates") {
+      rows = line["candidates"];
+      for (const Json& row : rows) {
+        text += fmt::format("schedule {}: {}{}{}\n", row.value("number", 0), row.value("outcome", ""), row.contains("seconds") ? fmt::format(", {:.6g} s", row["seconds"].get<double>()) : "",
+                            row.contains("message") ? ": " + row["message"].get<std::string>() : "");
+      }
     } else if (line.value("event", "") == "error") {
       text += line.value("message", "") + "\n";
     } else if (!line.contains("event")) {
@@ -325,7 +349,12 @@ auto result_of(const std::string& name, const std::string& output, const std::st
     result["structuredContent"] = {{"diagnostics", diagnostics}, {"errors", errors_found}};
     return result;
   }
-  if (status.code != 0) { return text_result(text + errors, true); }
+  if (status.code != 0) {
+    // Without a fastest one, the rows still have the reasons.
+    Json result = text_result(text + errors, rows.empty());
+    if (!rows.empty()) { result["structuredContent"] = {{"schedules", rows}}; }
+    return result;
+  }
   if (name == "bench") {
     for (const Json& row : rows) {
       text += fmt::format("{}: {} +- {:.1f}%", row.value("name", ""), duration_text(row.value("seconds", 0.0)), 100 * row.value("deviation", 0.0));
@@ -350,9 +379,13 @@ auto result_of(const std::string& name, const std::string& output, const std::st
   Json result = text_result(text, false);
   done.erase("event");
   done.erase("trace");   // the schedule text contains the same steps
+  if (!rows.empty()) { done["schedules"] = rows; }
   result["structuredContent"] = std::move(done);
   return result;
 }
+
+/// True for the tools that search or measure until they are stopped, and answer with the best result so far.
+auto is_search(const std::string& name) -> bool { return name == "tune" || name == "measure"; }
 
 // ---- the server ----------------------------------------------------------------------------------------------------
 
@@ -473,7 +506,7 @@ void Server::request(const Json& id, const std::string& method, const Json& para
   if (Json meta = params.value("_meta", Json()); meta.is_object()) { call->progress_token = meta.value("progressToken", Json()); }
   std::lock_guard lock(mutex_);
   calls_[id.dump()] = call;
-  (name == "bench" || name == "tune" ? slow_ : quick_).waiting.push_back(std::move(call));
+  (name == "bench" || is_search(name) ? slow_ : quick_).waiting.push_back(std::move(call));
   changed_.notify_all();
 }
 
@@ -537,7 +570,7 @@ void Server::execute(Call& call) {
   if (!call.command.path.empty()) {
     if (std::string why = why_not_read(call.command.path, known_roots()); !why.empty()) { return reply(call.id, text_result(why, true)); }
   }
-  if (call.name != "tune") {
+  if (!is_search(call.name)) {
     // Waits for a running quick tool, even a cancelled one.
     auto result = run_program(options, call.command.input, in(call.command.limit));
     if (call.is_cancelled) { return; }
@@ -610,7 +643,7 @@ void Server::run() {
     std::lock_guard lock(mutex_);
     ended_ = true;
     for (auto& [id, call] : calls_) {
-      if (call->name == "tune") { call->is_stopped = true; }
+      if (is_search(call->name)) { call->is_stopped = true; }
     }
     changed_.notify_all();
   }

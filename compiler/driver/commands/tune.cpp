@@ -13,7 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
+#include "driver/commands/tune_sizes.h"
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
@@ -27,6 +29,7 @@
 #include "target/peaks.h"
 #include "tune/session/explain_space.h"
 #include "tune/session/several.h"
+#include "tune/space/given_traces.h"
 #include "tune/space/trace_spaces.h"
 #include "workspace/edits/certificate.h"
 #include "workspace/edits/holes.h"
@@ -71,14 +74,17 @@ const Usage usage{
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
-                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), or `metaschedule`, the traces of TVM's rules (the default on devices)"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), `metaschedule`, the traces of TVM's rules (the default on devices), or a call such as `ScheduleFn(tiles)`"},
                 {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
+                {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template to this log, in AutoTVM's form"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
+                sizes_option,
+                candidate_option,
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
                 {.name = "--no-verify", .help = "offers the best schedule without comparing its results with the program's"},
@@ -88,6 +94,8 @@ const Usage usage{
                  {"loopsmith tune matmul.tir --with tiled --insert", "the steps that were found replace `sch.tune()` in `tiled`"},
                  {"loopsmith tune matmul.tir softmax.tir --time 5min", "both; a table at the end"},
                  {"loopsmith tune matmul.tir --rules tiles,ParallelizeVectorizeUnroll", "the traces of the rule `tiles` of the file, and of one of TVM's"},
+                 {"loopsmith tune matmul.tir --candidate 'sch.parallel(sch.get_loops(\"C\")[0])'", "measures this schedule only"},
+                 {"loopsmith tune gemm.tir --sizes n=128,256,512 --insert", "a program and a schedule for each value of `n`"},
                  {"loopsmith tune matmul.tir --explain-space", "what is searched, and what was tried of it"}},
     .least = 1,
     .most = 10000,
@@ -201,7 +209,7 @@ auto trials_of_effort(std::string_view word) -> std::optional<int> {
   return {};
 }
 /// `post-order-apply` is TVM's name of the same space.
-auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply"; }
+auto is_metaschedule(const std::string& space) -> bool { return space == "metaschedule" || space == "post-order-apply" || is_space_expression(space); }
 auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
   return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
 }
@@ -232,6 +240,11 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     if (!n) { return usage_error("tune", "`--workers` takes a number from 1 to 64, not `" + *text + "`"); }
     options.workers = static_cast<int>(*n);
   }
+  if (auto text = arguments.get("--batch")) {
+    auto n = parse_number(*text, 1, 4096);
+    if (!n) { return usage_error("tune", "`--batch` takes a number from 1 to 4096, not `" + *text + "`"); }
+    options.batch = static_cast<size_t>(*n);
+  }
   if (auto word = arguments.get("--effort")) {
     if (arguments.has("--trials") || arguments.has("--time")) { return usage_error("tune", "`--effort` is in place of `--trials` and `--time`"); }
     auto trials = trials_of_effort(*word);
@@ -250,7 +263,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     options.model = *name;
   }
   options.keep_order = arguments.has("--keep-order");
-  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own or metaschedule, not `" + *text + "`"); }
+  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
   if (arguments.get("--space", "") == "own" && names_pieces(arguments)) { return usage_error("tune", "`--rules`, `--postprocs` and `--mutators` make the space metaschedule"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
@@ -450,7 +463,33 @@ auto explain(const Arguments& arguments, const Selection& selection, const tune:
 }
 
 /// The programs of several files, or all of one. Equal programs are one task with their number as weight.
-struct Picked { std::vector<Selection> selections; std::vector<tune::TuningTask> tasks; std::vector<std::string> files; };
+struct Picked {
+  std::vector<Selection> selections;
+  std::vector<tune::TuningTask> tasks;
+  std::vector<std::string> files;
+  std::vector<SizedProgram> sized = {};     // with `--sizes`: in the order of the tasks, without their selections
+};
+
+/// The programs that `--sizes` makes.
+auto pick_sized(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
+  auto made = pick_sizes(arguments, reporter);
+  if (const int* status = std::get_if<int>(&made)) { return *status; }
+  Picked out;
+  for (SizedProgram& one : std::get<0>(made)) {
+    Selection& selection = one.selection;
+    out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = selection.program.str(), .roof_seconds = floor_seconds(selection)});
+    if (uses_metaschedule(arguments, selection.target)) {
+      auto pieces = read_tuner_pieces(arguments, selection, reporter);
+      if (const int* status = std::get_if<int>(&pieces)) { return *status; }
+      out.tasks.back().space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, seed);
+    }
+    out.files.push_back(arguments.positional()[0]);
+    out.selections.push_back(std::move(selection));
+    out.sized.push_back(std::move(one));
+  }
+  return out;
+}
+
 auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
   Picked out;
   for (const std::string& path : arguments.positional()) {
@@ -486,9 +525,9 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
 /// Several programs with one budget, and a table at the end.
 auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
   if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
-  auto all = pick_all(arguments, options.seed, reporter);
+  auto all = arguments.has("--sizes") ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
   if (const int* status = std::get_if<int>(&all)) { return *status; }
-  auto& [selections, tasks, files] = std::get<Picked>(all);
+  auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
   listen_to_signals();
   size_t shown = tasks.size();
@@ -510,7 +549,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
     if (task.result.found) {
       auto found = found_text(selections[i], task.result, arguments, options.seed);
       name = found.name;
-      if (found.text.ok()) { text = *found.text; }
+      if (found.text.ok()) { text = (sized.empty() ? std::string() : sized[i].text) + *found.text; }
     }
     if (arguments.json()) {
       fmt::print("{}\n", nlohmann::json({{"event", "task"}, {"program", tasks[i].label}, {"file", files[i]}, {"weight", tasks[i].weight}, {"trials", task.trials}, {"best_seconds", task.result.best_seconds},
@@ -520,7 +559,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
       report_causes(files[i], tasks[i].label, causes);
     }
     if (text.empty()) { continue; }
-    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, files[i], selections[i], name, text, reporter)); }
+    if (arguments.has("--insert")) { status = std::max(status, insert(arguments, files[i], sized.empty() ? selections[i] : sized[i].whole, name, text, reporter)); }
     else if (!arguments.json()) { fmt::print("{}\n", text); }
   }
   if (!arguments.json()) {
@@ -540,6 +579,15 @@ void take_search_of_file(const Arguments& arguments, const Selection& selection,
   if (!asked.trials || *asked.trials < 1 || is_bounded) { return; }
   options.trials = static_cast<int>(std::min<int64_t>(*asked.trials, 10'000'000));
   options.seconds = 0;
+}
+
+/// Candidates of the command line in place of a search.
+void take_candidates(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options) {
+  auto given = std::make_shared<const std::vector<Result<schedule::Trace>>>(read_candidates(arguments, selection));
+  options.space = [given](const tune::SpaceContext&) -> Result<tune::Sketches> { return tune::space_of_traces(*given); };
+  options.search = "grid";
+  options.trials = static_cast<int>(given->size());
+  if (!arguments.has("--time")) { options.seconds = 0; }
 }
 
 /// The knobs of an AutoTVM template.
@@ -597,7 +645,13 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
-  if ((arguments.positional().size() > 1 || arguments.has("--all")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
+  if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes") || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
+    return usage_error("tune", "`--candidate` is for one program, and is its own space");
+  }
+  if (arguments.has("--sizes") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--with") || arguments.has("--explain-space"))) {
+    return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
+  }
+  if ((arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
@@ -621,6 +675,7 @@ auto tune(std::vector<std::string> args) -> int {
     options.space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, options.seed);
   }
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
+  if (arguments.has("--candidate")) { take_candidates(arguments, selection, options); }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
@@ -632,8 +687,14 @@ auto tune(std::vector<std::string> args) -> int {
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
+  if (arguments.has("--candidate")) {
+    if (!arguments.json()) { fmt::print(stderr, "{}", candidates_as_text(result->progress)); }
+    else { fmt::print("{}\n", nlohmann::json({{"event", "candidates"}, {"candidates", candidates_as_json(result->progress)}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
+  }
   if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
   const std::string& path = arguments.positional()[0];
+  // The result of each candidate has its reason already.
+  if (arguments.has("--candidate")) { result->causes.clear(); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
   if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }

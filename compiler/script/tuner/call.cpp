@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/objects.h"
 #include "script/objects.h"
 #include "script/tuner/trace_values.h"
 #include "support/codes.h"
@@ -152,27 +153,69 @@ auto initialize(const Piece& piece, frontend::File& file, const Value& context) 
   return ok();
 }
 
+namespace {
+
+/// The schedules among the values that a rule or a schedule function returns, each of which continues `given`. Mistakes are reported to the call.
+auto schedules_in(Call& call, const Piece& piece, const std::vector<Value>& items, const Schedule& given) -> std::vector<Schedule> {
+  std::vector<Schedule> out;
+  if (items.size() > most_results) { call.fail(piece.where, "returns more than " + std::to_string(most_results) + " schedules" + (piece.kind == PieceKind::ScheduleRule ? " for one block" : "")); }
+  for (const Value& item : items) {
+    if (call.has_failed()) { break; }
+    const auto* made = item.as<ScheduleObject>();
+    if (item.is_unknown() || (made && made->record.is_unknown)) { call.unknown(); }
+    else if (!made) { call.fail(piece.where, "returns a list with " + eval::describe(item) + " instead of a list of schedules"); }
+    else if (!continues(made->schedule, given)) { call.fail(piece.where, "returns a schedule that does not continue the one that it was given"); }
+    else { out.push_back(made->schedule); }
+  }
+  return out;
+}
+
+auto run_filter(const Piece& filter, frontend::File& file, std::vector<Value> values) -> Result<bool> {
+  if (filter.is_closed) { return failure(filter, filter.where, "ran out of steps or time, so it chooses no more blocks"); }
+  Call call(filter, file);
+  const std::optional<Value> result = call.run(std::move(values));
+  // TVM takes numbers, too.
+  if (result && !result->to_int()) { call.wrong_result(*result, "True or False"); }
+  if (call.has_failed() || !result) { return call.take_errors(); }
+  return *result->to_int() != 0;
+}
+
+}  // namespace
+
+auto run_block_filter(const Piece& filter, frontend::File& file, const Ref<Block>& block) -> Result<bool> {
+  return run_filter(filter, file, {object_of(eval::make_object<frontend::StmtObject>(Stmt(block)))});
+}
+
+auto run_tiling_filter(const Piece& filter, frontend::File& file, const Schedule& sch, schedule::BlockRV block) -> Result<bool> {
+  LOOPSMITH_TRY(place, sch.get(block));
+  return run_filter(filter, file, {object_of(eval::make_object<ScheduleObject>(sch)), sref_value(sch, *place)});
+}
+
+auto run_space_function(const Piece& function, frontend::File& file, const Schedule& sch) -> Result<std::vector<Schedule>> {
+  Call call(function, file);
+  auto object = eval::make_object<ScheduleObject>(sch);
+  const std::optional<Value> result = call.run({object_of(object)});
+  if (!result) { return call.take_errors(); }
+  const bool is_list = result->as<eval::List>() || result->as<eval::Tuple>();
+  std::vector<Value> items = is_list ? *result->items() : std::vector<Value>{result->is_none() ? object_of(object) : *result};
+  if (items.empty()) { call.fail(function.where, "returns an empty list instead of a list of schedules"); }
+  if (!is_list && !items[0].as<ScheduleObject>()) { call.wrong_result(*result, "nothing, a schedule or a list of schedules"); }
+  std::vector<Schedule> out = schedules_in(call, function, items, sch);
+  if (call.has_failed()) { return call.take_errors(); }
+  return out;
+}
+
 auto run_rule(const Piece& rule, frontend::File& file, const Schedule& sch, schedule::BlockRV block) -> Result<std::vector<Schedule>> {
   if (rule.is_closed) { return std::vector<Schedule>{sch}; }
   Call call(rule, file);
   std::optional<Value> result = call.run({object_of(eval::make_object<ScheduleObject>(sch)), from_schedule(schedule::Value(block))});
   if (!result) { return call.take_errors(); }
-  constexpr const char* wanted = "a list of schedules";
   const bool is_list = result->as<eval::List>() || result->as<eval::Tuple>();
   std::vector<Value> items = is_list ? *result->items() : std::vector<Value>{*result};
   // TVM takes only lists; a function in the short form may return its only schedule.
-  if (!is_list && !(rule.function && result->as<ScheduleObject>())) { call.wrong_result(*result, wanted); }
+  if (!is_list && !(rule.function && result->as<ScheduleObject>())) { call.wrong_result(*result, "a list of schedules"); }
   else if (items.empty()) { call.fail(rule.where, "returns an empty list: return `[sch]` to leave the block as it is"); }
-  else if (items.size() > most_results) { call.fail(rule.where, "returns more than " + std::to_string(most_results) + " schedules for one block"); }
-  std::vector<Schedule> out;
-  for (const Value& item : items) {
-    if (call.has_failed()) { break; }
-    const auto* made = item.as<ScheduleObject>();
-    if (item.is_unknown() || (made && made->record.is_unknown)) { call.unknown(); }
-    else if (!made) { call.fail(rule.where, "returns a list with " + eval::describe(item) + " instead of " + wanted); }
-    else if (!continues(made->schedule, sch)) { call.fail(rule.where, "returns a schedule that does not continue the one that it was given"); }
-    else { out.push_back(made->schedule); }
-  }
+  std::vector<Schedule> out = schedules_in(call, rule, items, sch);
   if (call.has_failed()) { return call.take_errors(); }
   return out;
 }

@@ -29,6 +29,13 @@ namespace loopsmith::script {
 /// Another trace; none: the mutator has none. `seed` is the random state that TVM passes to functions with a parameter for it.
 [[nodiscard]] auto run_mutator(const Piece& mutator, frontend::File& file, const schedule::Trace& trace, int64_t seed) -> Result<std::optional<schedule::Trace>>;
 
+/// `f_block_filter` of a space: true for a block that the rules visit.
+[[nodiscard]] auto run_block_filter(const Piece& filter, frontend::File& file, const Ref<Block>& block) -> Result<bool>;
+/// `filter_fn` of MultiLevelTiling, which is called with the schedule and `sch.get_sref(block)`: true for a block that is tiled in any case.
+[[nodiscard]] auto run_tiling_filter(const Piece& filter, frontend::File& file, const schedule::Schedule& sch, schedule::BlockRV block) -> Result<bool>;
+/// The function of `ScheduleFn(...)`: it changes the schedule and returns nothing, or returns a schedule or a list of schedules.
+[[nodiscard]] auto run_space_function(const Piece& function, frontend::File& file, const schedule::Schedule& sch) -> Result<std::vector<schedule::Schedule>>;
+
 /// The rules that a file registers for blocks with the annotation `schedule_rule`, with the names in the annotation: functions with `@ls.rule`, and those with
 /// `@register_func("meta_schedule.cpu.NAME")`, where `cpu` is one of the keys of the target.
 [[nodiscard]] auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>>;

@@ -1,6 +1,7 @@
 // The names of the tuner in scripts: TVM's `meta_schedule` with its classes of pieces, `derived_object`, and the decorators of `ls`. See pieces.h.
 #include "script/tuner/pieces.h"
 
+#include "script/tuner/spaces.h"
 #include "support/codes.h"
 
 namespace loopsmith::script {
@@ -93,44 +94,41 @@ auto reuse_type(Evaluator& evaluator, const Arguments& given) -> Value {
   return value_of(out);
 }
 
-// `PostOrderApply(sch_rules=..., postprocs=..., mutator_probs=...)`: a dictionary here.
-auto post_order_apply(Evaluator& evaluator, const Arguments& given) -> Value {
-  static const std::vector<eval::Parameter> parameters = {{"f_block_filter", false}, {"sch_rules", false}, {"postprocs", false}, {"mutator_probs", false}};
-  eval::BoundArguments bound;
-  if (!eval::bind_arguments(evaluator, "PostOrderApply", given, parameters, bound)) { return bound.unknown; }
-  if (bound.given[0] && !bound.values[0].value.is_none()) { return evaluator.opaque(bound.values[0].where); }
-  auto out = eval::make_object<eval::Dict>();
-  for (size_t i = 1; i < parameters.size(); ++i) {
-    if (bound.given[i]) { out->set(Value::str(parameters[i].name.str()), bound.values[i].value); }
-  }
-  return value_of(out);
-}
-
-// `ms.tune_tir(...)`: only build scripts have such a function, which they give under its full name.
-auto tune_tir(Evaluator& evaluator, const Arguments& given) -> Value {
-  static const Name full_name("ms.tune_tir");
-  const std::optional<Value> known = evaluator.globals ? evaluator.globals->lookup(evaluator, full_name, given.call) : std::nullopt;
+// `ms.tune_tir(...)` and its like: only build scripts have such functions, which they give under their full names.
+auto of_build_script(Evaluator& evaluator, const Arguments& given, const char* full_name) -> Value {
+  const std::optional<Value> known = evaluator.globals ? evaluator.globals->lookup(evaluator, Name(full_name), given.call) : std::nullopt;
   return known && known->object() ? evaluator.call(eval::Argument{*known, given.callee, {}}, given) : evaluator.opaque(given.call);
 }
+auto tune_tir(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.tune_tir"); }
+auto tune_tasks(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.tune_tasks"); }
+auto compile_tir(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.compile_tir"); }
+auto tune_context(Evaluator& evaluator, const Arguments& given) -> Value { return of_build_script(evaluator, given, "ms.TuneContext"); }
 
 void add(const Ref<eval::Namespace>& space, const char* name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(name), std::move(value)); }
 
 auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
+
+auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const Value* {
+  for (const auto& [known, value] : all) {
+    if (known == name) { return &value; }
+  }
+  return nullptr;
+}
 
 struct Names {
   std::vector<std::pair<Name, Value>> tvm;      // TVM's pieces
   std::vector<std::pair<Name, Value>> imported; // names that files import from TVM's modules
 
   Names() {
-    struct Kind { PieceKind kind; const char* space; const char* base; std::vector<const char*> names; };
+    struct Kind { PieceKind kind; const char* space; const char* type; const char* base; std::vector<const char*> names; };
     const std::vector<Kind> kinds = {
-        {PieceKind::ScheduleRule, "schedule_rule", "PyScheduleRule",
+        {PieceKind::ScheduleRule, "schedule_rule", "ScheduleRule", "PyScheduleRule",
          {"AddRFactor", "ApplyCustomRule", "AutoBind", "AutoInline", "CrossThreadReduction", "InlineConstantScalars", "MultiLevelTiling", "MultiLevelTilingTensorCore",
           "MultiLevelTilingWideVector", "MultiLevelTilingWithIntrin", "ParallelizeVectorizeUnroll", "RandomComputeLocation"}},
-        {PieceKind::Postproc, "postproc", "PyPostproc",
+        {PieceKind::Postproc, "postproc", "Postproc", "PyPostproc",
          {"DisallowAsyncStridedMemCopy", "DisallowDynamicLoop", "RewriteCooperativeFetch", "RewriteLayout", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock",
           "RewriteTensorize", "RewriteUnboundBlock", "VerifyGPUCode", "VerifyVTCMLimit"}},
-        {PieceKind::Mutator, "mutator", "PyMutator", {"MutateComputeLocation", "MutateParallel", "MutateThreadBinding", "MutateTileSize", "MutateUnroll"}},
+        {PieceKind::Mutator, "mutator", "Mutator", "PyMutator", {"MutateComputeLocation", "MutateParallel", "MutateThreadBinding", "MutateTileSize", "MutateUnroll"}},
     };
     // Names that are not known here are unknown, not wrong: the module has many more.
     auto ms = eval::make_object<eval::Namespace>(Name("ms"), any_name);
@@ -139,10 +137,22 @@ struct Names {
     auto utils = eval::make_object<eval::Namespace>(Name("ms.utils"), any_name);
     add(utils, "derived_object", derived);
     add(ms, "utils", value_of(utils));
-    auto generators = eval::make_object<eval::Namespace>(Name("ms.space_generator"), any_name);
-    add(generators, "PostOrderApply", value_of(eval::make_object<eval::Builtin>(Name("PostOrderApply"), post_order_apply)));
-    add(ms, "space_generator", value_of(generators));
-    add(ms, "tune_tir", value_of(eval::make_object<eval::Builtin>(Name("tune_tir"), tune_tir)));
+    add_spaces(ms);
+    auto integration = eval::make_object<eval::Namespace>(Name("ms.tir_integration"), any_name);
+    auto tuning = eval::make_object<eval::Namespace>(Name("ms.tune"), any_name);
+    auto contexts = eval::make_object<eval::Namespace>(Name("ms.tune_context"), any_name);
+    const struct { const char* name; eval::Builtin::Run run; const Ref<eval::Namespace>& also; } functions[] = {
+        {"tune_tir", tune_tir, integration}, {"compile_tir", compile_tir, integration}, {"tune_tasks", tune_tasks, tuning}, {"TuneContext", tune_context, contexts}};
+    for (const auto& f : functions) {
+      const Value value = value_of(eval::make_object<eval::Builtin>(Name(f.name), f.run));
+      // TVM has `compile_tir` only in `ms.tir_integration`.
+      if (std::string_view(f.name) != "compile_tir") { add(ms, f.name, value); }
+      add(f.also, f.name, value);
+      imported.emplace_back(Name(f.name), value);
+    }
+    add(ms, "tir_integration", value_of(integration));
+    add(ms, "tune", value_of(tuning));
+    add(ms, "tune_context", value_of(contexts));
     imported.emplace_back(Name("derived_object"), derived);
     for (const Kind& kind : kinds) {
       auto space = eval::make_object<eval::Namespace>(Name(std::string("ms.") + kind.space), any_name);
@@ -154,9 +164,19 @@ struct Names {
         add(space, name, type);
         tvm.emplace_back(Name(name), std::move(type));
       }
-      if (kind.kind == PieceKind::ScheduleRule) { add(space, "ReuseType", value_of(eval::make_object<eval::Builtin>(Name("ReuseType"), reuse_type))); }
+      if (kind.kind == PieceKind::ScheduleRule) {
+        const Value reuse = value_of(eval::make_object<eval::Builtin>(Name("ReuseType"), reuse_type));
+        add(space, "ReuseType", reuse);
+        tvm.emplace_back(Name("ReuseType"), reuse);
+      }
+      // `ms.schedule_rule.ScheduleRule` and `ms.schedule_rule.create` are other names of `ms.ScheduleRule` and its method.
+      if (const Value* type = find_in(space_names(), Name(kind.type))) {
+        add(space, kind.type, *type);
+        if (auto create = type->as<eval::Namespace>()->find(Name("create"))) { add(space, "create", *create); }
+      }
       add(ms, kind.space, value_of(space));
     }
+    tvm.insert(tvm.end(), space_names().begin(), space_names().end());
     imported.emplace_back(Name("ms"), value_of(ms));
     imported.emplace_back(Name("meta_schedule"), value_of(ms));
   }
@@ -165,13 +185,6 @@ struct Names {
 auto names() -> const Names& {
   static thread_local const Names the_names;
   return the_names;
-}
-
-auto find_in(const std::vector<std::pair<Name, Value>>& all, Name name) -> const Value* {
-  for (const auto& [known, value] : all) {
-    if (known == name) { return &value; }
-  }
-  return nullptr;
 }
 
 }  // namespace

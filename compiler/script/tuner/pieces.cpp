@@ -1,6 +1,7 @@
 // Classes and instances of pieces: see pieces.h.
 #include "script/tuner/pieces.h"
 
+#include "script/tuner/spaces.h"
 #include "support/codes.h"
 
 namespace loopsmith::script {
@@ -55,6 +56,8 @@ auto kind_text(PieceKind kind) -> std::string_view {
     case PieceKind::ScheduleRule: return "schedule rule";
     case PieceKind::Postproc: return "post-processor";
     case PieceKind::Mutator: return "mutator";
+    case PieceKind::Filter: return "filter";
+    case PieceKind::SpaceFunction: return "schedule function";
   }
   return {};
 }
@@ -118,13 +121,8 @@ void Piece::attribute_names(std::vector<Name>& out) const {
 }
 
 auto Piece::repr() const -> std::string {
-  if (function) { return name.str(); }
-  std::string inside;
-  for (const Argument& argument : arguments.all) {
-    inside += inside.empty() ? "" : ", ";
-    inside += argument.keyword.empty() ? argument.value.repr() : argument.keyword.str() + "=" + argument.value.repr();
-  }
-  return name.str() + "(" + inside + ")";
+  const std::optional<std::string> text = expression_of(Value(Ref<eval::Object>(this)));
+  return text ? *text : name.str() + "(...)";
 }
 
 auto piece_of(Evaluator& evaluator, const Value& value) -> Ref<Piece> {

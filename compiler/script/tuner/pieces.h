@@ -21,8 +21,9 @@
 
 namespace loopsmith::script {
 
-enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator };
-/// "schedule rule", "post-processor", "mutator".
+/// A filter is a function that chooses blocks; a space function makes the schedules of a space from a program. Both are only written.
+enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator, Filter, SpaceFunction };
+/// "schedule rule", "post-processor", "mutator", "filter", "schedule function".
 [[nodiscard]] auto kind_text(PieceKind kind) -> std::string_view;
 
 /// A class of pieces. A call of it makes a piece.

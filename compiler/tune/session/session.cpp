@@ -152,6 +152,8 @@ class Session {
   auto make_space() -> Status;
   auto propose(size_t wanted) -> std::vector<Tried>;
   void reject(const Proposal& proposal, const NotMade& why);
+  /// A trial of a sketch was not measured, since its code was measured before.
+  void note_twin(size_t sketch, const char* outcome, double seconds);
   auto repeat_round() -> bool;
   auto measure_plain(WorkerPool& pool, Database& database) -> Status;
   auto round(WorkerPool& pool, Database& database) -> Result<bool>;
@@ -220,8 +222,18 @@ auto Session::make(const Proposal& proposal) const -> std::variant<Made, NotMade
 void Session::reject(const Proposal& proposal, const NotMade& why) {
   search_->reject(proposal);
   ++progress_.failures[why.outcome];
-  ++progress_.sketches[proposal.sketch].failed;
+  SketchTally& tally = progress_.sketches[proposal.sketch];
+  ++tally.failed;
+  tally.outcome = why.outcome;
+  tally.note = why.note;
+  tally.seconds = 0;
   causes_.add(why.outcome, why.note, why.trace, why.is_prefix);
+}
+
+void Session::note_twin(size_t sketch, const char* outcome, double seconds) {
+  progress_.sketches[sketch].outcome = outcome;
+  progress_.sketches[sketch].note.clear();
+  progress_.sketches[sketch].seconds = seconds;
 }
 
 auto Session::settle(Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
@@ -247,6 +259,10 @@ auto Session::settle(Database& database, Tried tried, Outcome outcome, double se
     ++progress_.from_database;
   }
   ++progress_.trials;
+  SketchTally& of_sketch = progress_.sketches[tried.proposal.sketch];
+  of_sketch.outcome = outcome_name(outcome);
+  of_sketch.note = note;
+  of_sketch.seconds = seconds;
   if (outcome == Outcome::Measured || outcome == Outcome::Censored) {
     search_->learn(tried.proposal, seconds, outcome == Outcome::Measured);
   } else {
@@ -399,12 +415,14 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
       pool.drop(tried.candidate.id);
       search_->learn(tried.proposal, std::max(progress_.plain_seconds, 1e-9), false);
       ++progress_.failures["same code as the program as written"];
+      note_twin(tried.proposal.sketch, "same code as the program as written", progress_.plain_seconds);
       continue;
     }
     if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
       pool.drop(tried.candidate.id);
       search_->learn(tried.proposal, std::max(twin->second, 1e-9), false);
       ++progress_.failures["same code as another"];
+      note_twin(tried.proposal.sketch, "same code as another", twin->second);
       continue;
     }
     tried.figures = reply.figures;

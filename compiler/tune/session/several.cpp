@@ -117,7 +117,10 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
     }
     const int before = task.session->progress().trials;
     const double best_before = task.session->progress().best_seconds;
-    auto more = task.session->search_until(before + (options.trials > 0 ? std::min(slice, left) : slice), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
+    // A small budget is shared: every task gets a first slice.
+    const auto unstarted = static_cast<int>(std::count_if(running.begin(), running.end(), [](const Running& one) { return !one.session && !one.end; }));
+    const int share = before == 0 ? std::max(1, left / (1 + unstarted)) : left;
+    auto more = task.session->search_until(before + (options.trials > 0 ? std::min({slice, left, share}) : slice), search_limit > 0 ? std::max(0.01, search_limit - elapsed()) : 0);
     if (!more.ok()) {
       fail(task, more.diagnostics());
       continue;

@@ -10,7 +10,6 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "tune/metaschedule/postprocs/postprocs.h"
-#include "tune/metaschedule/rules/post_order_apply.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -53,13 +52,36 @@ auto different_traces(std::vector<Schedule> schedules) -> std::vector<Schedule> 
   return out;
 }
 
-auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces) -> Result<Sketches> {
+namespace {
+
+/// The schedules of a space, by its function or by its rules.
+auto schedules_of(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces) -> Result<std::vector<Schedule>> {
+  const int64_t rand_state = static_cast<int64_t>(seed % 2147483646) + 1;
+  if (pieces.function) {
+    LOOPSMITH_TRY(first, rules::first_schedule(context.module, context.function, rand_state, pieces.intrinsics));
+    return pieces.function(first);
+  }
   const rules::Rules rules = pieces.rules ? *pieces.rules : rules::default_rules(target, pieces.custom);
-  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules, static_cast<int64_t>(seed % 2147483646) + 1, pieces.intrinsics));
+  LOOPSMITH_TRY(made, rules::post_order_apply(context.module, context.function, rules, rand_state, pieces.intrinsics, pieces.filter));
   // A refused step of a rule has a place only in written rules; TVM's rules leave such blocks alone.
   Diagnostics written;
   for (const Diagnostic& d : made.refusals) { if (d.where.is_known() || d.code == Code::CannotTune) { written.push_back(d); } }
   if (pieces.report && !written.empty()) { pieces.report(written); }
+  return std::move(made.schedules);
+}
+
+}  // namespace
+
+auto metaschedule_space(const SpaceContext& context, const target::Target& target, uint64_t seed, const SpacePieces& pieces) -> Result<Sketches> {
+  if (!pieces.parts.empty()) {
+    Sketches all;
+    for (const SpacePieces& part : pieces.parts) {
+      LOOPSMITH_TRY(some, metaschedule_space(context, target, seed, part));
+      std::move(some.begin(), some.end(), std::back_inserter(all));
+    }
+    return all;
+  }
+  LOOPSMITH_TRY(schedules, schedules_of(context, target, seed, pieces));
   const Name function = context.function;
   metaschedule::TargetNumbers numbers = metaschedule::numbers_of(target);
   const std::vector<metaschedule::Postproc> all = pieces.postprocs ? *pieces.postprocs : metaschedule::default_postprocs(target);
@@ -83,7 +105,7 @@ auto metaschedule_space(const SpaceContext& context, const target::Target& targe
     };
   };
   auto mutators = std::make_shared<const metaschedule::Mutators>(pieces.mutators ? *pieces.mutators : metaschedule::default_mutators(target));
-  return sketches_of(limited, "metaschedule", different_traces(std::move(made.schedules)), finish_by(all), for_drafts.empty() ? FinishTrace() : finish_by(for_drafts), mutators);
+  return sketches_of(limited, "metaschedule", different_traces(std::move(schedules)), finish_by(all), for_drafts.empty() ? FinishTrace() : finish_by(for_drafts), mutators);
 }
 
 auto sampled_space(const SpaceContext& context, const std::string& name, const Trace& trace) -> Result<Sketches> {

@@ -9,6 +9,7 @@
 #include "schedule/schedule.h"
 #include "target/target.h"
 #include "tune/metaschedule/postprocs/postprocs.h"
+#include "tune/metaschedule/rules/post_order_apply.h"
 #include "tune/metaschedule/rules/rule.h"
 #include "tune/space/trace_sketch.h"
 
@@ -19,6 +20,11 @@ struct SpacePieces {
   std::optional<rules::Rules> rules = {};
   std::optional<std::vector<metaschedule::Postproc>> postprocs = {};
   std::optional<metaschedule::Mutators> mutators = {};
+  rules::VisitFilter filter = {};                  // chooses the blocks that rules visit; empty: all
+  /// Makes the schedules of the space in place of the rules; empty: the rules do.
+  std::function<Result<rules::Schedules>(const schedule::Schedule&)> function = {};
+  /// Spaces that are searched together, in place of the rules; empty: there are none.
+  std::vector<SpacePieces> parts = {};
   rules::CustomRules custom = {};                  // for blocks with the annotation `schedule_rule`
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics = {};   // of the file; null: none
   /// Receives the steps of written rules that were refused; may be empty.

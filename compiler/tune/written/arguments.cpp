@@ -1,6 +1,8 @@
 // TVM's pieces from the arguments of scripts: see arguments.h.
 #include "tune/written/arguments.h"
 
+#include <algorithm>
+
 #include "support/codes.h"
 
 namespace loopsmith::tune {
@@ -61,6 +63,26 @@ class Reader {
       out.push_back(text->starts_with("tir.") ? text->substr(4) : *text);
     }
     return out;
+  }
+  /// A number of at least 1.
+  auto count(const char* name, int64_t otherwise) -> int64_t {
+    const int64_t number = integer(name, otherwise);
+    const Argument* a = value(name);
+    if (a && number != otherwise && number < 1) { wrong(*a, "a number of at least 1"); }
+    return number;
+  }
+  /// Numbers of at least 1.
+  auto counts(const char* name, std::vector<int64_t> otherwise) -> std::vector<int64_t> {
+    std::vector<int64_t> out = integers(name, std::move(otherwise));
+    const Argument* a = value(name);
+    if (a && (out.empty() || std::any_of(out.begin(), out.end(), [](int64_t n) { return n < 1; }))) { wrong(*a, "a list of numbers of at least 1"); }
+    return out;
+  }
+  /// A function; null: it is not given.
+  auto function(const char* name) -> const Argument* {
+    const Argument* a = value(name);
+    if (a && !a->value.as<eval::Function>()) { wrong(*a, "a function"); }
+    return is_good_ ? a : nullptr;
   }
   auto reuse(const char* name) -> ReuseType {
     const Argument* a = value(name);
@@ -142,7 +164,7 @@ auto tensor_core(Reader& r, const rules::RuleMachine& machine) -> rules::RulePtr
 }
 
 /// One rule with the arguments of the piece. Null: an error was reported.
-auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::RuleMachine& machine, const rules::CustomRules& custom) -> rules::RulePtr {
+auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::RuleMachine& machine, const rules::CustomRules& custom, const MakeFilter& filter) -> rules::RulePtr {
   const std::string_view name = piece.name.view();
   auto reader = [&](std::vector<Parameter> parameters) { return Reader(evaluator, piece, std::move(parameters)); };
   auto checked = [](const Reader& r, rules::RulePtr rule) { return r.is_good() ? std::move(rule) : nullptr; };
@@ -153,7 +175,7 @@ auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::Ru
   }
   if (name == "AutoBind") {
     Reader r = reader({{"max_threadblocks", false}, {"thread_extents", false}, {"max_threads_per_block", false}});
-    auto rule = rules::auto_bind(machine, r.integer("max_threadblocks", 256), r.integers("thread_extents", {32, 64, 128, 256, 512, 1024}));
+    auto rule = rules::auto_bind(machine, r.count("max_threadblocks", 256), r.counts("thread_extents", {32, 64, 128, 256, 512, 1024}), r.count("max_threads_per_block", -1));
     return checked(r, std::move(rule));
   }
   if (name == "AutoInline") {
@@ -165,12 +187,14 @@ auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::Ru
   }
   if (name == "CrossThreadReduction") {
     Reader r = reader({{"thread_extents"}});
-    auto rule = rules::cross_thread_reduction(machine, r.integers("thread_extents"));
+    auto rule = rules::cross_thread_reduction(machine, r.counts("thread_extents", {}));
     return checked(r, std::move(rule));
   }
   if (name == "MultiLevelTiling") {
     Reader r = reader(tiling_parameters({{"structure"}}, {{"filter_fn", false}}));
-    auto rule = rules::multi_level_tiling(machine, tiling(r));
+    rules::MultiLevelTilingOptions options = tiling(r);
+    if (const Argument* given = r.function("filter_fn")) { options.filter = filter(*given); }
+    auto rule = rules::multi_level_tiling(machine, std::move(options));
     return checked(r, std::move(rule));
   }
   if (name == "MultiLevelTilingWithIntrin") {
@@ -179,8 +203,8 @@ auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::Ru
     return checked(r, std::move(rule));
   }
   if (name == "MultiLevelTilingWideVector") {
-    Reader r = reader(tiling_parameters({{"structure"}, {"vector_length_in_bits"}}));
-    auto rule = rules::multi_level_tiling_wide_vector(machine, r.integer("vector_length_in_bits", 1024), tiling(r));
+    Reader r = reader({{"structure"}, {"vector_length_in_bits"}, {"max_innermost_factor", false}, {"reuse_read", false}, {"reuse_write", false}});
+    auto rule = rules::multi_level_tiling_wide_vector(machine, r.count("vector_length_in_bits", 1024), tiling(r));
     return checked(r, std::move(rule));
   }
   if (name == "MultiLevelTilingTensorCore") {
@@ -199,13 +223,13 @@ auto make_rule(Evaluator& evaluator, const script::Piece& piece, const rules::Ru
 
 }  // namespace
 
-auto tvm_rules(Evaluator& evaluator, const script::Piece& piece, const target::Target& target, const rules::CustomRules& custom) -> std::optional<rules::Rules> {
+auto tvm_rules(Evaluator& evaluator, const script::Piece& piece, const target::Target& target, const rules::CustomRules& custom, const MakeFilter& filter) -> std::optional<rules::Rules> {
   if (piece.arguments.all.empty()) {
     rules::Rules found = rules::default_rules(target, custom);
     std::erase_if(found, [&](const rules::RulePtr& rule) { return rule->name() != piece.name.view(); });
     if (!found.empty()) { return found; }
   }
-  rules::RulePtr rule = make_rule(evaluator, piece, rules::rule_machine(target), custom);
+  rules::RulePtr rule = make_rule(evaluator, piece, rules::rule_machine(target), custom, filter);
   return rule ? std::optional(rules::Rules{std::move(rule)}) : std::nullopt;
 }
 
@@ -217,8 +241,8 @@ auto tvm_postproc(Evaluator& evaluator, const script::Piece& piece, const target
     return r.is_good() ? std::optional(std::move(made)) : std::nullopt;
   }
   if (piece.name == "RewriteUnboundBlock") {
-    Reader r(evaluator, piece, {{"max_threadblocks", false}, {"max_threads_per_block", false}});
-    auto made = metaschedule::rewrite_unbound_block(r.integer("max_threadblocks", 256));
+    Reader r(evaluator, piece, {{"max_threadblocks", false}});
+    auto made = metaschedule::rewrite_unbound_block(r.count("max_threadblocks", 256));
     return r.is_good() ? std::optional(std::move(made)) : std::nullopt;
   }
   Reader r(evaluator, piece, {});

@@ -6,6 +6,7 @@
 
 #include "ir/vocabulary.h"
 #include "script/tuner/call.h"
+#include "script/tuner/spaces.h"
 #include "support/codes.h"
 #include "support/guards.h"
 #include "support/reasons.h"
@@ -61,10 +62,11 @@ class Lists {
     const size_t before = evaluator_.diagnostics.size();
     SpacePieces out;
     add_custom_rules(out.custom);
-    if (!texts.rules.empty()) { out.rules = rules(texts.rules, out.custom); }
-    if (!texts.postprocs.empty()) { out.postprocs = postprocs(texts.postprocs); }
-    if (!texts.mutators.empty()) { out.mutators = mutators(texts.mutators); }
     out.report = [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); };
+    if (!texts.space.empty()) { read_space(texts.space, out); }
+    if (!texts.rules.empty()) { out.rules = rules(items_of(texts.rules, "--rules"), out.custom); }
+    if (!texts.postprocs.empty()) { out.postprocs = postprocs(items_of(texts.postprocs, "--postprocs")); }
+    if (!texts.mutators.empty()) { out.mutators = mutators(texts.mutators); }
     Diagnostics problems(evaluator_.diagnostics.begin() + static_cast<ptrdiff_t>(before), evaluator_.diagnostics.end());
     evaluator_.diagnostics.resize(before);
     std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
@@ -153,23 +155,90 @@ class Lists {
     return Value(Ref<eval::Object>(out.get()));
   }
 
-  auto rules(const std::string& text, const rules::CustomRules& custom) -> rules::Rules {
+  /// `--space 'PostOrderApply(...)'`.
+  void read_space(const std::string& text, SpacePieces& out) {
+    const std::vector<Value> made = items_of(text, "--space");
+    if (has_errors(evaluator_.diagnostics)) { return; }
+    const auto* space = made.size() == 1 ? made[0].as<script::SpaceGenerator>() : nullptr;
+    if (!space && made.size() == 1 && made[0].as<eval::Function>()) { return read_space("ScheduleFn(" + text + ")", out); }
+    if (!space) {
+      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a space: `PostOrderApply(...)`, `ScheduleFn(...)` or `SpaceGeneratorUnion(...)`")
+                                  .arg("found", made.size() == 1 ? made[0].is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(made[0]) : "several values"));
+      return;
+    }
+    take_space(*space, out);
+  }
+  void take_space(const script::SpaceGenerator& space, SpacePieces& out) {
+    const Value* given_rules = space.find("sch_rules");
+    const Value* given_postprocs = space.find("postprocs");
+    const Value* given_mutators = space.find("mutator_probs");
+    if (given_rules && !is_default(*given_rules)) { out.rules = rules(listed(*given_rules, "sch_rules"), out.custom); }
+    if (given_postprocs && !is_default(*given_postprocs)) { out.postprocs = postprocs(listed(*given_postprocs, "postprocs")); }
+    if (given_mutators && !is_default(*given_mutators)) {
+      const auto* dict = given_mutators->as<eval::Dict>();
+      if (!dict) { (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "`mutator_probs` as a dictionary with the share of each mutator").arg("found", eval::describe(*given_mutators))); }
+      out.mutators.emplace();
+      for (const auto& [key, share] : dict ? dict->entries() : std::vector<std::pair<Value, Value>>()) { add_mutator(key, share, *out.mutators); }
+    }
+    if (const Value* filter = space.find("f_block_filter")) {
+      out.filter = [piece = function_piece(*filter->as<eval::Function>(), PieceKind::Filter), file = &file_](const Ref<Block>& block) { return script::run_block_filter(*piece, *file, block); };
+    }
+    if (const Value* function = space.find("sch_fn")) {
+      out.function = [piece = function_piece(*function->as<eval::Function>(), PieceKind::SpaceFunction), file = &file_](const schedule::Schedule& sch) {
+        return script::run_space_function(*piece, *file, sch);
+      };
+    }
+    const Value* parts = space.find("space_generators");
+    for (const Value& part : parts ? listed(*parts, "space_generators") : std::vector<Value>()) {
+      const auto* one = part.as<script::SpaceGenerator>();
+      if (!one) {
+        (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "`space_generators` as a list of spaces").arg("found", eval::describe(part)));
+        return;
+      }
+      SpacePieces inner{.custom = out.custom, .report = out.report};
+      take_space(*one, inner);
+      // Pieces of the union hold for parts that have none of their own.
+      if (!inner.postprocs) { inner.postprocs = out.postprocs; }
+      if (!inner.mutators) { inner.mutators = out.mutators; }
+      if (!inner.rules) { inner.rules = out.rules; }
+      out.parts.push_back(std::move(inner));
+    }
+  }
+  auto listed(const Value& list, const char* name) -> std::vector<Value> {
+    if (list.items()) { return *list.items(); }
+    (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", std::string("`") + name + "` as a list").arg("found", eval::describe(list)));
+    return {};
+  }
+  static auto function_piece(const eval::Function& function, PieceKind kind) -> Ref<Piece> {
+    Origin where;
+    if (function.def) { where = {function.def->decl, function.def->name.span.begin, function.def->name.span.end, 0}; }
+    return eval::make_object<Piece>(kind, function.name(), where, Ref<eval::Function>(&function));
+  }
+  /// Makes `filter_fn` of rules.
+  auto filters() -> MakeFilter {
+    return [file = &file_](const eval::Argument& given) -> rules::BlockFilter {
+      Ref<Piece> piece = function_piece(*given.value.as<eval::Function>(), PieceKind::Filter);
+      return [piece = std::move(piece), file](const schedule::Schedule& sch, schedule::BlockRV block) { return script::run_tiling_filter(*piece, *file, sch, block); };
+    };
+  }
+
+  auto rules(const std::vector<Value>& items, const rules::CustomRules& custom) -> rules::Rules {
     rules::Rules out;
-    for (const Value& item : items_of(text, "--rules")) {
+    for (const Value& item : items) {
       std::optional<rules::Rules> more;
       if (is_default(item)) {
         more = rules::default_rules(target_, custom);
       } else if (Ref<Piece> rule = piece(item, PieceKind::ScheduleRule)) {
-        more = rule->is_written() ? rules::Rules{std::make_shared<WrittenRule>(rule, file_)} : tvm_rules(evaluator_, *rule, target_, custom);
+        more = rule->is_written() ? rules::Rules{std::make_shared<WrittenRule>(rule, file_)} : tvm_rules(evaluator_, *rule, target_, custom, filters());
       }
       if (more) { out.insert(out.end(), more->begin(), more->end()); }
     }
     return out;
   }
 
-  auto postprocs(const std::string& text) -> std::vector<metaschedule::Postproc> {
+  auto postprocs(const std::vector<Value>& items) -> std::vector<metaschedule::Postproc> {
     std::vector<metaschedule::Postproc> out;
-    for (const Value& item : items_of(text, "--postprocs")) {
+    for (const Value& item : items) {
       if (is_default(item)) {
         for (metaschedule::Postproc& one : metaschedule::default_postprocs(target_)) { out.push_back(std::move(one)); }
       } else if (Ref<Piece> postproc = piece(item, PieceKind::Postproc)) {
@@ -199,7 +268,12 @@ class Lists {
     for (const std::string& item : parts_of(text)) {
       const size_t equals = item.find('=');
       const bool has_share = equals != std::string::npos && item.find('(') > equals;
-      const std::vector<Value> keys = items_of(has_share ? item.substr(0, equals) : item, "--mutators");
+      std::vector<Value> keys = items_of(has_share ? item.substr(0, equals) : item, "--mutators");
+      // `Mutator.create("llvm")` has the shares.
+      if (const auto* dict = keys.size() == 1 ? keys[0].as<eval::Dict>() : nullptr; dict && !has_share) {
+        for (const auto& [key, value] : dict->entries()) { add_mutator(key, value, out); }
+        continue;
+      }
       const std::vector<Value> shares = has_share ? items_of(item.substr(equals + 1), "--mutators") : std::vector<Value>(keys.size(), Value(1.0));
       for (size_t i = 0; i < keys.size() && i < shares.size(); ++i) { add_mutator(keys[i], shares[i], out); }
     }

@@ -17,7 +17,8 @@ struct PieceTexts {
   std::string rules;
   std::string postprocs;
   std::string mutators;      // `MutateTileSize=0.9, mine=0.1`, or a dictionary `{mine(): 0.1}`
-  [[nodiscard]] auto is_empty() const -> bool { return rules.empty() && postprocs.empty() && mutators.empty(); }
+  std::string space = {};    // `PostOrderApply(...)`, `ScheduleFn(...)` or `SpaceGeneratorUnion(...)`; the other lists take the place of its own
+  [[nodiscard]] auto is_empty() const -> bool { return rules.empty() && postprocs.empty() && mutators.empty() && space.empty(); }
 };
 
 /// Reads the lists, with the names of `file`, which must outlive the pieces. Also finds the rules that the file has for blocks with the annotation `schedule_rule`.

@@ -195,7 +195,7 @@ function options(): object {
     peaks: settings.get('peaks'),
     loopHints: settings.get('loopHints'),
     pullDiagnostics: settings.get('pullDiagnostics'),
-    tune: { seconds: settings.get('tune.seconds'), trials: settings.get('tune.trials'), target: settings.get('tune.target'), search: settings.get('tune.search') },
+    tune: { seconds: settings.get('tune.seconds'), trials: settings.get('tune.trials'), target: settings.get('tune.target'), search: settings.get('tune.search'), space: settings.get('tune.space') },
   };
 }
 

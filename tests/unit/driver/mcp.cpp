@@ -141,7 +141,7 @@ TEST_CASE("the tools, each with a schema of what it takes") {
     CHECK(tool["description"].get<std::string>().size() > 40);
     CHECK(tool["annotations"]["destructiveHint"] == false);
   }
-  CHECK(names == std::vector<std::string>{"check", "schedule", "hint", "bench", "tune"});
+  CHECK(names == std::vector<std::string>{"check", "schedule", "hint", "bench", "tune", "measure"});
 }
 
 TEST_CASE("check gives what the command gives, of a path or a text") {
@@ -201,6 +201,37 @@ TEST_CASE("bench measures; tune reports its progress, and answers with a schedul
 }
 
 // A client may pass on text from strangers, so no argument is interpreted as a command of the REPL: one of those starts a shell.
+TEST_CASE("measure answers for each proposed schedule: a time, or the reason why it has none") {
+  Agent agent;
+  const std::string program = R"PY(
+@T.prim_func
+def product(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    for i, j, k in T.grid(64, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)PY";
+  const Json schedules = Json::array({"i, j, k = sch.get_loops(\"C\")\nsch.reorder(i, k, j)\nsch.vectorize(j)", "sch.parallel(sch.get_loops(\"C\")[2])", "--insert", "[[\"GetBlock\""});
+  Json result = agent.call("measure", {{"text", program}, {"schedules", schedules}});
+  CHECK(!result["isError"].get<bool>());
+  Json rows = result["structuredContent"]["schedules"];
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0]["outcome"] == "measured");
+  CHECK(rows[0]["seconds"].get<double>() > 0);
+  CHECK(rows[1]["outcome"] == "not legal: loop-carried");
+  // A text that looks like an option is a line of script.
+  CHECK(rows[2]["outcome"].get<std::string>().starts_with("not legal"));
+  CHECK(rows[3]["outcome"] == "not legal: trace-format");
+  CHECK(result["structuredContent"]["schedule_text"].get<std::string>().find("sch.vectorize") != std::string::npos);
+  // Without a fastest one the reasons are the answer.
+  Json none = agent.call("measure", {{"text", program}, {"schedules", {schedules[1]}}});
+  CHECK(!none["isError"].get<bool>());
+  CHECK(none["structuredContent"]["schedules"][0]["outcome"] == "not legal: loop-carried");
+  CHECK(agent.call("measure", {{"text", program}, {"schedules", Json::array()}})["isError"].get<bool>());
+}
+
 TEST_CASE("no argument runs a command") {
   std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
   std::filesystem::remove(mark);

@@ -2,40 +2,24 @@
 #include <cmath>
 #include <set>
 
-#include "frontend/file.h"
 #include "ir/equal.h"
-#include "intrinsics/registry.h"
 #include "schedule/trace_json.h"
-#include "syntax/document.h"
 #include "tests/support/effort.h"
+#include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/metaschedule/mutators/mutators.h"
 #include "tune/metaschedule/rules/post_order_apply.h"
 #include "tune/space/trace_spaces.h"
 
 using namespace loopsmith;
+using testing::module_of;
+using testing::target_of;
 using schedule::Trace;
 using schedule::Value;
 using tune::Point;
 namespace metaschedule = tune::metaschedule;
 
 namespace {
-
-constexpr const char* product_relu = R"PY(
-@T.prim_func
-def main(A: T.Buffer((64, 48), "float32"), B: T.Buffer((48, 64), "float32"), D: T.Buffer((64, 64), "float32")):
-    C = T.alloc_buffer((64, 64), "float32")
-    for i, j, k in T.grid(64, 64, 48):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-    for i, j in T.grid(64, 64):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
-)PY";
 
 // The default rules do not inline an exponential into its reader.
 constexpr const char* product_of_exp = R"PY(
@@ -54,27 +38,13 @@ def main(A: T.Buffer((64, 48), "float32"), B: T.Buffer((48, 64), "float32"), C: 
             C[vi, vj] = C[vi, vj] + E[vi, vk] * B[vk, vj]
 )PY";
 
-auto module_of(const char* text) -> IRModule {
-  syntax::Document document(text);
-  frontend::File file;
-  file.update(document);
-  IRModule module = file.declaration(0).module;
-  REQUIRE(module);
-  return module;
-}
-
-auto target_of(const char* text) -> target::Target {
-  auto target = target::parse(text);
-  REQUIRE(target.ok());
-  return *target;
-}
+const std::string product_relu = testing::product_relu(64, 64, 48);
 
 constexpr const char* cpu = "llvm -mcpu=x86-64 -num-cores=2";
 constexpr const char* gpu = "cuda -arch=sm_70";
 
 /// The traces of the default rules.
 auto traces_of(const IRModule& module, const char* target) -> std::vector<Trace> {
-  intrinsics::install();
   auto space = tune::rules::post_order_apply(module, Name("main"), tune::rules::default_rules(target_of(target)), 3);
   REQUIRE(space.ok());
   std::vector<Trace> out;
@@ -184,7 +154,6 @@ TEST_CASE("the default lists are TVM's") {
 }
 
 TEST_CASE("mutated traces are points of their sketch, and the same seed gives the same point") {
-  intrinsics::install();
   const IRModule module = module_of(product_relu);
   const target::Target target = target_of(cpu);
   const target::Hardware hardware = target::hardware(target);

@@ -2,35 +2,22 @@
 #include <cmath>
 #include <random>
 
-#include "frontend/file.h"
 #include "interp/compare.h"
-#include "intrinsics/registry.h"
-#include "syntax/document.h"
+#include "tests/support/tuned_program.h"
 #include "tests/unit/catch.h"
 #include "tune/metaschedule/rules/post_order_apply.h"
 #include "tune/space/trace_spaces.h"
 
 using namespace loopsmith;
+using testing::context_of;
+using testing::module_of;
+using testing::target_of;
 using tune::Point;
 using tune::TraceSketch;
 
 namespace {
 
-constexpr const char* product_relu = R"PY(
-@T.prim_func
-def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 64), "float32"), D: T.Buffer((16, 64), "float32")):
-    C = T.alloc_buffer((16, 64), "float32")
-    for i, j, k in T.grid(16, 64, 24):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-    for i, j in T.grid(16, 64):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
-)PY";
+const std::string product_relu = testing::product_relu(16, 64, 24);
 
 constexpr const char* rows = R"PY(
 @T.prim_func
@@ -67,29 +54,7 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
             B[vi] = A[vi] * T.float32(2)
 )PY";
 
-auto module_of(const char* text) -> IRModule {
-  syntax::Document document(text);
-  frontend::File file;
-  file.update(document);
-  REQUIRE(file.size() > 0);
-  IRModule module = file.declaration(0).module;
-  REQUIRE(module);
-  return module;
-}
-
-auto target_of(const char* text) -> target::Target {
-  auto target = target::parse(text);
-  REQUIRE(target.ok());
-  return *target;
-}
-
-auto context_of(const IRModule& module, const target::Target& target) -> tune::SpaceContext {
-  target::Hardware hardware = target::hardware(target);
-  return {module, Name("main"), hardware, cost::core_model(hardware)};
-}
-
-auto rule_space(const char* program, const char* target) -> tune::rules::RuleSpace {
-  intrinsics::install();
+auto rule_space(const std::string& program, const char* target) -> tune::rules::RuleSpace {
   auto space = tune::rules::post_order_apply(module_of(program), Name("main"), tune::rules::default_rules(target_of(target)), 3);
   REQUIRE(space.ok());
   return *space;
@@ -117,8 +82,7 @@ TEST_CASE("factorizations are listed, innermost factors first") {
 }
 
 TEST_CASE("points of MetaSchedule's space compute what the program computes") {
-  intrinsics::install();
-  for (const char* program : {product_relu, rows}) {
+  for (const std::string& program : {product_relu, std::string(rows)}) {
     IRModule module = module_of(program);
     target::Target target = target_of("llvm -mcpu=x86-64 -num-cores=2");
     auto sketches = tune::metaschedule_space(context_of(module, target), target, 0);
@@ -147,8 +111,7 @@ TEST_CASE("points of MetaSchedule's space compute what the program computes") {
 }
 
 TEST_CASE("points of the space for devices are kernels within the limits that compute what the program computes") {
-  intrinsics::install();
-  for (const char* program : {product_relu, rows}) {
+  for (const std::string& program : {product_relu, std::string(rows)}) {
     for (const char* name : {"cuda -arch=sm_80", "opencl"}) {
       INFO(name);
       IRModule module = module_of(program);
@@ -182,7 +145,6 @@ TEST_CASE("points of the space for devices are kernels within the limits that co
 }
 
 TEST_CASE("points beyond the bounds of threads are those that the space refuses") {
-  intrinsics::install();
   IRModule module = module_of(product_relu);
   target::Target target = target_of("cuda -arch=sm_80");
   tune::SpaceContext context = context_of(module, target);
@@ -272,7 +234,7 @@ TEST_CASE("a block with a rule of its own is scheduled by that rule alone") {
     return tune::rules::Schedules{std::move(sch)};
   };
   target::Target target = target_of("llvm -mcpu=x86-64 -num-cores=2");
-  auto space = tune::rules::post_order_apply(module_of(text.c_str()), Name("main"), tune::rules::default_rules(target, custom), 3);
+  auto space = tune::rules::post_order_apply(module_of(text), Name("main"), tune::rules::default_rules(target, custom), 3);
   REQUIRE(space.ok());
   CHECK(calls == 1);
   REQUIRE(space->schedules.size() == 1);

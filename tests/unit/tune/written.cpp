@@ -368,3 +368,64 @@ TEST_CASE("TVM's pieces take TVM's arguments") {
     CHECK(!wrong.ok());
   }
 }
+
+TEST_CASE("the lists by `create` are the default lists of the targets") {
+  const std::string half_product = R"PY(
+@T.prim_func
+def main(A: T.Buffer((512, 512), "float16"), B: T.Buffer((512, 512), "float16"), C: T.Buffer((512, 512), "float32")):
+    for i, j, k in T.grid(512, 512, 512):
+        with T.block("matmul"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], "float32") * T.cast(B[vk, vj], "float32")
+)PY";
+  const std::string product_text = product;
+  const std::string* program = &product_text;
+  std::string kind, target;
+  SECTION("llvm") { kind = "llvm"; target = "llvm -mcpu=x86-64 -num-cores=2"; }
+  SECTION("cuda") { kind = "cuda"; target = "cuda -arch=sm_70"; }
+  SECTION("cuda-tensorcore") { kind = "cuda-tensorcore"; target = "cuda -arch=sm_80"; program = &half_product; }
+  SECTION("hexagon") { kind = "hexagon"; target = "llvm -num-cores=4"; }
+  Written w(*program);
+  auto parsed = target::parse(target);
+  REQUIRE(parsed.ok());
+  w.target = *parsed;
+  if (kind == "hexagon") { w.target.kind = "hexagon"; }
+  auto read = w.pieces({"ScheduleRule.create(\"" + kind + "\")", "Postproc.create(\"" + kind + "\")", "Mutator.create(\"" + kind + "\")"});
+  REQUIRE(read.ok());
+  auto named = tune::rules::post_order_apply(w.module, Name("main"), *read->rules, 1);
+  auto usual = tune::rules::post_order_apply(w.module, Name("main"), tune::rules::default_rules(w.target), 1);
+  REQUIRE(named.ok());
+  REQUIRE(usual.ok());
+  REQUIRE(named->schedules.size() == usual->schedules.size());
+  for (size_t i = 0; i < usual->schedules.size(); ++i) { CHECK(lines_of(named->schedules[i]) == lines_of(usual->schedules[i])); }
+  const auto postprocs = tune::metaschedule::default_postprocs(w.target);
+  REQUIRE(read->postprocs->size() == postprocs.size());
+  for (size_t i = 0; i < postprocs.size(); ++i) { CHECK((*read->postprocs)[i].name == postprocs[i].name); }
+  const auto mutators = tune::metaschedule::default_mutators(w.target);
+  REQUIRE(read->mutators->size() == mutators.size());
+  for (size_t i = 0; i < mutators.size(); ++i) {
+    CHECK((*read->mutators)[i].mutator.name == mutators[i].mutator.name);
+    CHECK((*read->mutators)[i].probability == mutators[i].probability);
+  }
+}
+
+TEST_CASE("a filter tiles blocks that MultiLevelTiling leaves alone, and a limit of threads holds") {
+  Written w(std::string(three_stages) + R"PY(
+def second(sch, block):
+    return sch.get(block).name_hint == "B"
+)PY");
+  const auto tiled = w.schedules("MultiLevelTiling(structure=\"SS\", filter_fn=second)");
+  REQUIRE(tiled.size() == 1);
+  CHECK(lines_of(tiled[0]).find("tiling_structure") != std::string::npos);
+  CHECK(w.reported.empty());
+  const auto bound = w.schedules("AutoBind(max_threadblocks=2, thread_extents=[32], max_threads_per_block=64)");
+  REQUIRE(bound.size() == 1);
+  // More elements than 2 blocks of 64 threads have: the rest is a loop.
+  CHECK(lines_of(bound[0]).find("factors=[None, 2, 64]") != std::string::npos);
+  CHECK(w.reported.empty());
+  (void)w.schedules("AutoBind()");
+  REQUIRE(!w.reported.empty());
+  CHECK(w.reported[0].message().find("no limit of threads") != std::string::npos);
+}

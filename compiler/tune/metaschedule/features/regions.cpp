@@ -16,6 +16,10 @@ using arith::IntSet;
 struct Access {
   size_t depth = 0;                   // loops around the allocation
   std::vector<IntSet> region;         // so far; empty: not accessed yet
+  // The last access: a store and the load in its value often touch the same element, and its region is estimated once.
+  std::vector<Expr> last_indices = {};
+  std::vector<const For*> last_loops = {};
+  std::vector<Expr> last_conditions = {};
 };
 
 // Memory that threads share holds the elements of all threads: bound loops around the allocation count too.
@@ -80,10 +84,21 @@ class FindRegions : public Walk {
 
  private:
   void access(const Buffer& buffer, const Array<Expr>& indices) {
-    if (accesses_.count(buffer.get()) == 0) { return; }
+    auto known = accesses_.find(buffer.get());
+    if (known == accesses_.end()) { return; }
+    std::vector<Expr> here;
+    for (const Expr& index : indices) { here.push_back(outside_blocks(index)); }
+    Access& last = known->second;
+    const auto is_same = [](const Expr& a, const Expr& b) { return a.same_as(b) || arith::deep_equal(a, b); };
+    const bool is_again = std::equal(here.begin(), here.end(), last.last_indices.begin(), last.last_indices.end(), is_same) && nest_.loops == last.last_loops &&
+                          std::equal(conditions_.begin(), conditions_.end(), last.last_conditions.begin(), last.last_conditions.end(), is_same);
+    if (is_again && !last.region.empty()) { return; }
     std::vector<Range> region;
-    for (const Expr& index : indices) { region.push_back(point(outside_blocks(index))); }
+    for (const Expr& index : here) { region.push_back(point(index)); }
     access(buffer, Array<Range>(std::move(region)));
+    last.last_indices = std::move(here);
+    last.last_loops = nest_.loops;
+    last.last_conditions = conditions_;
   }
   void access(const Buffer& buffer, const Array<Range>& region) {
     auto known = accesses_.find(buffer.get());

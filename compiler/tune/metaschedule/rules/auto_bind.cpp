@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "support/codes.h"
 #include "tune/metaschedule/loop_roles.h"
 #include "tune/metaschedule/rules/block_facts.h"
 #include "tune/metaschedule/rules/calls.h"
@@ -36,12 +37,15 @@ auto number_loops(const std::vector<const Place*>& loops) -> LoopNumbers {
 
 class AutoBind : public Rule {
  public:
-  AutoBind(const RuleMachine& machine, int64_t max_threadblocks, std::vector<int64_t> thread_extents)
-      : max_threads_(machine.max_threads), max_threadblocks_(max_threadblocks), thread_extents_(std::move(thread_extents)) {}
+  AutoBind(int64_t max_threads, int64_t max_threadblocks, std::vector<int64_t> thread_extents)
+      : max_threads_(max_threads), max_threadblocks_(max_threadblocks), thread_extents_(std::move(thread_extents)) {}
 
   auto name() const -> std::string_view override { return "AutoBind"; }
 
   auto apply(Schedule sch, BlockRV block) const -> Result<Schedules> override {
+    if (max_threads_ < 1) {
+      return error(Code::CannotTune).arg("function", name()).arg("reason", "the target has no limit of threads in a block").remedy("add `max_threads_per_block=N` to the call of AutoBind");
+    }
     LOOPSMITH_CHECK(bind(sch, block));
     return Schedules{std::move(sch)};
   }
@@ -103,8 +107,9 @@ class AutoBind : public Rule {
 
 }  // namespace
 
-auto auto_bind(const RuleMachine& machine, int64_t max_threadblocks, std::vector<int64_t> thread_extents) -> RulePtr {
-  return std::make_shared<AutoBind>(machine, max_threadblocks, std::move(thread_extents));
+auto auto_bind(const RuleMachine& machine, int64_t max_threadblocks, std::vector<int64_t> thread_extents, int64_t max_threads_per_block) -> RulePtr {
+  const int64_t most = machine.max_threads < 1 ? max_threads_per_block : max_threads_per_block < 1 ? machine.max_threads : std::min(machine.max_threads, max_threads_per_block);
+  return std::make_shared<AutoBind>(most, max_threadblocks, std::move(thread_extents));
 }
 
 }  // namespace loopsmith::tune::rules

@@ -29,7 +29,9 @@ MultiLevelTiling::MultiLevelTiling(const RuleMachine& machine, MultiLevelTilingO
 
 auto MultiLevelTiling::apply(Schedule sch, BlockRV block) const -> Result<Schedules> {
   LOOPSMITH_TRY(found, find_block(sch, block));
-  if (!needs_multi_level_tiling(*found.func, *found.place)) { return Schedules{std::move(sch)}; }
+  bool is_tiled = needs_multi_level_tiling(*found.func, *found.place);
+  if (!is_tiled && options_.filter) { LOOPSMITH_TRY(chosen, options_.filter(sch, block)); is_tiled = chosen && found.place->parent >= 0; }
+  if (!is_tiled) { return Schedules{std::move(sch)}; }
   LOOPSMITH_CHECK(annotate(sch, block, "meta_schedule.tiling_structure", options_.structure));
   LOOPSMITH_TRY(states, apply_steps({.sch = std::move(sch), .block = block}));
   Schedules out;

@@ -20,11 +20,11 @@ struct Pending {
   std::vector<BlockRV> blocks;
 };
 
-/// The names of all blocks, those inside a block before it.
-auto block_names(const PrimFunc& func) -> std::vector<Name> {
-  std::vector<Name> names;
-  post_order(func->body, [&](const Stmt& s) { if (const auto* realize = s.as<BlockRealize>()) { names.push_back(realize->block->name); } }, [](const Expr&) {});
-  return names;
+/// All blocks, those inside a block before it.
+auto blocks_of(const PrimFunc& func) -> std::vector<Ref<Block>> {
+  std::vector<Ref<Block>> blocks;
+  post_order(func->body, [&](const Stmt& s) { if (const auto* realize = s.as<BlockRealize>()) { blocks.push_back(realize->block); } }, [](const Expr&) {});
+  return blocks;
 }
 
 /// The schedules that a rule makes of one schedule, in TVM's order: the last result of the rule is followed first.
@@ -64,17 +64,26 @@ auto apply_everywhere(const Rule& rule, std::vector<Pending> stack, Diagnostics&
 
 }  // namespace
 
-auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state,
-                      std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics) -> Result<RuleSpace> {
+auto first_schedule(const IRModule& module, Name function, int64_t rand_state, std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics) -> Result<Schedule> {
   // TVM derives the seed of the generator of spaces from that of the tuning context, and the seed of the schedule from that.
   schedule::RandomEngine context(rand_state);
   schedule::RandomEngine generator(context.fork_seed());
   Schedule sch(module, generator.fork_seed());
   if (intrinsics) { sch.use_intrinsics(std::move(intrinsics)); }
   LOOPSMITH_CHECK(sch.work_on(function));
+  return sch;
+}
+
+auto post_order_apply(const IRModule& module, Name function, const Rules& rules, int64_t rand_state, std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics,
+                      const VisitFilter& filter) -> Result<RuleSpace> {
+  LOOPSMITH_TRY(sch, first_schedule(module, function, rand_state, std::move(intrinsics)));
   std::vector<BlockRV> blocks;
-  for (Name name : block_names(sch.state().func(function)->func())) {
-    LOOPSMITH_TRY(block, block_from(sch, "get_block", {name.str(), function.str()}));
+  for (const Ref<Block>& one : blocks_of(sch.state().func(function)->func())) {
+    if (filter) {
+      LOOPSMITH_TRY(is_visited, filter(one));
+      if (!is_visited) { continue; }
+    }
+    LOOPSMITH_TRY(block, block_from(sch, "get_block", {one->name.str(), function.str()}));
     blocks.push_back(block);
   }
   RuleSpace space{.schedules = {std::move(sch)}};

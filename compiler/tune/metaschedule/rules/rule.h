@@ -49,6 +49,9 @@ struct ReuseType {
   std::string scope = {};
 };
 
+/// A function of the user that chooses blocks of a schedule.
+using BlockFilter = std::function<Result<bool>(const schedule::Schedule&, schedule::BlockRV)>;
+
 struct MultiLevelTilingOptions {
   std::string structure;                  // "SSRSRS": a level of spatial or reduction loops for each letter
   std::vector<std::string> tile_binds = {};     // the threads that the outermost levels are bound to
@@ -56,6 +59,7 @@ struct MultiLevelTilingOptions {
   std::vector<int64_t> vector_load_lens = {};
   ReuseType reuse_read = {};
   ReuseType reuse_write = {};
+  BlockFilter filter = {};                // chooses blocks that are tiled although the rule would leave them alone; empty: none
 };
 
 /// The intrinsics that compute one product on a tensor unit.
@@ -77,7 +81,8 @@ using CustomRules = std::map<std::string, CustomRule>;
 
 [[nodiscard]] auto add_rfactor(const RuleMachine& machine, int64_t max_jobs_per_core, int64_t max_innermost_factor) -> RulePtr;
 [[nodiscard]] auto apply_custom_rule(CustomRules rules = {}) -> RulePtr;
-[[nodiscard]] auto auto_bind(const RuleMachine& machine, int64_t max_threadblocks, std::vector<int64_t> thread_extents) -> RulePtr;
+/// `max_threads_per_block`: a limit below that of the machine; -1: the machine's.
+[[nodiscard]] auto auto_bind(const RuleMachine& machine, int64_t max_threadblocks, std::vector<int64_t> thread_extents, int64_t max_threads_per_block = -1) -> RulePtr;
 [[nodiscard]] auto auto_inline(AutoInlineOptions options) -> RulePtr;
 [[nodiscard]] auto cross_thread_reduction(const RuleMachine& machine, std::vector<int64_t> thread_extents) -> RulePtr;
 [[nodiscard]] auto inline_constant_scalars() -> RulePtr;

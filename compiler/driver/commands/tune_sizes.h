@@ -1,0 +1,25 @@
+// `loopsmith tune FILE --sizes n=128,256`: the programs that a program with symbolic sizes is for constant ones. Each is a program of its own in the file, with an
+// attribute that names the program it belongs to; `loopsmith build` makes an entry that chooses among them by the sizes of its arguments.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "driver/program.h"
+
+namespace loopsmith::driver::commands {
+
+inline const Option sizes_option{.name = "--sizes", .value = "N=LIST", .help = "values of a symbolic size, as `n=128,256`; may be given several times. Each combination is tuned, and becomes a program of its own", .repeatable = true};
+
+/// A program for constant sizes.
+struct SizedProgram {
+  Selection selection;     // the program with its name, as if it were in the file
+  Selection whole;         // the program with symbolic sizes
+  std::string text;        // the program as script, to be inserted in front of its schedule; empty: the file has it already
+};
+
+/// The programs for all combinations of the sizes; an exit status after an error, which was reported.
+[[nodiscard]] auto pick_sizes(const Arguments& arguments, Reporter& reporter) -> std::variant<std::vector<SizedProgram>, int>;
+
+}  // namespace loopsmith::driver::commands

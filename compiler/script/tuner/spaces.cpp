@@ -1,0 +1,305 @@
+// Spaces, default lists and searches as values of scripts: see spaces.h.
+#include "script/tuner/spaces.h"
+
+#include <array>
+
+#include "script/tuner/default_lists.h"
+#include "script/tuner/pieces.h"
+#include "support/codes.h"
+#include "support/guards.h"
+#include "syntax/document.h"
+
+namespace loopsmith::script {
+namespace {
+
+using eval::Argument;
+using eval::Arguments;
+using eval::Evaluator;
+using eval::Parameter;
+using eval::Value;
+
+template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
+
+auto builtin(const char* name, eval::Builtin::Run run) -> Value { return value_of(eval::make_object<eval::Builtin>(Name(name), run)); }
+
+auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
+
+void add(const Ref<eval::Namespace>& space, const char* name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(name), std::move(value)); }
+
+/// The evaluated text of a list. Its names are TVM's.
+auto evaluate_list(Evaluator& evaluator, const std::string& text) -> Value {
+  syntax::Document document("_ = " + text + "\n");
+  const auto* assign = document.items()[0].item->statements[0]->as<syntax::AssignStmt>();
+  const eval::ScopeRef scope = evaluator.new_scope({});
+  syntax::walk(*assign->value, [&](const syntax::Node& node) {
+    const auto* name = node.as<syntax::NameExpr>();
+    const Value* known = name ? tvm_piece(name->name) : nullptr;
+    if (known) { scope->set(name->name, *known); }
+    return true;
+  });
+  Temporarily tree(evaluator.tree, std::shared_ptr<const void>(document.items()[0].item));
+  return evaluator.eval(*assign->value, scope);
+}
+
+/// `ScheduleRule.create("llvm")` and its like.
+auto create_list(Evaluator& evaluator, const Arguments& given, PieceKind pieces, std::string_view callee) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, callee, given, {{"kind"}}, bound)) { return bound.unknown; }
+  const std::string* kind = bound.values[0].value.string();
+  const std::string text = kind ? default_list(pieces, *kind) : std::string();
+  if (!text.empty()) { return evaluate_list(evaluator, text); }
+  std::string known;
+  for (std::string_view one : default_list_kinds()) { known += (known.empty() ? "\"" : ", \"") + std::string(one) + "\""; }
+  return evaluator.report(error(Code::WrongType, bound.values[0].where).arg("expected", "one of " + known).arg("found", eval::describe(bound.values[0].value)));
+}
+auto create_rules(Evaluator& evaluator, const Arguments& given) -> Value { return create_list(evaluator, given, PieceKind::ScheduleRule, "ScheduleRule.create"); }
+auto create_postprocs(Evaluator& evaluator, const Arguments& given) -> Value { return create_list(evaluator, given, PieceKind::Postproc, "Postproc.create"); }
+auto create_mutators(Evaluator& evaluator, const Arguments& given) -> Value { return create_list(evaluator, given, PieceKind::Mutator, "Mutator.create"); }
+
+auto make_space(Evaluator& evaluator, const Arguments& given, SpaceGenerator::Form form, std::string_view callee, std::vector<Parameter> parameters) -> Value {
+  for (const char* name : {"sch_rules", "postprocs", "mutator_probs"}) { parameters.push_back({Name(name), false}); }
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, callee, given, parameters, bound)) { return bound.unknown; }
+  SpaceGenerator::Members members;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!bound.given[i] || bound.values[i].value.is_none()) { continue; }
+    if (bound.values[i].value.is_unknown()) { return bound.values[i].value.is_error() ? Value::error() : evaluator.opaque(bound.values[i].where); }
+    const bool is_function = parameters[i].name == Name("f_block_filter") || parameters[i].name == Name("sch_fn");
+    if (is_function && !bound.values[i].value.as<eval::Function>()) {
+      return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", "a function").arg("found", eval::describe(bound.values[i].value)));
+    }
+    members.emplace_back(parameters[i].name, bound.values[i].value);
+  }
+  return value_of(eval::make_object<SpaceGenerator>(form, std::move(members)));
+}
+auto post_order_apply(Evaluator& evaluator, const Arguments& given) -> Value {
+  return make_space(evaluator, given, SpaceGenerator::Form::PostOrderApply, "PostOrderApply", {{"f_block_filter", false}});
+}
+auto schedule_fn(Evaluator& evaluator, const Arguments& given) -> Value { return make_space(evaluator, given, SpaceGenerator::Form::ScheduleFn, "ScheduleFn", {{"sch_fn"}}); }
+auto space_union(Evaluator& evaluator, const Arguments& given) -> Value {
+  return make_space(evaluator, given, SpaceGenerator::Form::Union, "SpaceGeneratorUnion", {{"space_generators"}});
+}
+
+// `SpaceGenerator.create("post-order-apply", sch_rules=...)`, `create("union", ...)`, or `create(function)`.
+auto create_space(Evaluator& evaluator, const Arguments& given) -> Value {
+  const Argument* kind = given.positional > 0 ? &given.all[0] : given.keyword(Name("kind"));
+  if (!kind) { return evaluator.report(error(Code::TooFewArguments, given.call).arg("callee", "SpaceGenerator.create").arg("count", "1").arg("given", "0")); }
+  if (kind->value.as<eval::Function>()) {
+    Arguments of_function = given;
+    if (given.positional == 0) { of_function.all[static_cast<size_t>(kind - given.all.data())].keyword = Name("sch_fn"); }
+    return schedule_fn(evaluator, of_function);
+  }
+  const std::string* word = kind->value.string();
+  Arguments rest = given;
+  rest.all.erase(rest.all.begin() + (kind - given.all.data()));
+  if (given.positional > 0) { --rest.positional; }
+  if (word && *word == "post-order-apply") { return post_order_apply(evaluator, rest); }
+  if (word && *word == "union") { return space_union(evaluator, rest); }
+  return evaluator.report(error(Code::WrongType, kind->where).arg("expected", "\"post-order-apply\", \"union\" or a function").arg("found", eval::describe(kind->value)));
+}
+
+// A search is its name here. `EvolutionarySearch(population_size=512)` has TVM's parameters; other numbers than its defaults are not supported.
+auto evolutionary_search(Evaluator& evaluator, const Arguments& given) -> Value {
+  const std::array<std::pair<const char*, double>, 8> defaults = {{{"population_size", 512}, {"init_measured_ratio", 0.2}, {"init_min_unmeasured", 50}, {"max_fail_count", 5},
+                                                                   {"genetic_num_iters", 4}, {"genetic_mutate_prob", 0.85}, {"genetic_max_fail_count", 10}, {"eps_greedy", 0.05}}};
+  std::vector<Parameter> parameters;
+  for (const auto& [name, number] : defaults) { parameters.push_back({Name(name), false}); }
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "EvolutionarySearch", given, parameters, bound)) { return bound.unknown; }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!bound.given[i] || bound.values[i].value.to_float() == defaults[i].second) { continue; }
+    const double number = defaults[i].second;
+    const bool is_whole = number == static_cast<double>(static_cast<int64_t>(number));
+    const std::string text = is_whole ? std::to_string(static_cast<int64_t>(number)) : Value(number).repr();
+    return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", text + ", the only number that the evolutionary search has for `" + defaults[i].first + "`")
+                                .arg("found", eval::describe(bound.values[i].value)));
+  }
+  return Value::str("evolutionary");
+}
+auto replay(Evaluator& evaluator, const Arguments& given, std::string_view callee) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, callee, given, {{"max_fail_count", false}}, bound)) { return bound.unknown; }
+  return Value::str("replay-trace");
+}
+auto replay_trace(Evaluator& evaluator, const Arguments& given) -> Value { return replay(evaluator, given, "ReplayTrace"); }
+// Each run of a function here is its trace with other decisions, so both searches are the same.
+auto replay_func(Evaluator& evaluator, const Arguments& given) -> Value { return replay(evaluator, given, "ReplayFunc"); }
+auto create_search(Evaluator& evaluator, const Arguments& given) -> Value {
+  const std::string* kind = given.positional > 0 ? given.all[0].value.string() : nullptr;
+  Arguments rest = given;
+  if (kind) {
+    rest.all.erase(rest.all.begin());
+    --rest.positional;
+    if (*kind == "evolutionary") { return evolutionary_search(evaluator, rest); }
+    if (*kind == "replay-trace" || *kind == "replay-func") { return replay_trace(evaluator, rest); }
+  }
+  return evaluator.report(error(Code::WrongType, given.all.empty() ? given.call : given.all[0].where).arg("expected", R"("evolutionary", "replay-trace" or "replay-func")")
+                              .arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
+}
+
+/// A class of TVM of which only the method `create` is used.
+auto with_create(const char* name, eval::Builtin::Run create) -> Value {
+  auto type = eval::make_object<eval::Namespace>(Name(name), any_name);
+  add(type, "create", builtin("create", create));
+  return value_of(type);
+}
+
+// The statements of a build script share one scope. A function inside a function of a file passes this check, too: its name is then not found where the text is read.
+auto is_top_level(const eval::Function& function) -> bool { return function.def != nullptr && (!function.captured || !function.captured->parent()); }
+
+}  // namespace
+
+const eval::TypeTag SpaceGenerator::type_tag{"space of the tuner"};
+
+auto SpaceGenerator::find(std::string_view member) const -> const Value* {
+  for (const auto& [name, value] : members) {
+    if (name.view() == member) { return &value; }
+  }
+  return nullptr;
+}
+
+auto SpaceGenerator::type() const -> std::string_view {
+  switch (form) {
+    case Form::PostOrderApply: return "PostOrderApply";
+    case Form::ScheduleFn: return "ScheduleFn";
+    case Form::Union: return "SpaceGeneratorUnion";
+  }
+  return {};
+}
+
+auto SpaceGenerator::get_attribute(Evaluator& evaluator, Name member, Origin at) const -> std::optional<Value> {
+  const Value* found = find(member.view());
+  // The values that follow from the target, and methods, are not evaluated.
+  return found ? *found : evaluator.opaque(at);
+}
+
+void SpaceGenerator::attribute_names(std::vector<Name>& out) const {
+  for (const auto& [name, value] : members) { out.push_back(name); }
+}
+
+auto SpaceGenerator::repr() const -> std::string {
+  const auto text = expression_of(Value(Ref<eval::Object>(this)));
+  return text ? *text : std::string(type()) + "(...)";
+}
+
+auto space_names() -> const std::vector<std::pair<Name, Value>>& {
+  static thread_local const std::vector<std::pair<Name, Value>> all = {
+      {Name("PostOrderApply"), builtin("PostOrderApply", post_order_apply)},
+      {Name("ScheduleFn"), builtin("ScheduleFn", schedule_fn)},
+      {Name("SpaceGeneratorUnion"), builtin("SpaceGeneratorUnion", space_union)},
+      {Name("SpaceGenerator"), with_create("SpaceGenerator", create_space)},
+      {Name("ScheduleRule"), with_create("ScheduleRule", create_rules)},
+      {Name("Postproc"), with_create("Postproc", create_postprocs)},
+      {Name("Mutator"), with_create("Mutator", create_mutators)},
+      {Name("SearchStrategy"), with_create("SearchStrategy", create_search)},
+  };
+  return all;
+}
+
+void add_spaces(const Ref<eval::Namespace>& ms) {
+  auto generators = eval::make_object<eval::Namespace>(Name("ms.space_generator"), any_name);
+  for (const auto& [name, value] : space_names()) {
+    add(name.view().starts_with("PostOrder") || name.view().starts_with("ScheduleFn") || name.view() == "SpaceGeneratorUnion" ? generators : ms, name.str().c_str(), value);
+  }
+  add(generators, "SpaceGenerator", with_create("SpaceGenerator", create_space));
+  add(generators, "create", builtin("create", create_space));
+  add(ms, "space_generator", value_of(generators));
+  auto searches = eval::make_object<eval::Namespace>(Name("ms.search_strategy"), any_name);
+  add(searches, "EvolutionarySearch", builtin("EvolutionarySearch", evolutionary_search));
+  add(searches, "ReplayTrace", builtin("ReplayTrace", replay_trace));
+  add(searches, "ReplayFunc", builtin("ReplayFunc", replay_func));
+  add(searches, "SearchStrategy", with_create("SearchStrategy", create_search));
+  add(searches, "create", builtin("create", create_search));
+  add(ms, "search_strategy", value_of(searches));
+}
+
+namespace {
+
+using Functions = std::vector<const eval::Function*>;
+
+/// The expressions of several values with commas between them.
+auto expressions_of(const std::vector<Value>& values, Functions* functions) -> std::optional<std::string> {
+  std::string out;
+  for (const Value& value : values) {
+    auto one = expression_of(value, functions);
+    if (!one) { return std::nullopt; }
+    out += (out.empty() ? "" : ", ") + *one;
+  }
+  return out;
+}
+
+auto expression_of_dict(const eval::Dict& dict, Functions* functions) -> std::optional<std::string> {
+  std::string out;
+  for (const auto& [key, value] : dict.entries()) {
+    auto left = expression_of(key, functions);
+    auto right = expression_of(value, functions);
+    if (!left || !right) { return std::nullopt; }
+    out += (out.empty() ? "" : ", ") + *left + ": " + *right;
+  }
+  return "{" + out + "}";
+}
+
+/// The function in which a piece is written; null: it is one of TVM's.
+auto function_of(const Piece& piece) -> const eval::Function* {
+  if (piece.function) { return piece.function.get(); }
+  if (!piece.is_written()) { return nullptr; }
+  for (const auto& [name, member] : piece.type->members) {
+    if (const auto* function = member.as<eval::Function>()) { return function; }
+  }
+  return nullptr;
+}
+
+auto expression_of_piece(const Piece& piece, Functions* functions) -> std::optional<std::string> {
+  const eval::Function* written = function_of(piece);
+  if (functions && written) { functions->push_back(written); }
+  if (piece.function) { return piece.name.str(); }
+  std::string out;
+  for (const Argument& argument : piece.arguments.all) {
+    auto one = expression_of(argument.value, functions);
+    if (!one) { return std::nullopt; }
+    out += (out.empty() ? "" : ", ") + (argument.keyword.empty() ? std::string() : argument.keyword.str() + "=") + *one;
+  }
+  return piece.name.str() + "(" + out + ")";
+}
+
+auto expression_of_space(const SpaceGenerator& space, Functions* functions) -> std::optional<std::string> {
+  std::string out;
+  for (const auto& [name, value] : space.members) {
+    auto one = expression_of(value, functions);
+    if (!one) { return std::nullopt; }
+    out += (out.empty() ? "" : ", ") + name.str() + "=" + *one;
+  }
+  return std::string(space.type()) + "(" + out + ")";
+}
+
+}  // namespace
+
+auto expression_of(const Value& value, Functions* functions) -> std::optional<std::string> {
+  if (!value.is_object()) { return value.is_unknown() ? std::nullopt : std::optional(value.repr()); }
+  if (value.string()) { return value.repr(); }
+  if (const auto* list = value.as<eval::List>()) {
+    auto inside = expressions_of(list->items, functions);
+    return inside ? std::optional("[" + *inside + "]") : std::nullopt;
+  }
+  if (const auto* tuple = value.as<eval::Tuple>()) {
+    auto inside = expressions_of(tuple->items, functions);
+    return inside ? std::optional("(" + *inside + (tuple->items.size() == 1 ? ",)" : ")")) : std::nullopt;
+  }
+  if (const auto* dict = value.as<eval::Dict>()) { return expression_of_dict(*dict, functions); }
+  if (const auto* piece = value.as<Piece>()) { return expression_of_piece(*piece, functions); }
+  if (const auto* space = value.as<SpaceGenerator>()) { return expression_of_space(*space, functions); }
+  if (const auto* type = value.as<PieceClass>()) {
+    for (const auto& [name, member] : type->members) {
+      const auto* function = member.as<eval::Function>();
+      if (function && functions) { functions->push_back(function); }
+      if (function) { break; }
+    }
+    return type->name.str();
+  }
+  const auto* function = value.as<eval::Function>();
+  if (!function || !is_top_level(*function)) { return std::nullopt; }
+  if (functions) { functions->push_back(function); }
+  return function->name().str();
+}
+
+}  // namespace loopsmith::script
