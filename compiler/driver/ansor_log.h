@@ -29,6 +29,9 @@ struct AnsorRecord {
 [[nodiscard]] auto is_ansor_log(std::string_view text) -> bool;
 [[nodiscard]] auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>>;
 
+/// A line without its end, in the form of version 0.6. The hardware parameters are those of this machine.
+[[nodiscard]] auto ansor_line(const AnsorRecord& record) -> std::string;
+
 /// The task of a file that a log is for: that of the variable, or the first one with records. Fails with the reason against the first record.
 struct AnsorChoice {
   script::auto_scheduler::Task task;

@@ -31,6 +31,17 @@ auto json_of_value(const eval::Value& value) -> json {
   return nullptr;
 }
 
+auto text_as_in_python(const nlohmann::ordered_json& value) -> std::string {
+  if (!value.is_structured()) { return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+  std::string out;
+  for (const auto& [key, item] : value.items()) {
+    out += out.empty() ? "" : ", ";
+    if (value.is_object()) { out += nlohmann::ordered_json(key).dump() + ": "; }
+    out += text_as_in_python(item);
+  }
+  return value.is_object() ? "{" + out + "}" : "[" + out + "]";
+}
+
 auto are_equal_in_json(const std::vector<eval::Value>& a, const std::vector<eval::Value>& b) -> bool {
   return json_of_value(eval::Value::tuple(a)) == json_of_value(eval::Value::tuple(b));
 }

@@ -53,6 +53,10 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
   if (!evaluator.may_go_on(call)) { return false; }
   auto stages = std::make_shared<Stages>(*schedule.stages);
   make(*stages);
+  if (stages->is_at_once) {
+    schedule.stages = std::move(stages);
+    return true;
+  }
   Refused refused;
   std::optional<uint64_t> ran = translate(*stages, refused);
   if (!ran) {

@@ -35,15 +35,26 @@ auto made_of(eval::Evaluator& evaluator, const eval::Value& value, const syntax:
 
 namespace te {
 
-void add_stages(const ScheduleObject& schedule, const Made& made) {
+void add_stages(const ScheduleObject& schedule, const Made& made, bool is_at_once) {
   if (!made.stages) { return; }
   auto stages = std::make_shared<Stages>(*made.stages);
   stages->base = schedule.schedule;
   Refused refused;
   // Nothing is refused of a program without steps.
   if (!translate(*stages, refused)) { stages->done.clear(); }
+  stages->is_at_once = is_at_once;
   schedule.schedule = translated(*stages);
   schedule.stages = std::move(stages);
+}
+
+auto finish(const ScheduleObject& schedule) -> Diagnostics {
+  if (!schedule.stages->is_at_once && !has_waiting(*schedule.stages)) { return {}; }
+  auto stages = std::make_shared<Stages>(*schedule.stages);
+  Refused refused;
+  if (!translate(*stages, refused, true)) { return reasons(refused, refused.call); }
+  schedule.schedule = translated(*stages);
+  schedule.stages = std::move(stages);
+  return {};
 }
 
 auto unfinished(const ScheduleObject& schedule) -> Diagnostics {
