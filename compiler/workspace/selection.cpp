@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "frontend/lower.h"
+#include "script/file_calls.h"
 #include "support/codes.h"
 #include "support/spelling.h"
 
@@ -132,8 +133,19 @@ auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
     if (!whole || !name || whole->end < span.begin || whole->begin > span.end) { return; }
     found.push_back({function.name.name.str(), *whole, *name});
   };
+  // `task = auto_scheduler.SearchTask(...)` is a program under the name of the variable.
+  auto add_task = [&](const syntax::Stmt& statement) {
+    const auto* assign = statement.as<syntax::AssignStmt>();
+    const auto* call = assign && assign->targets.size() == 1 ? assign->value->as<syntax::CallExpr>() : nullptr;
+    const auto* variable = call ? assign->targets[0]->as<syntax::NameExpr>() : nullptr;
+    if (!variable || !(script::last_name(*call->callee) == "SearchTask")) { return; }
+    auto whole = snapshot.syntax().resolve(statement.origin());
+    auto name = snapshot.syntax().resolve(variable->origin());
+    if (whole && name && whole->end >= span.begin && whole->begin <= span.end) { found.push_back({variable->name.str(), *whole, *name}); }
+  };
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
     for (const syntax::Stmt* statement : placed.item->statements) {
+      add_task(*statement);
       syntax::walk(*statement, [&](const syntax::Node& node) {
         if (const auto* function = node.as<syntax::FunctionDef>(); function != nullptr && frontend::is_program(*function)) { add(*function); }
         return node.kind == syntax::Kind::ClassDef || node.kind == syntax::Kind::FunctionDef;

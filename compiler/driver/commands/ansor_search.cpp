@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "driver/ansor_log.h"
 #include "ir/vocabulary.h"
+#include "script/auto_scheduler/log.h"
 #include "support/codes.h"
 
 namespace loopsmith::driver::commands {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "driver/autotvm_log.h"
 #include "ir/equal.h"
+#include "script/autotvm/log.h"
 #include "script/autotvm/space.h"
 #include "support/codes.h"
 
@@ -73,7 +73,7 @@ auto TemplateSearch::configuration(const std::string& trace) const -> std::strin
 auto TemplateSearch::line(const std::string& trace, double seconds) const -> std::string {
   auto at = points_->find(trace);
   if (at == points_->end()) { return {}; }
-  AutotvmRecord record;
+  script::autotvm::AutotvmRecord record;
   record.target = selection_.target.str();
   record.template_name = selection_.template_name;
   record.arguments = arguments_;
@@ -81,7 +81,7 @@ auto TemplateSearch::line(const std::string& trace, double seconds) const -> std
   record.index = script::autotvm::index_of(*selection_.space, record.decisions).value_or(0);
   // 4: the runtime of a device failed, the error that TVM writes for a configuration without a time.
   if (seconds > 0) { record.seconds = {seconds}; } else { record.error = 4; }
-  return autotvm_line(record);
+  return script::autotvm::autotvm_line(record);
 }
 
 }  // namespace loopsmith::driver::commands

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,7 @@
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
+#include "workspace/imports.h"
 #include "workspace/selection.h"
 
 namespace loopsmith::driver::commands {
@@ -544,6 +546,13 @@ void take_search_of_file(const Arguments& arguments, const Selection& selection,
   options.seconds = 0;
 }
 
+/// The path of a log that a file names: below the folder of the file.
+auto log_beside(const std::string& file, const std::string& log) -> std::string {
+  if (log.empty()) { return log; }
+  const std::string& path = file == "-" ? workspace::import_options().input_name : file;
+  return (std::filesystem::path(path).parent_path() / log).string();
+}
+
 /// Appends the trials of a search to a log. Returns the exit status of a failure.
 auto write_log(const Arguments& arguments, const std::string& path, const Selection& selection, const tune::SessionOptions& options, const std::string& device, const LogLine& line_of, Reporter& reporter)
     -> std::optional<int> {
@@ -576,9 +585,10 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
-  if (auto path = arguments.get("--log")) {
+  const std::string asked_log = log_beside(arguments.positional()[0], script::autotvm::asked_search(selection.file->document().file()).log);
+  if (std::string path = arguments.get("--log", asked_log); !path.empty()) {
     auto line_of = [&](const std::string& trace, double seconds) { return search.line(trace, seconds); };
-    if (auto status = write_log(arguments, *path, selection, options, result->device, line_of, reporter)) { return *status; }
+    if (auto status = write_log(arguments, path, selection, options, result->device, line_of, reporter)) { return *status; }
   }
   if (!result->found && result->is_unscheduled_best && !arguments.json()) {
     fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
@@ -614,7 +624,7 @@ auto search_task(const Arguments& arguments, const Selection& selection, tune::S
     return fail(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is none: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
   }
   out.search = std::make_unique<AnsorSearch>(selection, *std::move(task));
-  out.log = arguments.get("--log", asked.log);
+  out.log = arguments.get("--log", log_beside(arguments.positional()[0], asked.log));
   options.space = [search = out.search.get()](const tune::SpaceContext& context) { return search->space(context); };
   const bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (asked.trials && *asked.trials > 0 && !is_bounded) {

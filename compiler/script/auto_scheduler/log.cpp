@@ -1,5 +1,5 @@
-// Reads logs of the auto-scheduler: see ansor_log.h.
-#include "driver/ansor_log.h"
+// Reads logs of the auto-scheduler: see log.h.
+#include "script/auto_scheduler/log.h"
 
 #include <algorithm>
 #include <ctime>
@@ -8,16 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "driver/autotvm_log.h"
-#include "driver/log_values.h"
+#include "script/log_values.h"
 #include "support/codes.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script::auto_scheduler {
 namespace {
 
 using nlohmann::json;
-using script::auto_scheduler::Step;
-using script::auto_scheduler::Task;
 
 // `["SP", 2, 0, 128, [4, 2], 1]`; none: it has another form.
 auto step_of(const json& line) -> std::optional<Step> {
@@ -131,4 +128,4 @@ auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& record
   return refused(fmt::format("{}, and the task is of `{}{}`", own, tasks[0].workload, arguments_text(tasks[0].arguments))).remedy("give the task the function and the arguments of the log");
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script::auto_scheduler

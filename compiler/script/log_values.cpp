@@ -1,9 +1,9 @@
 // Values in logs: see log_values.h.
-#include "driver/log_values.h"
+#include "script/log_values.h"
 
 #include <numeric>
 
-namespace loopsmith::driver {
+namespace loopsmith::script {
 
 using nlohmann::json;
 
@@ -46,6 +46,12 @@ auto are_equal_in_json(const std::vector<eval::Value>& a, const std::vector<eval
   return json_of_value(eval::Value::tuple(a)) == json_of_value(eval::Value::tuple(b));
 }
 
+auto arguments_text(const std::vector<eval::Value>& arguments) -> std::string {
+  std::string out;
+  for (const eval::Value& argument : arguments) { out += (out.empty() ? "" : ", ") + argument.repr(); }
+  return "(" + out + ")";
+}
+
 auto mean_of(const std::vector<double>& seconds) -> double {
   return seconds.empty() ? 0 : std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
@@ -56,4 +62,4 @@ auto first_object(std::string_view text) -> json {
   return json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script
