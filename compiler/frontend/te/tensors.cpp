@@ -161,7 +161,14 @@ auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool {
     out.push_back(int_imm(static_cast<int64_t>(a.value.float_value()), DataType::int_(32), a.where));
     return true;
   }
-  if (!to_exprs(e, a, out)) { return false; }
+  // As in TVM, `M / 32` in a shape stands for its integer.
+  Argument given = a;
+  if (const auto* items = a.value.items()) {
+    std::vector<Value> whole;
+    for (const Value& item : *items) { whole.push_back(item.is_float() ? Value(static_cast<int64_t>(item.float_value())) : item); }
+    given.value = Value::list(std::move(whole));
+  }
+  if (!to_exprs(e, given, out)) { return false; }
   for (const Expr& x : out) {
     if (!x.dtype().is_integral() || !x.dtype().is_scalar()) {
       wrong_type(e, a, "a shape");

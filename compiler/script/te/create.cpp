@@ -72,7 +72,7 @@ auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<sc
 
 namespace {
 
-// The arguments of `tvm.lower` are the parameters of the program. False: they are others, which is reported.
+// The arguments of `tvm.lower` are tensors of the schedule. False: one is another, which is reported.
 auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& list) -> bool {
   const auto* items = list.value.items();
   if (!items) { return true; }
@@ -80,10 +80,10 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
     const auto* tensor = item.as<expressions::TensorObject>();
     if (!tensor) { continue; }
     auto stage = schedule.stages->stage_of(*tensor->op);
-    bool is_parameter = stage && (schedule.stages->stages[*stage].is_placeholder || schedule.stages->stages[*stage].is_output);
-    if (is_parameter) { continue; }
+    // TVM passes a tensor between the stages out as well; here it stays inside.
+    if (stage) { continue; }
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::BadValue, list.where).arg("what", fmt::format("`{}` is neither an input nor an output of the schedule", tensor->op->name.view()))
+    evaluator.report(error(Code::BadValue, list.where).arg("what", fmt::format("`{}` is no tensor of the schedule", tensor->op->name.view()))
                          .remedy(fmt::format("name its operation in `te.create_schedule` as an output")));
     return false;
   }

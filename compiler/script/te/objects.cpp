@@ -329,7 +329,7 @@ auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> ev
   }
   const Stage& consumer = call.stages().stages[parent->stage];
   if (stage.is_output) { return call.refuse("it is an output of the schedule, which no other stage reads", "compute the stages that it reads at one of its axes"); }
-  if (stage.blocks.size() > 1) { return call.refuse("its outputs are computed by several blocks"); }
+  if (stage.blocks.size() > 1 && !stage.steps.empty()) { return call.refuse("its outputs are computed by several blocks, whose loops have steps", "call `compute_at` before the other steps of the stage"); }
   if (consumer.place == Stage::Place::Inline) { return call.refuse(fmt::format("stage `{}` is computed inline, so it has no loops", consumer.name.view()), fmt::format("call `s[{}].compute_root()` first", consumer.name.view())); }
   if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(fmt::format("stage `{}` does not read it", consumer.name.view()), "name a stage that reads it"); }
   auto axis = to_axis(e, call.schedule(), "compute_at", parent->stage, call.bound.values[1]);
