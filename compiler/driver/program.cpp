@@ -149,6 +149,15 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
   return ok();
 }
 
+/// The log that a command on a schedule applies where the command line names neither: that of `task.apply_best(F)`, if the file has no schedule function.
+auto log_of_file(SourceFile& file, const PickRequest& request, const workspace::SelectionRequest& wanted) -> std::optional<std::string> {
+  if (!request.only_schedule || !wanted.schedule.empty() || wanted.trace != nullptr || !workspace::schedule_names(*file.snapshot()).empty()) { return {}; }
+  const std::string log = script::auto_scheduler::applied_log(file.document().file());
+  if (log.empty()) { return {}; }
+  const std::string& path = request.path == "-" ? workspace::import_options().input_name : request.path;
+  return (std::filesystem::path(path).parent_path() / log).string();
+}
+
 auto target_text(std::string_view option, const Selection& selection) -> std::string {
   std::string text = target::chosen_target(option, selection.module, selection.function, selection.schedule_target);
   return text.empty() ? std::string(target_kind::llvm) : text;
@@ -184,8 +193,10 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     wanted.trace = &trace.emplace(std::move(*text));
   }
   ChosenRecord chosen_record;
-  if (auto path = arguments.get("--log"); path && request.takes_log) {
-    if (Status chosen = choose_record(file, *path, wanted, chosen_record); !chosen) { return fail(chosen.diagnostics()); }
+  auto log = arguments.get("--log");
+  if (!log) { log = log_of_file(file, request, wanted); }
+  if (log && request.takes_log) {
+    if (Status chosen = choose_record(file, *log, wanted, chosen_record); !chosen) { return fail(chosen.diagnostics()); }
   }
   workspace::SelectionOutput output;
   auto selected = workspace::select(file.document(), wanted, output);

@@ -137,6 +137,19 @@ auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
   return out;
 }
 
+auto applied_log(frontend::File& file) -> std::string {
+  static const Name apply("apply_best"), print("print_best");
+  std::string out;
+  each_call(file, [&](const syntax::CallExpr& call) {
+    const Name callee = last_name(*call.callee);
+    const syntax::Expr* path = call.callee->as<syntax::AttributeExpr>() && (callee == apply || callee == print) ? written_argument(call, 0, "log_file") : nullptr;
+    const Value value = path ? value_in_file(file, *path) : Value();
+    if (value.string()) { out = *value.string(); }
+    return !out.empty();
+  });
+  return out;
+}
+
 auto outputs_of(const std::vector<Value>& tensors) -> std::vector<Ref<Operation>> {
   std::vector<Ref<Operation>> computed;
   std::set<const Operation*> read;

@@ -32,6 +32,8 @@ struct AskedTuning {
   std::string log;                             // of `RecordToFile`; empty: none
 };
 [[nodiscard]] auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning;
+/// The log of `task.apply_best(F)` or `task.print_best(F)`; empty: the file calls neither.
+[[nodiscard]] auto applied_log(frontend::File& file) -> std::string;
 
 /// The operations that no other one of the task reads.
 [[nodiscard]] auto outputs_of(const std::vector<eval::Value>& tensors) -> std::vector<Ref<frontend::te::Operation>>;

@@ -86,7 +86,7 @@ auto to_axis(eval::Evaluator& evaluator, const ScheduleObject& schedule, std::st
   if (argument.value.is_unknown()) { return std::nullopt; }
   if (!object) {
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an axis of stage `" + own + "`").arg("what", eval::describe(argument.value)));
+    evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an axis of stage `" + own + "`").arg("what", eval::describe(argument.value)).remedy(fmt::format("give one of its axes, such as `s[{}].op.axis[0]`", own)));
     return std::nullopt;
   }
   std::string name = object->iter.var->name.str();

@@ -72,7 +72,7 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
   if (!factor) {
     call.evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an integer").arg("what", eval::describe(argument.value)));
   } else if (*factor < 1) {
-    call.evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("a factor must be at least 1, not {}", *factor)));
+    call.evaluator.report(error(Code::BadValue, argument.where).arg("what", fmt::format("a factor must be at least 1, not {}", *factor)).remedy("give the number of iterations of the new axis"));
     return std::nullopt;
   }
   return factor;
@@ -178,7 +178,7 @@ auto axes_of(const Call& call, const Arguments& a) -> std::optional<std::vector<
     auto axis = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, one);
     if (!axis) { return std::nullopt; }
     if (std::find(out.begin(), out.end(), *axis) != out.end()) {
-      call.refuse(fmt::format("axis `{}` is given twice", axis_name(call.stages(), *axis)));
+      call.refuse(fmt::format("axis `{}` is given twice", axis_name(call.stages(), *axis)), "name each axis once");
       return std::nullopt;
     }
     out.push_back(*axis);
@@ -281,7 +281,7 @@ auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
   const std::string* type = call.bound.values[1].value.string();
-  if (!type) { return call.refuse("`pragma_type` must be a string"); }
+  if (!type) { return call.refuse("`pragma_type` must be a string", "give its name, such as `\"auto_unroll_max_step\"`"); }
   schedule::Value value = 1;
   if (call.is_given(2)) {
     auto given = to_schedule(e, call.bound.values[2]);
@@ -348,7 +348,7 @@ auto compute_inline(Evaluator& e, const eval::Value& self, const Arguments& a) -
   if (!call.bind(a, {})) { return call.bound.unknown; }
   const Stage& stage = call.stage();
   if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
-  if (stage.is_output) { return call.refuse("it is an output of the schedule"); }
+  if (stage.is_output) { return call.refuse("it is an output of the schedule", "compute inline the stages that it reads"); }
   if (!stage.steps.empty()) { return call.refuse("earlier steps changed its loops, and a stage that is computed inline has none", "remove those steps"); }
   if (!is_free(call, stage.leaves)) { return eval::Value::error(); }
   bool is_done = call.change([&](Stages& s) {
@@ -394,7 +394,7 @@ auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   Call call(e, self, "set_scope", a);
   if (!call.bind(a, {{"scope"}})) { return call.bound.unknown; }
   const std::string* scope = call.bound.values[0].value.string();
-  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse("`scope` must be a string");
+  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse("`scope` must be a string", "give a storage scope, such as `\"shared\"`");
 }
 
 // ---- steps without a primitive -------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ constexpr Method schedule_methods[] = {{"cache_read", cache_read}, {"cache_write
 
 const eval::TypeTag StageObject::type_tag{"a stage"};
 
-auto StageObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> {
+auto StageObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> {
   static const Name op("op"), leaves("leaf_iter_vars"), all("all_iter_vars"), origin_op("origin_op");
   const Stages& stages = *schedule->stages;
   const Stage& own = stages.stages[stage];
@@ -442,7 +442,12 @@ auto StageObject::get_attribute(Evaluator&, Name name, Origin) const -> std::opt
   for (const Method& method : methods) {
     if (name == method.name) { return eval::Value(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, method.run)); }
   }
-  return {};
+  // TVM's stages have more attributes, so only a misspelled one is an error.
+  std::vector<Name> known;
+  for (const Method& method : methods) { known.emplace_back(method.name); }
+  const Name near = eval::closest_name(name, known);
+  if (near.empty()) { return {}; }
+  return refuse(evaluator, *schedule, where, name.view(), own.name.view(), "stages have no step of this name", fmt::format("did you mean `{}`?", near.view()));
 }
 void StageObject::attribute_names(std::vector<Name>& out) const {
   for (const Method& method : methods) { out.emplace_back(method.name); }

@@ -116,7 +116,7 @@ auto cache_write(Evaluator& e, const eval::Value& self, const Arguments& a) -> e
   const Stage& of = schedule.stages->stages[number];
   const std::string* scope = b.values[1].value.string();
   auto no = [&](std::string_view why, std::string remedy = {}) { return refuse(e, schedule, a.call, "cache_write", of.name.view(), why, std::move(remedy)); };
-  if (!scope) { return no("`scope` must be a string"); }
+  if (!scope) { return no("`scope` must be a string", "give a storage scope, such as `\"shared\"`"); }
   if (of.is_placeholder) { return no("it is an input, which nothing computes", "use `cache_read`"); }
   if (of.op->outputs.size() != 1 || stage->size() != 1 || (of.blocks.size() != 1 && !of.made_by)) { return no("it has several outputs"); }
   if (!of.steps.empty()) { return no("earlier steps changed its loops", "call `cache_write` before the other steps of the stage"); }
