@@ -51,6 +51,12 @@ constexpr uint32_t deepest_chain = 1000;
 const eval::TypeTag Operation::type_tag{"a tensor operation"};
 const eval::TypeTag TensorObject::type_tag{"a tensor"};
 const eval::TypeTag ThreadAxisObject::type_tag{"a thread axis"};
+ThreadAxisObject::ThreadAxisObject(std::string t, Value e)
+    : Object(&type_tag), tag_of_thread(std::move(t)), extent(std::move(e)), var(make<VarNode>(Name(tag_of_thread), DataType::int_(32), Origin{})) {}
+auto ThreadAxisObject::get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> {
+  static const Name name("var");
+  return attribute == name ? std::optional(Value(make_object<ExprObject>(Expr(var)))) : std::nullopt;
+}
 
 auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>& { return table_of_operations(); }
 

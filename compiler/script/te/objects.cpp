@@ -403,10 +403,23 @@ struct Untranslated { const char* name; const char* why; const char* remedy; };
 constexpr Untranslated untranslated[] = {
     {"prefetch", "no primitive on blocks prefetches", "remove it: processors prefetch consecutive elements themselves"},
     {"env_threads", "blocks have no threads around a whole stage", "`bind` the axes of the stage"},
-    {"set_store_predicate", "blocks have no predicate for stores alone", "compute it in `te.compute` with `te.if_then_else`"},
     {"rolling_buffer", "its loops in a schedule of tensor expressions do not determine the roll of the buffer", "use `sch.rolling_buffer` in a schedule of blocks"},
     {"transform_layout", "axes of the layout are not followed as axes of the stage", "use `sch.transform_layout` in a schedule of blocks"},
 };
+// `s[B].set_store_predicate(tx.var.equal(0))`: lowering stores the result of a reduction over threads once, so this predicate of such a reduction is met already.
+auto set_store_predicate(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "set_store_predicate", a);
+  if (!call.bind(a, {{"predicate"}})) { return call.bound.unknown; }
+  const auto* given = call.bound.values[0].value.as<frontend::ExprObject>();
+  const auto* equal = given ? given->expr.as<EQ>() : nullptr;
+  const auto* thread = equal && is_zero(equal->b) ? equal->a.as<VarNode>() : nullptr;
+  const bool is_met = thread && std::any_of(call.stage().steps.begin(), call.stage().steps.end(), [&](const AxisStep& one) {
+    const auto* tag = one.primitive == "bind" ? one.values[0].as<std::string>() : nullptr;
+    return tag && *tag == thread->name.view() && call.stages().axes[one.inputs[0]].is_reduction;
+  });
+  if (is_met) { return {}; }
+  return call.refuse("only the thread 0 of an axis that reduces can be named", "write the condition in `te.compute` with `te.if_then_else`");
+}
 template <size_t row>
 auto refused_method(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
   return Call(e, self, untranslated[row].name, a).refuse(untranslated[row].why, untranslated[row].remedy);
@@ -417,8 +430,8 @@ constexpr Method methods[] = {
     {"split", split}, {"tile", tile}, {"fuse", fuse}, {"reorder", reorder}, {"parallel", plain_mark<parallel>}, {"vectorize", plain_mark<vectorize>},
     {"unroll", plain_mark<unroll>}, {"bind", bind}, {"pragma", pragma}, {"tensorize", tensorize}, {"compute_at", compute_at}, {"compute_inline", compute_inline},
     {"compute_root", compute_root}, {"storage_align", storage_align}, {"double_buffer", double_buffer}, {"set_scope", set_scope},
-    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", refused_method<2>}, {"rolling_buffer", refused_method<3>},
-    {"transform_layout", refused_method<4>},
+    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<2>},
+    {"transform_layout", refused_method<3>},
 };
 
 // `s.normalize()` gives every loop the begin 0, which loops here always have.
