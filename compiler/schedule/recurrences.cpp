@@ -31,7 +31,7 @@ auto differs_by_iteration(const FuncState& func, const Place& block, const Place
   return inside.min >= 0 && inside.max < *step;
 }
 
-// The dimensions of a buffer that every access of the block indexes by the iter var alone; none: no access is known.
+// True when every access of the block to a buffer has the iter var alone as the index of one dimension, the same for all.
 auto has_own_dimension(const Block& block, const Buffer& buffer, const VarNode* iter) -> bool {
   std::vector<bool> is_own(buffer->shape.size(), true);
   for (const auto& regions : {block.reads, block.writes}) {

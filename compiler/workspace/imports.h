@@ -1,7 +1,8 @@
 // Imports between files: `from kernels import matmul` imports `matmul` from the file `kernels` beside the importing one. A module is a `.tir` or `.py` file in
 // the folder of the importing file, in the folders above it up to a root (the editor's folder, or the current folder on a command line), or below
 // these; a relative import (with dots) searches only its own folder. The nearest file is imported. Modules are read as texts and evaluated like the
-// importing file itself (frontend/modules.h); none of their code is executed.
+// importing file itself (frontend/modules.h); none of their code is executed. Other texts that a file names, such as the logs of tuners, are read here too
+// (script/texts.h).
 #pragma once
 
 #include <map>
