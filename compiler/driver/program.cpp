@@ -13,14 +13,14 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/annotate.h"
-#include "driver/ansor_log.h"
-#include "driver/autotvm_log.h"
 #include "driver/command.h"
 #include "ir/dialects.h"
 #include "ir/highlight.h"
 #include "ir/printer.h"
 #include "ir/vocabulary.h"
 #include "schedule/trace_json.h"
+#include "script/auto_scheduler/log.h"
+#include "script/autotvm/log.h"
 #include "support/codes.h"
 #include "target/choice.h"
 #include "target/gpu.h"
@@ -119,8 +119,8 @@ struct ChosenRecord {
 
 /// The fastest record of a log of the auto-scheduler, as a trace on the program of its task.
 auto choose_ansor_record(SourceFile& file, const std::string& path, const std::string& text, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
-  LOOPSMITH_TRY(records, read_ansor_log(path, text));
-  LOOPSMITH_TRY(best, best_of_log(path, records, script::auto_scheduler::tasks_of(file.document().file()), wanted.function));
+  LOOPSMITH_TRY(records, script::auto_scheduler::read_ansor_log(path, text));
+  LOOPSMITH_TRY(best, script::auto_scheduler::best_of_log(path, records, script::auto_scheduler::tasks_of(file.document().file()), wanted.function));
   LOOPSMITH_TRY(applied, script::auto_scheduler::apply_steps(file.document().file(), best.task, best.record.steps, {path, best.record.number}));
   wanted.function = best.task.variable.str();
   wanted.only_schedule = false;
@@ -132,9 +132,9 @@ auto choose_ansor_record(SourceFile& file, const std::string& path, const std::s
 /// Chooses the fastest record of a log for the template that is asked for, or for the only one.
 auto choose_record(SourceFile& file, const std::string& path, workspace::SelectionRequest& wanted, ChosenRecord& out) -> Status {
   LOOPSMITH_TRY(text, read_file(path));
-  if (is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, out); }
-  if (!is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("reason", "its first line is no record of AutoTVM or of the auto-scheduler"); }
-  LOOPSMITH_TRY(records, read_autotvm_log(path, text));
+  if (script::auto_scheduler::is_ansor_log(text)) { return choose_ansor_record(file, path, text, wanted, out); }
+  if (!script::autotvm::is_autotvm_log(text)) { return error(Code::CannotRead).arg("file", path).arg("reason", "its first line is no record of AutoTVM or of the auto-scheduler"); }
+  LOOPSMITH_TRY(records, script::autotvm::read_autotvm_log(path, text));
   const std::string name = wanted.schedule.empty() ? workspace::only_template(*file.snapshot()) : wanted.schedule;
   const script::FileSchedule* schedule = file.document().schedules().find(Name(name));
   if (!schedule || schedule->template_name.empty()) {
@@ -142,11 +142,20 @@ auto choose_record(SourceFile& file, const std::string& path, workspace::Selecti
         .arg("reason", name.empty() ? fmt::format("`{}` has no template, or several", file.name()) : fmt::format("`{}` is no template", name))
         .remedy("name the template: `--with NAME`");
   }
-  LOOPSMITH_TRY(best, best_of_log(path, records, schedule->template_name, schedule->arguments));
+  LOOPSMITH_TRY(best, script::autotvm::best_of_log(path, records, schedule->template_name, schedule->arguments));
   wanted.schedule = name;
   out.line = std::move(best.line);
   wanted.decisions = std::make_shared<const script::autotvm::Decisions>(std::move(best.decisions));
   return ok();
+}
+
+/// The log that a command on a schedule applies where the command line names neither: that of `task.apply_best(F)`, if the file has no schedule function.
+auto log_of_file(SourceFile& file, const PickRequest& request, const workspace::SelectionRequest& wanted) -> std::optional<std::string> {
+  if (!request.only_schedule || !wanted.schedule.empty() || wanted.trace != nullptr || !workspace::schedule_names(*file.snapshot()).empty()) { return {}; }
+  const std::string log = script::auto_scheduler::applied_log(file.document().file());
+  if (log.empty()) { return {}; }
+  const std::string& path = request.path == "-" ? workspace::import_options().input_name : request.path;
+  return (std::filesystem::path(path).parent_path() / log).string();
 }
 
 auto target_text(std::string_view option, const Selection& selection) -> std::string {
@@ -184,8 +193,10 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     wanted.trace = &trace.emplace(std::move(*text));
   }
   ChosenRecord chosen_record;
-  if (auto path = arguments.get("--log"); path && request.takes_log) {
-    if (Status chosen = choose_record(file, *path, wanted, chosen_record); !chosen) { return fail(chosen.diagnostics()); }
+  auto log = arguments.get("--log");
+  if (!log) { log = log_of_file(file, request, wanted); }
+  if (log && request.takes_log) {
+    if (Status chosen = choose_record(file, *log, wanted, chosen_record); !chosen) { return fail(chosen.diagnostics()); }
   }
   workspace::SelectionOutput output;
   auto selected = workspace::select(file.document(), wanted, output);

@@ -47,6 +47,16 @@ auto astype(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return make_object<ExprObject>(cast(*t, x, a.call));
 }
 
+// `x.equal(y)`: the condition as an expression.
+auto equal_to(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "equal", a, {{"other"}}, b)) { return b.unknown; }
+  Expr x = to_expr(e, {self, a.callee, {}}), y = to_expr(e, b.values[0]);
+  if (!x || !y) { return Value::error(); }
+  if (!match_types(x, y)) { return e.report(error(Code::BadOperands, a.call).arg("op", "==").arg("left", eval::describe(self)).arg("right", eval::describe(b.values[0].value))); }
+  return make_object<ExprObject>(equal(x, y, a.call));
+}
+
 auto is_same_expr(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   eval::BoundArguments b;
   if (!bind_arguments(e, "same_as", a, {{"other"}}, b)) { return b.unknown; }
@@ -72,6 +82,7 @@ auto ExprObject::get_attribute(Evaluator& evaluator, Name name, Origin where) co
   // Tests of TVM's main line read the shape of a parameter that is a tensor.
   if (static const Name shape("shape"); tensor && name == shape) { return make_object<BufferObject>(tensor)->get_attribute(evaluator, name, where); }
   if (name == astype_name) { return method(Value(this), "astype", astype); }
+  if (static const Name equal_name("equal"); name == equal_name) { return method(Value(this), "equal", equal_to); }
   if (name == same_name) { return method(Value(this), "same_as", is_same_expr); }
   if (const auto* l = expr.as<BufferLoad>(); l && name == source) { return make_object<BufferObject>(l->buffer); }
   if (auto member = member_of(expr, name)) { return member; }

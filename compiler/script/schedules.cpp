@@ -13,6 +13,7 @@
 #include "intrinsics/registry.h"
 #include "ir/equal.h"
 #include "script/auto_scheduler/tasks.h"
+#include "script/autotvm/history.h"
 #include "script/autotvm/templates.h"
 #include "script/find_program.h"
 #include "script/objects.h"
@@ -153,7 +154,7 @@ class Update {
 
   // A helper that is followed at its call gets no separate hint.
   [[nodiscard]] auto hints() const -> Diagnostics {
-    Diagnostics out;
+    Diagnostics out = history_;
     for (const Unfollowed& one : unfollowed_) {
       if (followed_givers_.contains(one.function)) { continue; }
       Diagnostic hint = error(Code::ScheduleNotFollowed, one.where).arg("name", one.name.view()).arg("from", "").arg("reason", one.why);
@@ -273,6 +274,11 @@ class Update {
     if (!task) { return; }
     function.arguments = s.arguments = task->arguments;
     function.target = task->target;
+    autotvm::History history = autotvm::history_of(file_, *name, s.arguments);
+    for (const auto& [knob, choice] : history.decisions ? history.decisions->choices : std::vector<std::pair<std::string, autotvm::Choice>>()) {
+      s.context = hash_combine(s.context, std::hash<std::string>()(knob + "=" + choice.text()));
+    }
+    for (Diagnostic& d : history.diagnostics) { history_.push_back(std::move(d)); }
   }
 
   void leave_alone(const FileSchedule& s, const FunctionOfFile& of, const ScheduleFunction& function) {
@@ -327,6 +333,7 @@ class Update {
   std::map<std::pair<DeclId, size_t>, const FileSchedule*> same_;
   std::unordered_map<Name, const FileSchedule*> gone_;
   std::unordered_set<Name> followed_givers_;
+  Diagnostics history_;   // of logs that the file applies
   std::vector<Unfollowed> unfollowed_;
 };
 
@@ -446,6 +453,7 @@ auto Schedules::request_for(frontend::File& file, const FileSchedule& schedule) 
   request.program = schedule.first_program;
   request.goes_on_from_other = schedule.goes_on_from_other;
   request.target = schedule.target;
+  if (!schedule.template_name.empty()) { request.decisions = autotvm::history_of(file, schedule.template_name, schedule.arguments).decisions; }
   request.globals = &file;
   request.heap = file.evaluator().heap();
   request.context = schedule.context;

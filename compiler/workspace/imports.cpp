@@ -10,6 +10,7 @@
 
 #include "frontend/file.h"
 #include "script/schedules.h"
+#include "script/texts.h"
 #include "support/hash.h"
 
 namespace loopsmith::workspace {
@@ -77,7 +78,16 @@ struct Imports::Module {
 // The imports of one file. A module owns its imports, so these must not own the Imports object, which owns the module.
 class Imports::Of : public frontend::Modules {
  public:
-  Of(Imports& imports, std::shared_ptr<Imports> kept, std::string own) : imports_(imports), kept_(std::move(kept)), own_(std::move(own)) {}
+  Of(Imports& imports, std::shared_ptr<Imports> kept, std::string own) : imports_(imports), kept_(std::move(kept)), own_(std::move(own)) { alive().emplace(this, this); }
+  Of(const Of&) = delete;
+  auto operator=(const Of&) -> Of& = delete;
+  ~Of() override { alive().erase(this); }
+
+  /// The imports of this thread, by the interface that files know.
+  static auto alive() -> std::map<const frontend::Modules*, Of*>& {
+    static thread_local std::map<const frontend::Modules*, Of*> all;
+    return all;
+  }
 
   auto find(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<frontend::File> override {
     if (std::exchange(epoch_, imports_.epoch_) != imports_.epoch_) { found_.clear(); }
@@ -92,6 +102,9 @@ class Imports::Of : public frontend::Modules {
     }
     return known->second;
   }
+  [[nodiscard]] auto text(const std::string& path) -> std::optional<std::string> {
+    return imports_.plain_text((std::filesystem::path(own_).parent_path() / path).lexically_normal().string());
+  }
   [[nodiscard]] auto locate(const Origin& origin) -> std::optional<frontend::Elsewhere> override { return imports_.locate(origin); }
   [[nodiscard]] auto epoch() const -> uint64_t override { return imports_.epoch_; }
 
@@ -103,7 +116,12 @@ class Imports::Of : public frontend::Modules {
   std::map<std::pair<uint32_t, std::vector<Name>>, std::shared_ptr<frontend::File>> found_;
 };
 
-Imports::Imports(std::shared_ptr<TextSource> texts, std::vector<std::string> roots) : texts_(std::move(texts)), roots_(std::move(roots)) {}
+Imports::Imports(std::shared_ptr<TextSource> texts, std::vector<std::string> roots) : texts_(std::move(texts)), roots_(std::move(roots)) {
+  script::read_texts_with([](const frontend::Modules& imports, const std::string& path) {
+    auto found = Of::alive().find(&imports);
+    return found != Of::alive().end() ? found->second->text(path) : std::nullopt;
+  });
+}
 // Modules that import each other own each other: their links must be cut.
 Imports::~Imports() {
   for (auto& [path, known] : files_) {
@@ -154,6 +172,11 @@ auto Imports::module(const std::string& path) -> std::shared_ptr<frontend::File>
   return known->second.module ? std::shared_ptr<frontend::File>(known->second.module, &known->second.module->file) : nullptr;
 }
 
+auto Imports::plain_text(const std::string& path) -> std::optional<std::string> {
+  plain_texts_[path] = texts_->stamp(path);
+  return texts_->text(path);
+}
+
 auto Imports::locate(const Origin& origin) -> std::optional<frontend::Elsewhere> {
   for (auto& [path, known] : files_) {
     auto span = known.module ? known.module->document.resolve(origin) : std::nullopt;
@@ -176,6 +199,11 @@ auto Imports::refresh() -> bool {
     if (texts_->stamp(path) == known.stamp) { continue; }
     read(path, known);
     is_changed = true;
+  }
+  for (auto& [path, stamp] : plain_texts_) {
+    const auto now = texts_->stamp(path);
+    is_changed = is_changed || now != stamp;
+    stamp = now;
   }
   if (is_changed) { ++epoch_; }
   return is_changed;

@@ -1,7 +1,8 @@
 // Imports between files: `from kernels import matmul` imports `matmul` from the file `kernels` beside the importing one. A module is a `.tir` or `.py` file in
 // the folder of the importing file, in the folders above it up to a root (the editor's folder, or the current folder on a command line), or below
 // these; a relative import (with dots) searches only its own folder. The nearest file is imported. Modules are read as texts and evaluated like the
-// importing file itself (frontend/modules.h); none of their code is executed.
+// importing file itself (frontend/modules.h); none of their code is executed. Other texts that a file names, such as the logs of tuners, are read here too
+// (script/texts.h).
 #pragma once
 
 #include <map>
@@ -46,9 +47,9 @@ class Imports : public std::enable_shared_from_this<Imports> {
   /// Checks the requested files for changes. True: a file changed, appeared or vanished, and the files that import it must be evaluated again.
   auto refresh() -> bool;
   /// True if an import searched for this file, with or without success.
-  [[nodiscard]] auto asked_for(const std::string& path) const -> bool { return files_.contains(path); }
+  [[nodiscard]] auto asked_for(const std::string& path) const -> bool { return files_.contains(path) || plain_texts_.contains(path); }
   /// True if no import has searched for a file yet.
-  [[nodiscard]] auto is_empty() const -> bool { return files_.empty(); }
+  [[nodiscard]] auto is_empty() const -> bool { return files_.empty() && plain_texts_.empty(); }
 
  private:
   class Of;
@@ -61,10 +62,12 @@ class Imports : public std::enable_shared_from_this<Imports> {
   auto locate(const Origin& origin) -> std::optional<frontend::Elsewhere>;
   auto module(const std::string& path) -> std::shared_ptr<frontend::File>;
   void read(const std::string& path, Known& known);
+  auto plain_text(const std::string& path) -> std::optional<std::string>;
 
   std::shared_ptr<TextSource> texts_;
   std::vector<std::string> roots_;
   std::map<std::string, Known> files_;
+  std::map<std::string, std::optional<uint64_t>> plain_texts_;   // the stamps of other files that were read, such as logs
   uint64_t epoch_ = 1;
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "frontend/lower.h"
+#include "script/autotvm/space.h"
+#include "script/file_calls.h"
 #include "support/codes.h"
 #include "support/spelling.h"
 
@@ -132,8 +134,19 @@ auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
     if (!whole || !name || whole->end < span.begin || whole->begin > span.end) { return; }
     found.push_back({function.name.name.str(), *whole, *name});
   };
+  // `task = auto_scheduler.SearchTask(...)` is a program under the name of the variable.
+  auto add_task = [&](const syntax::Stmt& statement) {
+    const auto* assign = statement.as<syntax::AssignStmt>();
+    const auto* call = assign && assign->targets.size() == 1 ? assign->value->as<syntax::CallExpr>() : nullptr;
+    const auto* variable = call ? assign->targets[0]->as<syntax::NameExpr>() : nullptr;
+    if (!variable || !(script::last_name(*call->callee) == "SearchTask")) { return; }
+    auto whole = snapshot.syntax().resolve(statement.origin());
+    auto name = snapshot.syntax().resolve(variable->origin());
+    if (whole && name && whole->end >= span.begin && whole->begin <= span.end) { found.push_back({variable->name.str(), *whole, *name}); }
+  };
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
     for (const syntax::Stmt* statement : placed.item->statements) {
+      add_task(*statement);
       syntax::walk(*statement, [&](const syntax::Node& node) {
         if (const auto* function = node.as<syntax::FunctionDef>(); function != nullptr && frontend::is_program(*function)) { add(*function); }
         return node.kind == syntax::Kind::ClassDef || node.kind == syntax::Kind::FunctionDef;
@@ -195,6 +208,16 @@ auto only_schedule(const Snapshot& snapshot) -> std::variant<std::string, NotSel
   return NotSelected{{error(Code::SeveralSchedules).arg("file", snapshot.name()).arg("names", names_text(names)).remedy("say which one: `--with NAME`")}, {}};
 }
 
+/// The error of a record that decides a knob which the template does not define; none: it fits.
+auto unknown_knob(const script::autotvm::Decisions* decisions, const script::autotvm::Space* space) -> std::optional<Diagnostic> {
+  if (!decisions || !space) { return std::nullopt; }
+  for (const auto& [name, choice] : decisions->choices) {
+    if (space->find(name)) { continue; }
+    return error(Code::NoSuchKnob).arg("name", name).remedy("use records of this template");
+  }
+  return std::nullopt;
+}
+
 auto select_scheduled(Document& document, const SelectionRequest& request, std::string name, SelectionOutput& output) -> std::variant<Selection, NotSelected> {
   auto ran = document.run_schedule(name, {}, request.until, request.decisions);
   if (!ran) {
@@ -204,6 +227,7 @@ auto select_scheduled(Document& document, const SelectionRequest& request, std::
     return NotSelected{std::move(why), {}};
   }
   script::ScheduleRun run = std::move(*ran);
+  if (auto unknown = unknown_knob(request.decisions.get(), run.space.get())) { return NotSelected{{*std::move(unknown)}, {}}; }
   pick_among(document, request, name, run, output.note);
   Selection out;
   if (request.stops_at_hole) { out.hole = stop_at_hole(*document.snapshot(), run); }

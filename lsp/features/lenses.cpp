@@ -112,6 +112,13 @@ void add_comparison(LensList& out, Span span, const script::FileSchedule& schedu
   out.add(span, title, {.kind = CommandKind::ShowComparison, .function = schedule.program_name.str(), .schedule = schedule.name.str(), .other = other->name.str()});
 }
 
+/// True for the variable of `task = auto_scheduler.SearchTask(...)`.
+auto is_task(const Snapshot& snapshot, Span variable) -> bool {
+  std::string_view behind = std::string_view(snapshot.text()).substr(variable.end);
+  behind.remove_prefix(std::min(behind.find_first_not_of(" \t"), behind.size()));
+  return behind.starts_with('=');
+}
+
 /// The running and finished searches for a program, and the command that begins a search.
 void add_searches(LensList& out, Span span, const std::string& function) {
   bool is_running = false;
@@ -128,7 +135,7 @@ void add_searches(LensList& out, Span span, const std::string& function) {
     std::string title = (is_there ? "best, in this file: " : "insert best schedule: ") + duration_text(job.seconds);
     out.add(span, title, is_there ? OfferedCommand() : OfferedCommand{.kind = CommandKind::InsertSchedule, .job = id});
   }
-  if (!is_running) { out.add(span, "tune", {.kind = CommandKind::Tune, .function = function}); }
+  if (!is_running) { out.add(span, is_task(out.snapshot, span) ? "tune this task" : "tune", {.kind = CommandKind::Tune, .function = function}); }
   auto best = out.measured.records != nullptr ? out.measured.records->best(out.snapshot, function) : std::nullopt;
   if (!best) { return; }
   if (!is_running && !has_found) {
@@ -192,6 +199,17 @@ void add_schedule_commands(LensList& out, Span span, const script::FileSchedule&
   if (is_whole && with_views) { add_comparison(out, span, schedule); }
 }
 
+/// The search in the space of a template: its progress, its best time, and the command that begins it. Its records go into the log that the file names.
+void add_template_search(LensList& out, Span span, const std::string& schedule) {
+  std::string title = "tune this template";
+  for (const auto& [id, job] : out.measured.jobs) {
+    if (!job.fills() || !out.is_here(job) || job.schedule != schedule) { continue; }
+    if (!job.is_done()) { return add_search_at_work(out, span, job); }
+    title = fmt::format("best configuration: {}, tune again", duration_text(job.seconds));
+  }
+  out.add(span, std::move(title), {.kind = CommandKind::Tune, .schedule = schedule});
+}
+
 /// The program after the last step of a schedule that ran.
 auto state_after_all(const script::FileSchedule& schedule) -> IRModule {
   for (const script::Step& step : schedule.run->steps | std::views::reverse) {
@@ -230,6 +248,7 @@ void add_schedule(LensList& out, const script::FileSchedule& schedule, bool with
   if (schedule.run->space) { suffix += fmt::format("; {:.0f} configurations", schedule.run->space->size()); }
   out.add(*span, steps_title(out.snapshot, *schedule.run) + suffix);
   for (std::string& budget : kernel_budgets_in_words(state_after_all(schedule), schedule.target)) { out.add(*span, std::move(budget)); }
+  if (schedule.run->space) { add_template_search(out, *span, schedule.name.str()); }
   add_schedule_commands(out, *span, schedule, with_views);
   auto hole = hole_of(out.snapshot, schedule);
   if (!hole) { return add_space(out, *span, schedule); }

@@ -8,8 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/ansor_log.h"
-#include "driver/autotvm_log.h"
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "driver/program.h"
@@ -18,6 +16,9 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
+#include "script/auto_scheduler/log.h"
+#include "script/autotvm/log.h"
+#include "script/log_values.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/spelling.h"
@@ -184,7 +185,7 @@ auto take_log_record(tune::Database& database, const IRModule& program, const st
 
 /// The records of a log of AutoTVM that belong to the task of a template.
 auto take_autotvm(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
-  LOOPSMITH_TRY(records, read_autotvm_log(path, text));
+  LOOPSMITH_TRY(records, script::autotvm::read_autotvm_log(path, text));
   workspace::Document& document = selection.file->document();
   const script::FileSchedule* schedule = document.schedules().find(Name(selection.schedule));
   if (!schedule || selection.template_name.empty()) {
@@ -192,8 +193,8 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
   }
   const std::vector<eval::Value> arguments = schedule->arguments;
   int trial = 0;
-  for (AutotvmRecord& record : records) {
-    if (record.template_name != selection.template_name || arguments_text(record.arguments) != arguments_text(arguments)) {
+  for (script::autotvm::AutotvmRecord& record : records) {
+    if (record.template_name != selection.template_name || script::arguments_text(record.arguments) != script::arguments_text(arguments)) {
       ++taken.refused;
       continue;
     }
@@ -209,13 +210,13 @@ auto take_autotvm(tune::Database& database, const std::string& path, const std::
 
 /// The records of a log of the auto-scheduler that belong to a task of the file.
 auto take_ansor(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, Taken& taken) -> Status {
-  LOOPSMITH_TRY(records, read_ansor_log(path, text));
+  LOOPSMITH_TRY(records, script::auto_scheduler::read_ansor_log(path, text));
   frontend::File& file = selection.file->document().file();
   const auto tasks = script::auto_scheduler::tasks_of(file);
   auto task = std::find_if(tasks.begin(), tasks.end(), [&](const auto& one) { return one.variable == selection.program; });
   int trial = 0;
-  for (const AnsorRecord& record : records) {
-    if (task == tasks.end() || !is_of_task(record, *task)) {
+  for (const script::auto_scheduler::AnsorRecord& record : records) {
+    if (task == tasks.end() || !script::auto_scheduler::is_of_task(record, *task)) {
       ++taken.refused;
       continue;
     }
@@ -231,8 +232,8 @@ auto take_ansor(tune::Database& database, const std::string& path, const std::st
 
 /// Adds the records that TVM wrote for the program of a selection, in the form that the text has.
 auto take_for_program(tune::Database& database, const std::string& path, const std::string& text, const Selection& selection, std::optional<int64_t> workload, Taken& taken) -> Status {
-  if (is_autotvm_log(text)) { return take_autotvm(database, path, text, selection, taken); }
-  if (is_ansor_log(text)) { return take_ansor(database, path, text, selection, taken); }
+  if (script::autotvm::is_autotvm_log(text)) { return take_autotvm(database, path, text, selection, taken); }
+  if (script::auto_scheduler::is_ansor_log(text)) { return take_ansor(database, path, text, selection, taken); }
   return take_tvm(database, path, text, selection, workload, taken);
 }
 

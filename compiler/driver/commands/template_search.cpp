@@ -1,16 +1,12 @@
 // Searches in the spaces of templates: see template_search.h.
 #include "driver/commands/template_search.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
 
-#include "driver/autotvm_log.h"
 #include "ir/equal.h"
+#include "script/autotvm/log.h"
 #include "script/autotvm/space.h"
 #include "support/codes.h"
-#include "target/hardware.h"
-#include "tune/database/database.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -77,7 +73,7 @@ auto TemplateSearch::configuration(const std::string& trace) const -> std::strin
 auto TemplateSearch::line(const std::string& trace, double seconds) const -> std::string {
   auto at = points_->find(trace);
   if (at == points_->end()) { return {}; }
-  AutotvmRecord record;
+  script::autotvm::AutotvmRecord record;
   record.target = selection_.target.str();
   record.template_name = selection_.template_name;
   record.arguments = arguments_;
@@ -85,23 +81,7 @@ auto TemplateSearch::line(const std::string& trace, double seconds) const -> std
   record.index = script::autotvm::index_of(*selection_.space, record.decisions).value_or(0);
   // 4: the runtime of a device failed, the error that TVM writes for a configuration without a time.
   if (seconds > 0) { record.seconds = {seconds}; } else { record.error = 4; }
-  return autotvm_line(record);
-}
-
-auto TemplateSearch::append_to_log(const std::string& path, const tune::SessionOptions& options, const std::string& device) const -> Result<size_t> {
-  LOOPSMITH_TRY(database, tune::Database::open(options.database.empty() ? tune::Database::default_path() : options.database));
-  LOOPSMITH_TRY(records, database.records({structural_hash(selection_.before), selection_.target.str(), device.empty() ? target::machine_identity() : device}));
-  std::ofstream log(path, std::ios::app);
-  size_t count = 0;
-  for (const tune::Record& record : records) {
-    const std::string text = line(record.trace, record.outcome == tune::Outcome::Measured ? record.median_seconds : 0);
-    if (text.empty()) { continue; }
-    log << text << '\n';
-    ++count;
-  }
-  log.flush();
-  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("reason", "it cannot be opened for writing, or the disk is full"); }
-  return count;
+  return script::autotvm::autotvm_line(record);
 }
 
 }  // namespace loopsmith::driver::commands

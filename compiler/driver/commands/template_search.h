@@ -21,8 +21,6 @@ class TemplateSearch {
   [[nodiscard]] auto configuration(const std::string& trace) const -> std::string;
   /// The record of a candidate as a line of AutoTVM's log; empty: no point made this trace. `seconds`: 0 for a candidate without a time.
   [[nodiscard]] auto line(const std::string& trace, double seconds) const -> std::string;
-  /// Appends the trials that the database has of the program to a log. Returns their number. `device`: that measured; empty: the processor.
-  [[nodiscard]] auto append_to_log(const std::string& path, const tune::SessionOptions& options, const std::string& device) const -> Result<size_t>;
 
  private:
   const Selection& selection_;

@@ -9,13 +9,16 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
+#include "driver/commands/ansor_search.h"
 #include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
 #include "driver/commands/tune_sizes.h"
+#include "driver/commands/tuner_log.h"
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "driver/tuner_pieces.h"
@@ -35,6 +38,7 @@
 #include "workspace/edits/holes.h"
 #include "workspace/edits/placing.h"
 #include "workspace/edits/schedule_text.h"
+#include "workspace/imports.h"
 #include "workspace/selection.h"
 
 namespace loopsmith::driver::commands {
@@ -74,14 +78,14 @@ const Usage usage{
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
                 {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
-                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors), `metaschedule`, the traces of TVM's rules (the default on devices), or a call such as `ScheduleFn(tiles)`"},
+                {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors); `metaschedule`, the traces of TVM's rules (the default on devices); `ansor`, the sketches of the auto-scheduler for a task (the default where the file calls `task.tune`); or a call such as `ScheduleFn(tiles)`"},
                 {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
-                {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template to this log, in AutoTVM's form"},
+                {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 sizes_option,
                 candidate_option,
@@ -213,7 +217,7 @@ auto is_metaschedule(const std::string& space) -> bool { return space == "metasc
 auto uses_metaschedule(const Arguments& arguments, const target::Target& target) -> bool {
   return names_pieces(arguments) || is_metaschedule(arguments.get("--space", is_gpu_target(target.kind) ? "metaschedule" : "own"));
 }
-auto is_space_name(const std::string& space) -> bool { return space == "own" || is_metaschedule(space); }
+auto is_space_name(const std::string& space) -> bool { return space == "own" || space == "ansor" || is_metaschedule(space); }
 
 /// The options of the search; else the exit status of a mistake in them.
 auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptions, int> {
@@ -263,7 +267,7 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
     options.model = *name;
   }
   options.keep_order = arguments.has("--keep-order");
-  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
+  if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule, ansor or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
   if (arguments.get("--space", "") == "own" && names_pieces(arguments)) { return usage_error("tune", "`--rules`, `--postprocs` and `--mutators` make the space metaschedule"); }
   if (arguments.has("--insert") && arguments.positional()[0] == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
   options.database = arguments.get("--db", "");
@@ -590,6 +594,25 @@ void take_candidates(const Arguments& arguments, const Selection& selection, tun
   if (!arguments.has("--time")) { options.seconds = 0; }
 }
 
+/// The path of a log that a file names: below the folder of the file.
+auto log_beside(const std::string& file, const std::string& log) -> std::string {
+  if (log.empty()) { return log; }
+  const std::string& path = file == "-" ? workspace::import_options().input_name : file;
+  return (std::filesystem::path(path).parent_path() / log).string();
+}
+
+/// Appends the trials of a search to a log. Returns the exit status of a failure.
+auto write_log(const Arguments& arguments, const std::string& path, const Selection& selection, const tune::SessionOptions& options, const std::string& device, const LogLine& line_of, Reporter& reporter)
+    -> std::optional<int> {
+  auto written = append_trials(path, selection, options, device, line_of);
+  if (!written.ok()) {
+    reporter.report(written.diagnostics(), nullptr);
+    return reporter.status();
+  }
+  if (!arguments.json()) { fmt::print(stderr, "{} records appended to {}\n", *written, path); }
+  return {};
+}
+
 /// The knobs of an AutoTVM template.
 auto tune_template(const Arguments& arguments, tune::SessionOptions options, const Selection& selection, Reporter& reporter) -> int {
   if (arguments.has("--space")) { return usage_error("tune", "`--space` and templates exclude each other: `" + selection.schedule + "` is the space"); }
@@ -610,13 +633,10 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   if (result->abandoned) { return fail(arguments, "the best was not compared with the program, so it is not offered; what was measured is kept"); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(arguments.positional()[0], selection.program.str(), causes); }
-  if (auto path = arguments.get("--log")) {
-    auto written = search.append_to_log(*path, options, result->device);
-    if (!written.ok()) {
-      reporter.report(written.diagnostics(), nullptr);
-      return reporter.status();
-    }
-    if (!arguments.json()) { fmt::print(stderr, "{} records appended to {}\n", *written, *path); }
+  const std::string asked_log = log_beside(arguments.positional()[0], script::autotvm::asked_search(selection.file->document().file()).log);
+  if (std::string path = arguments.get("--log", asked_log); !path.empty()) {
+    auto line_of = [&](const std::string& trace, double seconds) { return search.line(trace, seconds); };
+    if (auto status = write_log(arguments, path, selection, options, result->device, line_of, reporter)) { return *status; }
   }
   if (!result->found && result->is_unscheduled_best && !arguments.json()) {
     fmt::print(stderr, "loopsmith tune: {}\n", tune::why_nothing(*result));
@@ -632,6 +652,34 @@ auto tune_template(const Arguments& arguments, tune::SessionOptions options, con
   fmt::print(stderr, "configuration: {}\n", search.configuration(result->trace));
   fmt::print("{}\n", record);
   return exit_done;
+}
+
+/// The search in the sketches of the auto-scheduler, and the log for its trials; empty: the search has another space.
+struct TaskSearch {
+  std::unique_ptr<AnsorSearch> search;
+  std::string log;
+};
+/// Where `--space ansor` asks for the sketches of the auto-scheduler, or the file calls `task.tune`, takes the search and the number of trials from the file. Returns the
+/// exit status of a mistake.
+auto search_task(const Arguments& arguments, const Selection& selection, tune::SessionOptions& options, TaskSearch& out) -> std::optional<int> {
+  auto task = selection.schedule.empty() ? task_of(selection) : std::nullopt;
+  const auto asked = task ? script::auto_scheduler::asked_tuning(selection.file->document().file(), *task) : script::auto_scheduler::AskedTuning{};
+  const bool is_default = asked.is_asked && !arguments.has("--space") && !names_pieces(arguments) && !is_gpu_target(selection.target.kind);
+  const bool is_wanted = arguments.get("--space", "") == "ansor" || is_default;
+  if (!is_wanted && arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates, and for tasks of the auto-scheduler with `--space ansor`"); }
+  if (!is_wanted) { return {}; }
+  if (!task) {
+    return fail(arguments, fmt::format("`--space ansor` needs a task of the auto-scheduler, and `{}` is none: write `task = auto_scheduler.SearchTask(func=..., args=..., target=...)`", selection.program.view()));
+  }
+  out.search = std::make_unique<AnsorSearch>(selection, *std::move(task));
+  out.log = arguments.get("--log", log_beside(arguments.positional()[0], asked.log));
+  options.space = [search = out.search.get()](const tune::SpaceContext& context) { return search->space(context); };
+  const bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
+  if (asked.trials && *asked.trials > 0 && !is_bounded) {
+    options.trials = static_cast<int>(std::min<int64_t>(*asked.trials, 10'000'000));
+    options.seconds = 0;
+  }
+  return {};
 }
 
 }  // namespace
@@ -657,7 +705,6 @@ auto tune(std::vector<std::string> args) -> int {
   const auto& selection = std::get<Selection>(picked);
   const bool is_space = !selection.schedule.empty() && !selection.hole;
   if (is_space && selection.space) { return tune_template(arguments, std::move(options), selection, reporter); }
-  if (arguments.has("--log")) { return usage_error("tune", "`--log` is for AutoTVM templates"); }
   if (is_space && !(selection.trace && tune::has_samples(*selection.trace))) {
     return fail(arguments, fmt::format("`{}` has no `sch.tune()` to fill, and samples nothing: write `sch.tune()` as a statement of its own where the search is to go on, or choose numbers by `sch.sample_perfect_tile` and its like",
                                        selection.schedule));
@@ -674,6 +721,8 @@ auto tune(std::vector<std::string> args) -> int {
     if (const int* status = std::get_if<int>(&pieces)) { return *status; }
     options.space = space_of_pieces(std::get<0>(std::move(pieces)), selection.target, options.seed);
   }
+  TaskSearch of_task;
+  if (auto status = search_task(arguments, selection, options, of_task)) { return *status; }
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   if (arguments.has("--candidate")) { take_candidates(arguments, selection, options); }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
@@ -697,6 +746,10 @@ auto tune(std::vector<std::string> args) -> int {
   if (arguments.has("--candidate")) { result->causes.clear(); }
   const std::vector<Cause> causes = with_reproducers(arguments, options, selection.program.str(), result->causes);
   if (!arguments.json()) { report_causes(path, selection.program.str(), causes); }
+  if (of_task.search && !of_task.log.empty()) {
+    auto line_of = [&](const std::string& trace, double seconds) { return of_task.search->line(trace, seconds); };
+    if (auto status = write_log(arguments, of_task.log, selection, options, result->device, line_of, reporter)) { return *status; }
+  }
   if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
   auto [name, text] = found_text(selection, *result, arguments, options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }

@@ -1,6 +1,7 @@
 // `te.extern`, whose body is a statement of a script, and `te.scan`, a recurrence over time.
 #include <algorithm>
 
+#include "frontend/te/scan_parts.h"
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -148,14 +149,7 @@ auto scan(Evaluator& e, const Arguments& a) -> Value {
     fields.update.push_back(update[i]->op);
     fields.state.push_back(state[i]->buffer());
   }
-  for (const auto& side : {init, update}) {
-    for (const Ref<TensorObject>& t : side) {
-      for (const Ref<Operation>& input : t->op->inputs) {
-        bool is_state = std::any_of(state.begin(), state.end(), [&](const Ref<TensorObject>& s) { return s->op == input; });
-        if (!is_state && std::find(fields.inputs.begin(), fields.inputs.end(), input) == fields.inputs.end()) { fields.inputs.push_back(input); }
-      }
-    }
-  }
+  fields.inputs = scan_parts(fields.init, fields.update, fields.state).inputs;
   if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
 }

@@ -33,7 +33,7 @@ auto element(Evaluator& e, const Argument& side, const std::vector<IterVar>& axi
   std::vector<Argument> indices;
   for (size_t i = 0; i < shape.size(); ++i) {
     const IterVar& at = axis[axis.size() - shape.size() + i];
-    const Expr index = is_one(shape[i]) ? Expr(int_imm(0)) : Expr(at.var);
+    const Expr index = is_one(shape[i]) && !is_one(at.dom.extent) ? Expr(int_imm(0)) : Expr(at.var);
     indices.push_back({make_object<ExprObject>(index), where, {}});
   }
   return tensor->load(e, std::move(indices), where);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "frontend/lowerer.h"
+#include "frontend/te/scan_parts.h"
 #include "frontend/te/tensors.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -53,6 +54,8 @@ class ProgramMaker {
   auto emit(const Ref<Operation>& op) -> bool;
   void emit_compute(const Operation& op, const std::vector<Buffer>& outputs, const std::vector<IterVar>& axes);
   void emit_extern(const Operation& op);
+  void emit_scan(const Ref<Operation>& op);
+  void share_steps(size_t first, Origin where);
   auto levels_of(const Operation& op, const std::vector<IterVar>& axes) -> std::vector<Level>;
   auto place(const Expr& x, const VarMap& vars) -> Expr {
     Place p;
@@ -325,6 +328,44 @@ void ProgramMaker::emit_extern(const Operation& op) {
   stmts_.push_back(make<BlockRealize>(Array<Expr>{}, bool_imm(true, op.where), std::move(made), op.where));
 }
 
+// The state, the start and the updates are one buffer, written step by step. Operations between the states and the updates, and several updates, share the loop of the steps.
+void ProgramMaker::emit_scan(const Ref<Operation>& op) {
+  for (size_t i = 0; i < op->outputs.size(); ++i) {
+    Buffer mine = own_buffer(op->outputs[i]);
+    buffers_[op->state[i].get()] = buffers_[op->update[i]->outputs[0].get()] = mine;
+  }
+  for (size_t i = 0; i < op->outputs.size(); ++i) { emit_compute(*op->init[i], {buffers_.at(op->outputs[i].get())}, op->init[i]->axis); }
+  const std::vector<Ref<Operation>> inner = scan_parts(op->init, op->update, op->state).inner;
+  const size_t first = stmts_.size();
+  for (const Ref<Operation>& one : inner) {
+    const auto update = std::find(op->update.begin(), op->update.end(), one);
+    const size_t number = update != op->update.end() ? static_cast<size_t>(update - op->update.begin()) : 0;
+    std::vector<IterVar> axes = one->axis;
+    Expr start = op->init[number]->outputs[0]->shape[0];
+    axes[0].dom = {start, simplified(sub(axes[0].dom.extent, start))};
+    if (update != op->update.end()) { axes[0].kind = IterKind::Scan; }
+    axes.insert(axes.end(), one->reduce_axis.begin(), one->reduce_axis.end());
+    std::vector<Buffer> outputs;
+    for (const Buffer& b : one->outputs) { outputs.push_back(update != op->update.end() ? buffers_.at(b.get()) : own_buffer(b)); }
+    emit_compute(*one, outputs, axes);
+  }
+  if (inner.size() > 1) { share_steps(first, op->where); }
+  made_.push_back({op, {}});
+}
+
+// Gives the nests from a number on one outermost loop.
+void ProgramMaker::share_steps(size_t first, Origin where) {
+  const Stmt outermost = stmts_[first];
+  const auto* steps = outermost.as<For>();
+  std::vector<Stmt> bodies;
+  for (size_t i = first; i < stmts_.size(); ++i) {
+    const auto* one = stmts_[i].as<For>();
+    bodies.push_back(i == first ? one->body : substitute(one->body, VarMap{{one->var.get(), Expr(steps->var)}}));
+  }
+  stmts_.resize(first);
+  stmts_.push_back(make<For>(steps->var, steps->min, steps->extent, ForKind::Serial, seq(std::move(bodies), where), std::nullopt, AttrMap(), where));
+}
+
 auto ProgramMaker::emit(const Ref<Operation>& op) -> bool {
   switch (op->kind) {
     case Operation::Kind::Placeholder:
@@ -345,23 +386,7 @@ auto ProgramMaker::emit(const Ref<Operation>& op) -> bool {
       return true;
     }
     case Operation::Kind::Extern: emit_extern(*op); return true;
-    case Operation::Kind::Scan:
-      // The state, the start and the updates are one buffer, written step by step.
-      for (size_t i = 0; i < op->outputs.size(); ++i) {
-        Buffer mine = own_buffer(op->outputs[i]);
-        buffers_[op->state[i].get()] = mine;
-      }
-      for (size_t i = 0; i < op->outputs.size(); ++i) { emit_compute(*op->init[i], {buffers_.at(op->outputs[i].get())}, op->init[i]->axis); }
-      for (size_t i = 0; i < op->outputs.size(); ++i) {
-        std::vector<IterVar> axes = op->update[i]->axis;
-        Expr start = op->init[i]->outputs[0]->shape[0];
-        axes[0].dom = {start, simplified(sub(axes[0].dom.extent, start))};
-        axes[0].kind = IterKind::Scan;
-        axes.insert(axes.end(), op->update[i]->reduce_axis.begin(), op->update[i]->reduce_axis.end());
-        emit_compute(*op->update[i], {buffers_.at(op->outputs[i].get())}, axes);
-      }
-      made_.push_back({op, {}});
-      return true;
+    case Operation::Kind::Scan: emit_scan(op); return true;
   }
   return true;
 }

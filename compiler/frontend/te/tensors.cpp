@@ -51,6 +51,12 @@ constexpr uint32_t deepest_chain = 1000;
 const eval::TypeTag Operation::type_tag{"a tensor operation"};
 const eval::TypeTag TensorObject::type_tag{"a tensor"};
 const eval::TypeTag ThreadAxisObject::type_tag{"a thread axis"};
+ThreadAxisObject::ThreadAxisObject(std::string t, Value e)
+    : Object(&type_tag), tag_of_thread(std::move(t)), extent(std::move(e)), var(make<VarNode>(Name(tag_of_thread), DataType::int_(32), Origin{})) {}
+auto ThreadAxisObject::get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> {
+  static const Name name("var");
+  return attribute == name ? std::optional(Value(make_object<ExprObject>(Expr(var)))) : std::nullopt;
+}
 
 auto operations() -> const std::unordered_map<const BufferNode*, const Operation*>& { return table_of_operations(); }
 
@@ -161,7 +167,14 @@ auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool {
     out.push_back(int_imm(static_cast<int64_t>(a.value.float_value()), DataType::int_(32), a.where));
     return true;
   }
-  if (!to_exprs(e, a, out)) { return false; }
+  // As in TVM, `M / 32` in a shape stands for its integer.
+  Argument given = a;
+  if (const auto* items = a.value.items()) {
+    std::vector<Value> whole;
+    for (const Value& item : *items) { whole.push_back(item.is_float() ? Value(static_cast<int64_t>(item.float_value())) : item); }
+    given.value = Value::list(std::move(whole));
+  }
+  if (!to_exprs(e, given, out)) { return false; }
   for (const Expr& x : out) {
     if (!x.dtype().is_integral() || !x.dtype().is_scalar()) {
       wrong_type(e, a, "a shape");

@@ -80,7 +80,10 @@ class ThreadAxisObject final : public eval::Object {
   static const eval::TypeTag type_tag;
   const std::string tag_of_thread;
   const Value extent;   // None: not given
-  ThreadAxisObject(std::string t, Value e) : Object(&type_tag), tag_of_thread(std::move(t)), extent(std::move(e)) {}
+  const Var var;        // stands for the index in `s[B].set_store_predicate(tx.var.equal(0))`
+  ThreadAxisObject(std::string t, Value e);
+  auto get_attribute(Evaluator&, Name attribute, Origin) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override { out.emplace_back("var"); }
   auto repr() const -> std::string override { return "<te thread axis " + tag_of_thread + ">"; }
 };
 

@@ -23,6 +23,7 @@
 #include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
+#include "schedule/recurrences.h"
 #include "schedule/reducers.h"
 #include "schedule/requirements.h"
 #include "schedule/rewriting.h"
@@ -241,6 +242,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
 // of a block, reduction iter vars: a cross-thread reduction). `is_lone`: no work that threads share lies between iterations.
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
   const FuncState& func = *loop.func;
+  if (is_apart_in_recurrence(func, *loop)) { return ok(); }
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
   if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop, is_lone)); }
   const VarNode* var = loop.loop().var.get();

@@ -10,7 +10,9 @@
 #include "ir/ops.h"
 #include "script/te/create.h"
 #include "script/te/objects.h"
+#include "script/te/translate.h"
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::script::auto_scheduler {
 namespace {
@@ -24,12 +26,8 @@ constexpr const char* annotations[] = {"none", "unroll", "vectorize", "parallel"
 
 class Replay {
  public:
-  Replay(Evaluator& evaluator, const ScheduleObject& schedule, const std::vector<Step>& steps) : e_(evaluator), schedule_(schedule), steps_(steps) {
-    std::vector<bool> seen(stages().stages.size());
-    for (size_t i = 0; i < seen.size(); ++i) {
-      if (stages().stages[i].is_output) { number_stages(i, seen); }
-    }
-  }
+  Replay(Evaluator& evaluator, const ScheduleObject& schedule, const std::vector<Step>& steps, const std::vector<Value>& tensors)
+      : e_(evaluator), schedule_(schedule), steps_(steps), ids_(numbered_stages(*schedule.stages, tensors)) {}
 
   /// The reason why a step is refused; empty: all are applied.
   auto run() -> std::string {
@@ -43,21 +41,21 @@ class Replay {
     return {};
   }
 
- private:
-  static auto text_of(const Step& step) -> std::string {
-    std::string out = step.kind;
-    for (const auto& argument : step.arguments) {
-      if (const auto* n = std::get_if<int64_t>(&argument)) { out += fmt::format(" {}", *n); }
-      if (const auto* text = std::get_if<std::string>(&argument)) { out += " " + *text; }
-      if (const auto* list = std::get_if<std::vector<int64_t>>(&argument)) {
-        out += " [";
-        for (size_t i = 0; i < list->size(); ++i) { out += fmt::format("{}{}", i > 0 ? ", " : "", (*list)[i]); }
-        out += "]";
+  /// The extents of the loops of each stage, by the numbers of a record; 0: not known, or no loop.
+  auto extents() const -> std::vector<std::vector<int64_t>> {
+    std::vector<std::vector<int64_t>> out;
+    for (size_t id : ids_) {
+      out.emplace_back();
+      for (size_t axis : stages().stages[id].leaves) {
+        auto variable = te::loop_of(stages(), axis);
+        auto loop = variable ? schedule_.schedule.get(*variable) : Result<const schedule::Place*>(error(Code::Internal));
+        out.back().push_back(loop.ok() ? as_int((*loop)->loop->extent).value_or(0) : 0);
       }
     }
     return out;
   }
 
+ private:
   auto fail(std::string why) -> bool {
     why_ = std::move(why);
     return false;
@@ -83,13 +81,6 @@ class Replay {
   }
 
   auto stages() const -> const te::Stages& { return *schedule_.stages; }
-  // The numbers of TVM: a stage comes behind the stages that it reads, in the order in which it reads them.
-  void number_stages(size_t stage, std::vector<bool>& seen) {
-    if (seen[stage]) { return; }
-    seen[stage] = true;
-    for (size_t input : stages().stages[stage].inputs) { number_stages(input, seen); }
-    ids_.push_back(stage);
-  }
   // The stage with a number.
   auto stage_at(std::optional<int64_t> id) -> std::optional<size_t> {
     if (!id) { return std::nullopt; }
@@ -216,43 +207,30 @@ class Replay {
     if (is_inner_first && !has_extent(*stage, *axis, number(step, 2))) { return false; }
     return is_inner_first && split_axis(*stage, *axis, *lengths, *is_inner_first != 0);
   }
-  // The lengths of an earlier split.
-  auto lengths_of(int64_t source) -> const std::vector<int64_t>* {
-    const bool is_earlier = source >= 0 && source < static_cast<int64_t>(number_);
-    if (is_earlier && steps_[static_cast<size_t>(source)].kind == "SP") { return list(steps_[static_cast<size_t>(source)], 3); }
-    (void)fail(fmt::format("step {} is no earlier split", source + 1));
-    return nullptr;
+  // The lengths of the earlier splits that a step names; none: reported.
+  auto followed(const Step& step) -> std::optional<std::vector<int64_t>> {
+    const std::vector<int64_t> sources = step.kind == "FSP" ? std::vector<int64_t>{number_of(step, 2)} : list_of(step, 2);
+    for (int64_t source : sources) {
+      const bool is_split = source >= 0 && source < static_cast<int64_t>(number_) && steps_[static_cast<size_t>(source)].kind == "SP";
+      if (!is_split) { return (void)fail(fmt::format("step {} is no earlier split", source + 1)), std::nullopt; }
+    }
+    auto out = followed_lengths({steps_.begin(), steps_.begin() + static_cast<ptrdiff_t>(number_)}, step);
+    if (!out) { (void)fail(fmt::format("the split that it follows has {} levels", sources.empty() ? 0 : list_of(steps_[static_cast<size_t>(sources[0])], 3).size())); }
+    return out;
   }
   // Follows the outer levels of an earlier split; the last level takes the rest.
   auto follow_split(const Step& step) -> bool {
     auto stage = stage_of(step);
     auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
-    auto source = axis ? number(step, 2) : std::nullopt;
-    auto count = source ? number(step, 3) : std::nullopt;
-    const auto* of = count ? lengths_of(*source) : nullptr;
-    if (!of) { return false; }
-    if (*count < 1 || *count > static_cast<int64_t>(of->size())) { return fail(fmt::format("the split that it follows has {} levels", of->size())); }
-    std::vector<int64_t> lengths(of->begin(), of->begin() + (*count - 1));
-    int64_t rest = 1;
-    for (size_t i = lengths.size(); i < of->size(); ++i) { rest *= (*of)[i]; }
-    lengths.push_back(rest);
-    return split_axis(*stage, *axis, lengths, true);
+    auto lengths = axis && number(step, 2) && number(step, 3) ? followed(step) : std::nullopt;
+    return lengths && split_axis(*stage, *axis, *lengths, true);
   }
   auto follow_fused_split(const Step& step) -> bool {
     auto stage = stage_of(step);
     auto axis = stage ? axis_at(*stage, number(step, 1)) : std::nullopt;
-    const auto* sources = axis ? list(step, 2) : nullptr;
-    auto level = sources ? number(step, 3) : std::nullopt;
-    auto is_factor = level ? number(step, 4) : std::nullopt;
-    if (!is_factor) { return false; }
-    int64_t length = 1;
-    for (int64_t source : *sources) {
-      const auto* of = lengths_of(source);
-      if (!of) { return false; }
-      if (*level < 0 || *level >= static_cast<int64_t>(of->size())) { return fail(fmt::format("the split that it follows has {} levels", of->size())); }
-      length *= (*of)[static_cast<size_t>(*level)];
-    }
-    return split_axis(*stage, *axis, {length}, *is_factor != 0);
+    auto is_factor = axis && list(step, 2) && number(step, 3) ? number(step, 4) : std::nullopt;
+    auto lengths = is_factor ? followed(step) : std::nullopt;
+    return lengths && split_axis(*stage, *axis, *lengths, *is_factor != 0);
   }
 
   auto storage_align(const Step& step) -> bool {
@@ -318,24 +296,49 @@ class Replay {
 
 }  // namespace
 
-auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied> {
+namespace {
+
+auto applied(frontend::File& file, const Task& task, const Prepared& prepared, const std::vector<Step>& steps, bool is_at_once) -> std::variant<Applied, std::string> {
   Evaluator& evaluator = file.evaluator();
   evaluator.reset_steps();
   const size_t reported = evaluator.diagnostics.size();
-  auto finish = [&](Result<Applied> result) {
-    evaluator.diagnostics.resize(reported);
-    evaluator.reset_steps();
-    return result;
-  };
+  auto object = eval::make_object<ScheduleObject>(schedule::Schedule(prepared.program, 1));
+  te::add_stages(*object, Made{prepared.program, prepared.stages}, is_at_once);
+  Replay replay(evaluator, *object, steps, task.tensors);
+  std::string why = replay.run();
+  if (why.empty()) {
+    for (const Diagnostic& d : te::finish(*object)) { if (why.empty()) { why = d.message(); } }
+  }
+  evaluator.diagnostics.resize(reported);
+  evaluator.reset_steps();
+  if (!why.empty()) { return why; }
+  return Applied{prepared.program, object->schedule.trace(), replay.extents()};
+}
+
+}  // namespace
+
+auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared> {
+  Evaluator& evaluator = file.evaluator();
+  WithoutReports quiet(evaluator.diagnostics);
   auto outputs = outputs_of(task.tensors);
   auto program = outputs.empty() ? std::nullopt : frontend::te::scheduled_program(evaluator, outputs, task.where);
+  if (!program) { return std::nullopt; }
+  return Prepared{program->module, std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)))};
+}
+
+auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied> {
   auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("reason", why); };
-  if (!program) { return finish(refused(fmt::format("workload `{}` computes no tensors that can be scheduled", task.workload))); }
-  auto stages = std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)));
-  auto object = eval::make_object<ScheduleObject>(schedule::Schedule(program->module, 1));
-  te::add_stages(*object, Made{program->module, stages});
-  if (std::string why = Replay(evaluator, *object, steps).run(); !why.empty()) { return finish(refused(why).remedy("use a log of this workload, or of the version of TVM that wrote it")); }
-  return finish(Applied{program->module, object->schedule.trace()});
+  auto prepared = prepare(file, task);
+  if (!prepared) { return refused(fmt::format("workload `{}` computes no tensors that can be scheduled", task.workload)); }
+  auto done = applied(file, task, *prepared, steps, false);
+  if (const auto* why = std::get_if<std::string>(&done)) { return refused(*why).remedy("use a log of this workload, or of the version of TVM that wrote it"); }
+  return std::get<Applied>(std::move(done));
+}
+
+auto apply_candidate(frontend::File& file, const Task& task, const Prepared& prepared, const std::vector<Step>& steps) -> Result<Applied> {
+  auto done = applied(file, task, prepared, steps, true);
+  if (const auto* why = std::get_if<std::string>(&done)) { return error(Code::CannotTune).arg("function", task.variable.view()).arg("reason", *why); }
+  return std::get<Applied>(std::move(done));
 }
 
 }  // namespace loopsmith::script::auto_scheduler

@@ -4,25 +4,31 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "schedule/trace.h"
+#include "script/auto_scheduler/state.h"
 #include "script/auto_scheduler/tasks.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::script::auto_scheduler {
 
-struct Step {
-  std::string kind;                                                                  // "SP", "RE" ...
-  std::vector<std::variant<int64_t, std::string, std::vector<int64_t>>> arguments;   // behind the kind
+/// The program of a task with its stages: made once, for all records and candidates.
+struct Prepared {
+  IRModule program;
+  std::shared_ptr<const te::Stages> stages;
 };
+/// None: the task computes no tensors that can be scheduled.
+[[nodiscard]] auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared>;
 
 /// The steps as primitives on the program of a task.
 struct Applied {
-  IRModule program;            // that the steps were applied to
+  IRModule program;                            // that the steps were applied to
   schedule::Trace trace;
+  std::vector<std::vector<int64_t>> extents;   // of the axes of each stage, by the numbers of a state; 0: not known
 };
 /// The place of a record in a log, for errors.
 struct RecordPlace {
@@ -31,5 +37,7 @@ struct RecordPlace {
 };
 /// An error names the record and the step that was refused.
 [[nodiscard]] auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied>;
+/// The same for a candidate of a search: the steps are translated once, at the end.
+[[nodiscard]] auto apply_candidate(frontend::File& file, const Task& task, const Prepared& prepared, const std::vector<Step>& steps) -> Result<Applied>;
 
 }  // namespace loopsmith::script::auto_scheduler

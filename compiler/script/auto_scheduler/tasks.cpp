@@ -117,6 +117,39 @@ auto tasks_of(frontend::File& file) -> std::vector<Task> {
   return out;
 }
 
+auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
+  static const Name tune("tune"), options("TuningOptions"), record("RecordToFile");
+  AskedTuning out;
+  each_call(file, [&](const syntax::CallExpr& call) {
+    const auto* attribute = call.callee->as<syntax::AttributeExpr>();
+    const auto* object = attribute ? attribute->object->as<syntax::NameExpr>() : nullptr;
+    out.is_asked = out.is_asked || (object && attribute->attr.name == tune && object->name == task.variable);
+    if (last_name(*call.callee) == options) {
+      if (const syntax::Expr* trials = written_argument(call, 0, "num_measure_trials")) { out.trials = value_in_file(file, *trials).to_int(); }
+    }
+    if (last_name(*call.callee) == record) {
+      const syntax::Expr* path = written_argument(call, 0, "filename");
+      const Value value = path ? value_in_file(file, *path) : Value();
+      if (value.string()) { out.log = *value.string(); }
+    }
+    return false;
+  });
+  return out;
+}
+
+auto applied_log(frontend::File& file) -> std::string {
+  static const Name apply("apply_best"), print("print_best");
+  std::string out;
+  each_call(file, [&](const syntax::CallExpr& call) {
+    const Name callee = last_name(*call.callee);
+    const syntax::Expr* path = call.callee->as<syntax::AttributeExpr>() && (callee == apply || callee == print) ? written_argument(call, 0, "log_file") : nullptr;
+    const Value value = path ? value_in_file(file, *path) : Value();
+    if (value.string()) { out = *value.string(); }
+    return !out.empty();
+  });
+  return out;
+}
+
 auto outputs_of(const std::vector<Value>& tensors) -> std::vector<Ref<Operation>> {
   std::vector<Ref<Operation>> computed;
   std::set<const Operation*> read;

@@ -25,6 +25,16 @@ struct Task {
 /// The tasks that a file makes, in the order of the text. Tasks whose tensors are not known are left out.
 [[nodiscard]] auto tasks_of(frontend::File& file) -> std::vector<Task>;
 
+/// The search that a file asks for: `task.tune(auto_scheduler.TuningOptions(num_measure_trials=..., measure_callbacks=[auto_scheduler.RecordToFile(F)]))`.
+struct AskedTuning {
+  bool is_asked = false;                       // the file calls `tune` of the task
+  std::optional<int64_t> trials;
+  std::string log;                             // of `RecordToFile`; empty: none
+};
+[[nodiscard]] auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning;
+/// The log of `task.apply_best(F)` or `task.print_best(F)`; empty: the file calls neither.
+[[nodiscard]] auto applied_log(frontend::File& file) -> std::string;
+
 /// The operations that no other one of the task reads.
 [[nodiscard]] auto outputs_of(const std::vector<eval::Value>& tensors) -> std::vector<Ref<frontend::te::Operation>>;
 

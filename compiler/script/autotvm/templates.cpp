@@ -114,7 +114,7 @@ auto find_task(frontend::File& file, const syntax::FunctionDef& def) -> std::opt
 
 auto asked_search(frontend::File& file) -> AskedSearch {
   static constexpr std::pair<std::string_view, const char*> tuners[] = {{"RandomTuner", "random"}, {"GridSearchTuner", "grid"}, {"GATuner", "genetic"}, {"XGBTuner", "guided"}};
-  static const Name tune("tune");
+  static const Name tune("tune"), log_to_file("log_to_file");
   AskedSearch out;
   each_call(file, [&](const syntax::CallExpr& call) {
     Name callee = last_name(*call.callee);
@@ -123,6 +123,9 @@ auto asked_search(frontend::File& file) -> AskedSearch {
       out.tuner = tuner;
       out.search = search;
     }
+    const syntax::Expr* log = callee == log_to_file ? written_argument(call, 0, "file_out") : nullptr;
+    const Value path = log ? value_in_file(file, *log) : Value();
+    if (path.string()) { out.log = *path.string(); }
     const syntax::Expr* trials = callee == tune && call.callee->as<syntax::AttributeExpr>() ? written_argument(call, 0, "n_trial") : nullptr;
     if (trials) { out.trials = value_in_file(file, *trials).to_int(); }
     return false;

@@ -33,6 +33,7 @@ struct AskedSearch {
   std::string search;                          // ours; empty: none is asked for
   std::string tuner;                           // TVM's name
   std::optional<int64_t> trials;
+  std::string log;                             // of `log_to_file(F)`; empty: none
 };
 [[nodiscard]] auto asked_search(frontend::File& file) -> AskedSearch;
 

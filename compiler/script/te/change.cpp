@@ -54,6 +54,10 @@ auto change(eval::Evaluator& evaluator, const ScheduleObject& schedule, Origin c
   if (!evaluator.may_go_on(call)) { return false; }
   auto stages = std::make_shared<Stages>(*schedule.stages);
   make(*stages);
+  if (stages->is_at_once) {
+    schedule.stages = std::move(stages);
+    return true;
+  }
   Refused refused;
   std::optional<uint64_t> ran = translate(*stages, refused);
   if (!ran) {
@@ -83,7 +87,7 @@ auto to_axis(eval::Evaluator& evaluator, const ScheduleObject& schedule, std::st
   if (argument.value.is_unknown()) { return std::nullopt; }
   if (!object) {
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an axis of stage `" + own + "`").arg("what", eval::describe(argument.value)));
+    evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an axis of stage `" + own + "`").arg("what", eval::describe(argument.value)).remedy(fmt::format("give one of its axes, such as `s[{}].op.axis[0]`", own)));
     return std::nullopt;
   }
   std::string name = object->iter.var->name.str();

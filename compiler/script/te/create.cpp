@@ -36,15 +36,26 @@ auto made_of(eval::Evaluator& evaluator, const eval::Value& value, const syntax:
 
 namespace te {
 
-void add_stages(const ScheduleObject& schedule, const Made& made) {
+void add_stages(const ScheduleObject& schedule, const Made& made, bool is_at_once) {
   if (!made.stages) { return; }
   auto stages = std::make_shared<Stages>(*made.stages);
   stages->base = schedule.schedule;
   Refused refused;
   // Nothing is refused of a program without steps.
   if (!translate(*stages, refused)) { stages->done.clear(); }
+  stages->is_at_once = is_at_once;
   schedule.schedule = translated(*stages);
   schedule.stages = std::move(stages);
+}
+
+auto finish(const ScheduleObject& schedule) -> Diagnostics {
+  if (!schedule.stages->is_at_once && !has_waiting(*schedule.stages)) { return {}; }
+  auto stages = std::make_shared<Stages>(*schedule.stages);
+  Refused refused;
+  if (!translate(*stages, refused, true)) { return reasons(refused, refused.call); }
+  schedule.schedule = translated(*stages);
+  schedule.stages = std::move(stages);
+  return {};
 }
 
 auto unfinished(const ScheduleObject& schedule) -> Diagnostics {
@@ -62,7 +73,7 @@ auto loop_of(const Stages& stages, const eval::Value& value) -> std::optional<sc
 
 namespace {
 
-// The arguments of `tvm.lower` are the parameters of the program. False: they are others, which is reported.
+// The arguments of `tvm.lower` are tensors of the schedule. False: one is another, which is reported.
 auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, const eval::Argument& list) -> bool {
   const auto* items = list.value.items();
   if (!items) { return true; }
@@ -70,11 +81,11 @@ auto are_parameters(eval::Evaluator& evaluator, const ScheduleObject& schedule, 
     const auto* tensor = item.as<expressions::TensorObject>();
     if (!tensor) { continue; }
     auto stage = schedule.stages->stage_of(*tensor->op);
-    bool is_parameter = stage && (schedule.stages->stages[*stage].is_placeholder || schedule.stages->stages[*stage].is_output);
-    if (is_parameter) { continue; }
+    // TVM passes a tensor between the stages out as well; here it stays inside.
+    if (stage) { continue; }
     schedule.record.is_stage_refused = true;
-    evaluator.report(error(Code::BadValue, list.where).arg("reason", because(Why::NotAParameter).arg("tensor", tensor->op->name.view()).text())
-                         .remedy("name its operation in `te.create_schedule` as an output"));
+    evaluator.report(error(Code::BadValue, list.where).arg("reason", because(Why::NoTensorOfSchedule).arg("tensor", tensor->op->name.view()).text())
+                         .remedy(fmt::format("name its operation in `te.create_schedule` as an output")));
     return false;
   }
   return true;

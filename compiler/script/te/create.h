@@ -19,8 +19,10 @@ struct Made {
 
 namespace te {
 
-/// Makes a new schedule of a program one of tensor expressions, where it has stages.
-void add_stages(const ScheduleObject& schedule, const Made& made);
+/// Makes a new schedule of a program one of tensor expressions, where it has stages. `is_at_once`: its steps are translated by `finish` only.
+void add_stages(const ScheduleObject& schedule, const Made& made, bool is_at_once = false);
+/// Translates all steps, also those of stages that wait for a later statement. Returns the reasons against one.
+[[nodiscard]] auto finish(const ScheduleObject& schedule) -> Diagnostics;
 /// `tvm.lower(s, args)` is the program after the schedule, `tvm.build(s, args)` a function that is not known. None: another call.
 [[nodiscard]] auto function_of_schedules(eval::Evaluator& evaluator, const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments)
     -> std::optional<eval::Value>;

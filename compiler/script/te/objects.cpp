@@ -73,7 +73,7 @@ auto to_factor(const Call& call, const eval::Argument& argument) -> std::optiona
   if (!factor) {
     call.evaluator.report(error(Code::ArgumentKind, argument.where).arg("wanted", "an integer").arg("what", eval::describe(argument.value)));
   } else if (*factor < 1) {
-    call.evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::FactorTooSmall).arg("factor", *factor).text()));
+    call.evaluator.report(error(Code::BadValue, argument.where).arg("reason", because(Why::FactorTooSmall).arg("factor", *factor).text()).remedy("give the number of iterations of the new axis"));
     return std::nullopt;
   }
   return factor;
@@ -179,7 +179,7 @@ auto axes_of(const Call& call, const Arguments& a) -> std::optional<std::vector<
     auto axis = to_axis(call.evaluator, call.schedule(), call.step, call.self.stage, one);
     if (!axis) { return std::nullopt; }
     if (std::find(out.begin(), out.end(), *axis) != out.end()) {
-      call.refuse(because(Why::AxisTwice).arg("axis", axis_name(call.stages(), *axis)));
+      call.refuse(because(Why::AxisTwice).arg("axis", axis_name(call.stages(), *axis)), "name each axis once");
       return std::nullopt;
     }
     out.push_back(*axis);
@@ -282,7 +282,7 @@ auto pragma(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::
   size_t reported = e.diagnostics.size();
   if (!call.bind(a, {{"var"}, {"pragma_type"}, {"pragma_value", false}})) { return call.bound.unknown; }
   const std::string* type = call.bound.values[1].value.string();
-  if (!type) { return call.refuse(because(Why::ArgumentNoString).arg("argument", "pragma_type")); }
+  if (!type) { return call.refuse(because(Why::ArgumentNoString).arg("argument", "pragma_type"), "give its name, such as `\"auto_unroll_max_step\"`"); }
   schedule::Value value = 1;
   if (call.is_given(2)) {
     auto given = to_schedule(e, call.bound.values[2]);
@@ -330,7 +330,7 @@ auto compute_at(Evaluator& e, const eval::Value& self, const Arguments& a) -> ev
   }
   const Stage& consumer = call.stages().stages[parent->stage];
   if (stage.is_output) { return call.refuse(because(Why::OutputNotRead), "compute the stages that it reads at one of its axes"); }
-  if (stage.blocks.size() > 1) { return call.refuse(because(Why::SeveralBlocks)); }
+  if (stage.blocks.size() > 1 && !stage.steps.empty()) { return call.refuse(because(Why::SeveralBlocks), "call `compute_at` before the other steps of the stage"); }
   if (consumer.place == Stage::Place::Inline) { return call.refuse(because(Why::StageInline).arg("stage", consumer.name.view()), fmt::format("call `s[{}].compute_root()` first", consumer.name.view())); }
   if (!reads(call.stages(), parent->stage, call.self.stage)) { return call.refuse(because(Why::StageDoesNotRead).arg("stage", consumer.name.view()), "name a stage that reads it"); }
   auto axis = to_axis(e, call.schedule(), "compute_at", parent->stage, call.bound.values[1]);
@@ -349,7 +349,7 @@ auto compute_inline(Evaluator& e, const eval::Value& self, const Arguments& a) -
   if (!call.bind(a, {})) { return call.bound.unknown; }
   const Stage& stage = call.stage();
   if (stage.is_placeholder || (stage.blocks.empty() && !stage.made_by)) { (void)call.has_loops(); return eval::Value::error(); }
-  if (stage.is_output) { return call.refuse(because(Why::Output)); }
+  if (stage.is_output) { return call.refuse(because(Why::Output), "compute inline the stages that it reads"); }
   if (!stage.steps.empty()) { return call.refuse(because(Why::LoopsChangedBefore), "remove those steps"); }
   if (!is_free(call, stage.leaves)) { return eval::Value::error(); }
   bool is_done = call.change([&](Stages& s) {
@@ -395,7 +395,7 @@ auto set_scope(Evaluator& e, const eval::Value& self, const Arguments& a) -> eva
   Call call(e, self, "set_scope", a);
   if (!call.bind(a, {{"scope"}})) { return call.bound.unknown; }
   const std::string* scope = call.bound.values[0].value.string();
-  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse(because(Why::ArgumentNoString).arg("argument", "scope"));
+  return scope ? block_step(call, "set_scope", {0, *scope}) : call.refuse(because(Why::ArgumentNoString).arg("argument", "scope"), "give a storage scope, such as `\"shared\"`");
 }
 
 // ---- steps without a primitive -------------------------------------------------------------------------------------
@@ -404,10 +404,23 @@ struct Untranslated { const char* name; Why why; const char* remedy; };
 constexpr Untranslated untranslated[] = {
     {"prefetch", Why::NoPrefetch, "remove it: processors prefetch consecutive elements themselves"},
     {"env_threads", Why::NoStageThreads, "`bind` the axes of the stage"},
-    {"set_store_predicate", Why::NoStorePredicate, "compute it in `te.compute` with `te.if_then_else`"},
     {"rolling_buffer", Why::RollUnknown, "use `sch.rolling_buffer` in a schedule of blocks"},
     {"transform_layout", Why::LayoutAxes, "use `sch.transform_layout` in a schedule of blocks"},
 };
+// `s[B].set_store_predicate(tx.var.equal(0))`: lowering stores the result of a reduction over threads once, so this predicate of such a reduction is met already.
+auto set_store_predicate(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
+  Call call(e, self, "set_store_predicate", a);
+  if (!call.bind(a, {{"predicate"}})) { return call.bound.unknown; }
+  const auto* given = call.bound.values[0].value.as<frontend::ExprObject>();
+  const auto* equal = given ? given->expr.as<EQ>() : nullptr;
+  const auto* thread = equal && is_zero(equal->b) ? equal->a.as<VarNode>() : nullptr;
+  const bool is_met = thread && std::any_of(call.stage().steps.begin(), call.stage().steps.end(), [&](const AxisStep& one) {
+    const auto* tag = one.primitive == "bind" ? one.values[0].as<std::string>() : nullptr;
+    return tag && *tag == thread->name.view() && call.stages().axes[one.inputs[0]].is_reduction;
+  });
+  if (is_met) { return {}; }
+  return call.refuse(because(Why::OtherStorePredicate), "write the condition in `te.compute` with `te.if_then_else`");
+}
 template <size_t row>
 auto refused_method(Evaluator& e, const eval::Value& self, const Arguments& a) -> eval::Value {
   return Call(e, self, untranslated[row].name, a).refuse(because(untranslated[row].why), untranslated[row].remedy);
@@ -418,8 +431,8 @@ constexpr Method methods[] = {
     {"split", split}, {"tile", tile}, {"fuse", fuse}, {"reorder", reorder}, {"parallel", plain_mark<parallel>}, {"vectorize", plain_mark<vectorize>},
     {"unroll", plain_mark<unroll>}, {"bind", bind}, {"pragma", pragma}, {"tensorize", tensorize}, {"compute_at", compute_at}, {"compute_inline", compute_inline},
     {"compute_root", compute_root}, {"storage_align", storage_align}, {"double_buffer", double_buffer}, {"set_scope", set_scope},
-    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", refused_method<2>}, {"rolling_buffer", refused_method<3>},
-    {"transform_layout", refused_method<4>},
+    {"prefetch", refused_method<0>}, {"env_threads", refused_method<1>}, {"set_store_predicate", set_store_predicate}, {"rolling_buffer", refused_method<2>},
+    {"transform_layout", refused_method<3>},
 };
 
 // `s.normalize()` gives every loop the begin 0, which loops here always have.
@@ -430,7 +443,7 @@ constexpr Method schedule_methods[] = {{"cache_read", cache_read}, {"cache_write
 
 const eval::TypeTag StageObject::type_tag{"a stage"};
 
-auto StageObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> {
+auto StageObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> {
   static const Name op("op"), leaves("leaf_iter_vars"), all("all_iter_vars"), origin_op("origin_op");
   const Stages& stages = *schedule->stages;
   const Stage& own = stages.stages[stage];
@@ -443,7 +456,12 @@ auto StageObject::get_attribute(Evaluator&, Name name, Origin) const -> std::opt
   for (const Method& method : methods) {
     if (name == method.name) { return eval::Value(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, method.run)); }
   }
-  return {};
+  // TVM's stages have more attributes, so only a misspelled one is an error.
+  std::vector<Name> known;
+  for (const Method& method : methods) { known.emplace_back(method.name); }
+  const Name near = eval::closest_name(name, known);
+  if (near.empty()) { return {}; }
+  return refuse(evaluator, *schedule, where, name.view(), own.name.view(), because(Why::NoSuchStep), fmt::format("did you mean `{}`?", near.view()));
 }
 void StageObject::attribute_names(std::vector<Name>& out) const {
   for (const Method& method : methods) { out.emplace_back(method.name); }

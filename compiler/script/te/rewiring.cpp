@@ -117,7 +117,7 @@ auto cache_write(Evaluator& e, const eval::Value& self, const Arguments& a) -> e
   const Stage& of = schedule.stages->stages[number];
   const std::string* scope = b.values[1].value.string();
   auto no = [&](const Reason& why, std::string remedy = {}) { return refuse(e, schedule, a.call, "cache_write", of.name.view(), why, std::move(remedy)); };
-  if (!scope) { return no(because(Why::ArgumentNoString).arg("argument", "scope")); }
+  if (!scope) { return no(because(Why::ArgumentNoString).arg("argument", "scope"), "give a storage scope, such as `\"shared\"`"); }
   if (of.is_placeholder) { return no(because(Why::Input), "use `cache_read`"); }
   if (of.op->outputs.size() != 1 || stage->size() != 1 || (of.blocks.size() != 1 && !of.made_by)) { return no(because(Why::SeveralOutputs)); }
   if (!of.steps.empty()) { return no(because(Why::LoopsChanged), "call `cache_write` before the other steps of the stage"); }

@@ -89,6 +89,8 @@ struct Stages {
   std::vector<Stage> stages;
   std::vector<Rewiring> rewirings;
   std::vector<std::shared_ptr<const Translated>> done;
+  /// Steps are not translated before `finish` (create.h).
+  bool is_at_once = false;
 
   explicit Stages(schedule::Schedule b) : base(std::move(b)) {}
   auto add_axis(IterVar iter, size_t stage, bool is_reduction) -> size_t {

@@ -284,6 +284,8 @@ class Translation {
     return step(fmt::format("compute_at({}, {}, preserve_unit_loops=True){}", s.name.view(), name(s.at_axis), mark({i}, {s.at_axis})), s.placed, [&](Work& w) {
       std::vector<size_t> order = iteration_order(w, i);
       if (!w.loops[s.at_axis] || !w.apply("compute_at", {*w.blocks[i], *w.loops[s.at_axis], true})) { return false; }
+      // The blocks of other outputs follow. One that no stage reads keeps its place.
+      for (size_t b = 1; b < s.blocks.size(); ++b) { (void)w.apply("compute_at", {s.blocks[b].str(), *w.loops[s.at_axis], true}); }
       auto found = w.loops_around(*w.blocks[i]);
       return found && bind_loops(w, *found, order);
     });

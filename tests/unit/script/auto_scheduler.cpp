@@ -1,75 +1,24 @@
 // Records of TVM's auto-scheduler: steps of each kind, applied to the tasks of its tutorials. The trace of a record computes what the program computes.
 #include <string>
 
-#include "frontend/file.h"
-#include "interp/compare.h"
-#include "ir/printer.h"
-#include "script/auto_scheduler/steps.h"
-#include "script/schedules.h"
-#include "syntax/document.h"
-#include "tests/unit/catch.h"
+#include "tests/unit/script/task_session.h"
 
 using namespace loopsmith;
 using script::auto_scheduler::Step;
-using script::auto_scheduler::Task;
+using tests::conv2d_layer;
+using tests::matmul_add;
+using tests::require_right;
+using Session = tests::TaskSession;
 
 namespace {
 
 using List = std::vector<int64_t>;
-
-struct Session {
-  explicit Session(const std::string& text) : document(text), file(script::predeclared) {
-    file.update(document);
-    schedules.update(file);
-    tasks = script::auto_scheduler::tasks_of(file);
-    REQUIRE(tasks.size() == 1);
-  }
-  syntax::Document document;
-  frontend::File file;
-  script::Schedules schedules;
-  std::vector<Task> tasks;
-};
-
-/// Applies the steps, and compares the results. Returns the scheduled program as text.
-auto require_right(Session& session, const std::vector<Step>& steps) -> std::string {
-  auto applied = script::auto_scheduler::apply_steps(session.file, session.tasks[0], steps, {"log.json", 1});
-  INFO((applied.ok() ? std::string() : applied.diagnostics()[0].message()));
-  REQUIRE(applied.ok());
-  schedule::Schedule sch(applied->program, 1);
-  REQUIRE(sch.replay(applied->trace).ok());
-  interp::GateOptions options;
-  options.size = 37;
-  auto same = interp::compare_modules(applied->program, sch.module(), Name("main"), options);
-  REQUIRE(same.ok());
-  INFO(same->difference);
-  REQUIRE(same->equal);
-  return print_script(sch.module());
-}
 
 auto refusal(Session& session, const std::vector<Step>& steps) -> std::string {
   auto applied = script::auto_scheduler::apply_steps(session.file, session.tasks[0], steps, {"log.json", 3});
   REQUIRE(!applied.ok());
   return applied.diagnostics()[0].message();
 }
-
-const std::string matmul_add = R"(import tvm
-from tvm import te, auto_scheduler
-
-
-@auto_scheduler.register_workload
-def matmul_add(N, L, M, dtype):
-    A = te.placeholder((N, L), name="A", dtype=dtype)
-    B = te.placeholder((L, M), name="B", dtype=dtype)
-    C = te.placeholder((N, M), name="C", dtype=dtype)
-    k = te.reduce_axis((0, L), name="k")
-    matmul = te.compute((N, M), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="matmul", attrs={"layout_free_placeholders": [B]})
-    out = te.compute((N, M), lambda i, j: matmul[i, j] + C[i, j], name="out")
-    return [A, B, C, out]
-
-
-target = tvm.target.Target("llvm")
-task = tvm.auto_scheduler.SearchTask(func=matmul_add, args=(16, 32, 16, "float32"), target=target)
-)";
 
 // The sketch of TVM for a product on processors: tiles of two levels, and the sum computed in the tile.
 const std::vector<Step> tiled = {
@@ -125,22 +74,7 @@ TEST_CASE("splits that follow the product of several", "[auto_scheduler]") {
 }
 
 TEST_CASE("the convolution with a bias and a linear unit", "[auto_scheduler]") {
-  Session session(R"(import tvm
-from tvm import te, auto_scheduler, topi
-
-
-@auto_scheduler.register_workload
-def conv2d_layer(N, H, W, CO, CI, KH, KW, stride, padding):
-    data = te.placeholder((N, CI, H, W), name="data")
-    kernel = te.placeholder((CO, CI, KH, KW), name="kernel")
-    bias = te.placeholder((1, CO, 1, 1), name="bias")
-    conv = topi.nn.conv2d_nchw(data, kernel, stride, padding, dilation=1, out_dtype="float32")
-    out = topi.nn.relu(conv + bias)
-    return [data, kernel, bias, out]
-
-
-task = auto_scheduler.SearchTask(func=conv2d_layer, args=(1, 7, 7, 8, 4, 3, 3, (1, 1), (1, 1)), target="llvm")
-)");
+  Session session(conv2d_layer);
   // Stages: data, pad_temp, kernel, conv2d_nchw, bias, T_add, compute.
   std::string text = require_right(session, {{"CI", {5}}, {"CI", {1}}, {"SP", {3, 1, 8, List{4}, 1}}, {"FSP", {6, 1, 2, 1}}, {"CA", {3, 6, 1}}, {"AN", {6, 1, 3}}});
   REQUIRE(text.find("T.parallel(2)") != std::string::npos);

@@ -11,14 +11,14 @@
 #include "script/autotvm/space.h"
 #include "support/diagnostic.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script::autotvm {
 
 struct AutotvmRecord {
   size_t number = 0;                       // of its line, from 1
   std::string target;                      // as written
   std::string template_name;
   std::vector<eval::Value> arguments;
-  script::autotvm::Decisions decisions;
+  Decisions decisions;
   int64_t index = 0;
   std::vector<double> seconds;             // of each run; empty: not measured
   int64_t error = 0;                       // 0: measured
@@ -38,7 +38,4 @@ struct AutotvmRecord {
 [[nodiscard]] auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& records, const std::string& template_name, const std::vector<eval::Value>& arguments)
     -> Result<AutotvmRecord>;
 
-/// "(512, 512, 512, 'float32')"
-[[nodiscard]] auto arguments_text(const std::vector<eval::Value>& arguments) -> std::string;
-
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script::autotvm

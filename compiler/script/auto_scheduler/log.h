@@ -10,14 +10,14 @@
 #include "script/auto_scheduler/steps.h"
 #include "support/diagnostic.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script::auto_scheduler {
 
 struct AnsorRecord {
   size_t number = 0;                       // of its line, from 1
   std::string workload;                    // the name of the function; of a graph's task, a hash
   std::vector<eval::Value> arguments;
   std::string target;                      // as written
-  std::vector<script::auto_scheduler::Step> steps;
+  std::vector<Step> steps;
   std::vector<double> seconds;             // of each run; empty: not measured
   std::string line;                        // as the log has it
 
@@ -29,14 +29,17 @@ struct AnsorRecord {
 [[nodiscard]] auto is_ansor_log(std::string_view text) -> bool;
 [[nodiscard]] auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>>;
 
+/// A line without its end, in the form of version 0.6. The hardware parameters are those of this machine.
+[[nodiscard]] auto ansor_line(const AnsorRecord& record) -> std::string;
+
 /// The task of a file that a log is for: that of the variable, or the first one with records. Fails with the reason against the first record.
 struct AnsorChoice {
-  script::auto_scheduler::Task task;
+  Task task;
   AnsorRecord record;                      // the fastest of the task
 };
-[[nodiscard]] auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<script::auto_scheduler::Task>& tasks, const std::string& variable)
+[[nodiscard]] auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable)
     -> Result<AnsorChoice>;
 /// True when a record is of a task.
-[[nodiscard]] auto is_of_task(const AnsorRecord& record, const script::auto_scheduler::Task& task) -> bool;
+[[nodiscard]] auto is_of_task(const AnsorRecord& record, const Task& task) -> bool;
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script::auto_scheduler

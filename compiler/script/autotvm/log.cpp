@@ -1,5 +1,5 @@
-// Reads and writes logs of AutoTVM: see autotvm_log.h.
-#include "driver/autotvm_log.h"
+// Reads and writes logs of AutoTVM: see log.h.
+#include "script/autotvm/log.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,20 +8,18 @@
 
 #include <fmt/format.h>
 
-#include "driver/log_values.h"
+#include "script/log_values.h"
 #include "support/codes.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script::autotvm {
 namespace {
 
 using nlohmann::json;
-using script::autotvm::Choice;
-using script::autotvm::KnobKind;
 
 // The decision of a knob, `["tile_x", "sp", [-1, 8]]`. None: it has another form.
 auto choice_of(const json& entity) -> std::optional<std::pair<std::string, Choice>> {
   if (!entity.is_array() || entity.size() != 3 || !entity[0].is_string() || !entity[1].is_string()) { return std::nullopt; }
-  auto kind = script::autotvm::kind_of_word(entity[1].get<std::string>());
+  auto kind = kind_of_word(entity[1].get<std::string>());
   if (!kind) { return std::nullopt; }
   Choice choice{.kind = *kind, .numbers = {}, .words = {}, .value = {}};
   const json& value = entity[2];
@@ -109,7 +107,7 @@ auto autotvm_line(const AutotvmRecord& record) -> std::string {
   json entities = json::array();
   for (const auto& [name, choice] : record.decisions.choices) {
     const json value = choice.kind == KnobKind::Other ? json_of_value(choice.value) : choice.words.empty() ? json(choice.numbers) : json(choice.words);
-    entities.push_back({name, script::autotvm::kind_word(choice.kind), value});
+    entities.push_back({name, kind_word(choice.kind), value});
   }
   json arguments = json::array();
   for (const eval::Value& argument : record.arguments) { arguments.push_back(json_of_value(argument)); }
@@ -121,12 +119,6 @@ auto autotvm_line(const AutotvmRecord& record) -> std::string {
   line["version"] = 0.2;
   line["tvm_version"] = "0.19.0";
   return line.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-auto arguments_text(const std::vector<eval::Value>& arguments) -> std::string {
-  std::string out;
-  for (const eval::Value& argument : arguments) { out += (out.empty() ? "" : ", ") + argument.repr(); }
-  return "(" + out + ")";
 }
 
 auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& records, const std::string& template_name, const std::vector<eval::Value>& arguments)
@@ -147,7 +139,7 @@ auto best_of_log(const std::string& path, const std::vector<AutotvmRecord>& reco
   std::string why = is_other_template ? fmt::format("it is of template `{}`, and the task is of `{}`", other.template_name, template_name)
                                       : fmt::format("it is of a task with arguments {}, and this task has {}", arguments_text(other.arguments), arguments_text(arguments));
   return error(Code::RecordRefused).arg("number", static_cast<int64_t>(other.number)).arg("file", path).arg("reason", why)
-      .remedy(is_other_template ? "name the template of the log: `--with NAME`" : "give the task the arguments of the log, or tune this task");
+      .remedy(is_other_template ? "name the template of the log, or tune this one" : "give the task the arguments of the log, or tune this task");
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script::autotvm

@@ -14,13 +14,17 @@
 #include "support/codes.h"
 #include "support/diagnostic.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script {
 
 /// Numbers, strings, truth values and None; a list becomes a tuple.
 [[nodiscard]] auto value_of_json(const nlohmann::json& one, int depth = 0) -> eval::Value;
 [[nodiscard]] auto json_of_value(const eval::Value& value) -> nlohmann::json;
+/// JSON in the form of Python's `json.dumps`: a space behind each comma and colon. TVM compares the names of workloads as texts of this form.
+[[nodiscard]] auto text_as_in_python(const nlohmann::ordered_json& value) -> std::string;
 /// Equal as JSON, where lists and tuples are alike.
 [[nodiscard]] auto are_equal_in_json(const std::vector<eval::Value>& a, const std::vector<eval::Value>& b) -> bool;
+/// "(512, 512, 512, 'float32')"
+[[nodiscard]] auto arguments_text(const std::vector<eval::Value>& arguments) -> std::string;
 /// The mean of positive, finite times; 0: there are none.
 [[nodiscard]] auto mean_of(const std::vector<double>& seconds) -> double;
 /// The first line of a text as JSON; discarded: it is no JSON object.
@@ -49,4 +53,4 @@ template <class Record>
   return out;
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script

@@ -1,20 +1,20 @@
-// Reads logs of the auto-scheduler: see ansor_log.h.
-#include "driver/ansor_log.h"
+// Reads logs of the auto-scheduler: see log.h.
+#include "script/auto_scheduler/log.h"
 
 #include <algorithm>
+#include <ctime>
+#include <numeric>
+#include <thread>
 
 #include <fmt/format.h>
 
-#include "driver/autotvm_log.h"
-#include "driver/log_values.h"
+#include "script/log_values.h"
 #include "support/codes.h"
 
-namespace loopsmith::driver {
+namespace loopsmith::script::auto_scheduler {
 namespace {
 
 using nlohmann::json;
-using script::auto_scheduler::Step;
-using script::auto_scheduler::Task;
 
 // `["SP", 2, 0, 128, [4, 2], 1]`; none: it has another form.
 auto step_of(const json& line) -> std::optional<Step> {
@@ -83,6 +83,29 @@ auto is_ansor_log(std::string_view text) -> bool {
 
 auto read_ansor_log(const std::string& path, const std::string& text) -> Result<std::vector<AnsorRecord>> { return read_log<AnsorRecord>(path, text, read_line); }
 
+auto ansor_line(const AnsorRecord& record) -> std::string {
+  using nlohmann::ordered_json;
+  ordered_json key = ordered_json::array({record.workload});
+  for (const eval::Value& argument : record.arguments) { key.push_back(ordered_json(json_of_value(argument))); }
+  ordered_json steps = ordered_json::array();
+  for (const Step& step : record.steps) {
+    ordered_json one = ordered_json::array({step.kind});
+    for (const auto& argument : step.arguments) { std::visit([&](const auto& value) { one.push_back(ordered_json(value)); }, argument); }
+    steps.push_back(std::move(one));
+  }
+  // Cores, bytes of a vector and of a line of the cache; the other five parameters are those of GPUs.
+  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  const ordered_json hardware = {cores, 64, 64, 0, 0, 0, 0, 0};
+  const double total = std::accumulate(record.seconds.begin(), record.seconds.end(), 0.0);
+  // 4: the runtime of a device failed, the error that TVM writes for a candidate without a time.
+  const bool is_measured = !record.seconds.empty();
+  ordered_json line;
+  line["i"] = {{text_as_in_python(key), record.target, hardware, "", 1, ordered_json::array()}, {ordered_json::array(), steps}};
+  line["r"] = {is_measured ? record.seconds : std::vector<double>{1e10}, is_measured ? 0 : 4, total, std::time(nullptr)};
+  line["v"] = "v0.6";
+  return text_as_in_python(line);
+}
+
 auto is_of_task(const AnsorRecord& record, const Task& task) -> bool { return record.workload == task.workload && are_equal_in_json(record.arguments, task.arguments); }
 
 auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& records, const std::vector<Task>& tasks, const std::string& variable) -> Result<AnsorChoice> {
@@ -105,4 +128,4 @@ auto best_of_log(const std::string& path, const std::vector<AnsorRecord>& record
   return refused(fmt::format("{}, and the task is of `{}{}`", own, tasks[0].workload, arguments_text(tasks[0].arguments))).remedy("give the task the function and the arguments of the log");
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script::auto_scheduler

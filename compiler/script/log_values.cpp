@@ -1,9 +1,9 @@
 // Values in logs: see log_values.h.
-#include "driver/log_values.h"
+#include "script/log_values.h"
 
 #include <numeric>
 
-namespace loopsmith::driver {
+namespace loopsmith::script {
 
 using nlohmann::json;
 
@@ -31,8 +31,25 @@ auto json_of_value(const eval::Value& value) -> json {
   return nullptr;
 }
 
+auto text_as_in_python(const nlohmann::ordered_json& value) -> std::string {
+  if (!value.is_structured()) { return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+  std::string out;
+  for (const auto& [key, item] : value.items()) {
+    out += out.empty() ? "" : ", ";
+    if (value.is_object()) { out += nlohmann::ordered_json(key).dump() + ": "; }
+    out += text_as_in_python(item);
+  }
+  return value.is_object() ? "{" + out + "}" : "[" + out + "]";
+}
+
 auto are_equal_in_json(const std::vector<eval::Value>& a, const std::vector<eval::Value>& b) -> bool {
   return json_of_value(eval::Value::tuple(a)) == json_of_value(eval::Value::tuple(b));
+}
+
+auto arguments_text(const std::vector<eval::Value>& arguments) -> std::string {
+  std::string out;
+  for (const eval::Value& argument : arguments) { out += (out.empty() ? "" : ", ") + argument.repr(); }
+  return "(" + out + ")";
 }
 
 auto mean_of(const std::vector<double>& seconds) -> double {
@@ -45,4 +62,4 @@ auto first_object(std::string_view text) -> json {
   return json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
 }
 
-}  // namespace loopsmith::driver
+}  // namespace loopsmith::script

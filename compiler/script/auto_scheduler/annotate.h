@@ -1,0 +1,32 @@
+// Candidates of a sketch: tile sizes, the places of stages, and annotations of loops (parallel, unrolled, in vectors), as TVM's auto-scheduler draws them.
+//
+// The open decisions of a sketch are a list, so that a search may choose; a candidate is a list of steps without open ones.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "script/auto_scheduler/sketches.h"
+
+namespace loopsmith::script::auto_scheduler {
+
+struct Decision {
+  enum class Kind : uint8_t { Tiles, Location, Unroll, Vectorize };
+  Kind kind = Kind::Tiles;
+  size_t of = 0;                               // Tiles: the number of the step; else that of the stage
+  std::string name;                            // "tiles of i in C"
+  std::vector<std::vector<int64_t>> choices;   // Tiles: the lengths; Unroll: the limit; Location, Vectorize: a number that is taken modulo the possibilities
+};
+[[nodiscard]] auto decisions_of(const State& initial, const State& sketch) -> std::vector<Decision>;
+
+/// Finds the extents of the axes of all stages after steps; none: the steps are refused.
+using FindExtents = std::function<std::optional<std::vector<std::vector<int64_t>>>(const std::vector<Step>& steps)>;
+
+/// The candidate with one choice for each decision. None: the steps are refused.
+[[nodiscard]] auto candidate_of(const State& initial, const State& sketch, const std::vector<Decision>& decisions, const std::vector<size_t>& chosen, const SketchOptions& options,
+                                const FindExtents& find_extents) -> std::optional<State>;
+
+}  // namespace loopsmith::script::auto_scheduler

@@ -1,0 +1,146 @@
+// Sketches of the auto-scheduler: the sketches that TVM's rules make of the tasks of its tutorials, and candidates drawn from them, whose results are kept.
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "ir/equal.h"
+#include "script/auto_scheduler/annotate.h"
+#include "tests/unit/script/task_session.h"
+
+using namespace loopsmith;
+using namespace loopsmith::script::auto_scheduler;
+using tests::conv2d_layer;
+using tests::matmul_add;
+using tests::TaskSession;
+
+namespace {
+
+struct Sketched {
+  explicit Sketched(const std::string& text, SketchOptions o = {.cores = 2}) : session(text), options(std::move(o)), prepared(*prepare(session.file, session.tasks[0])),
+                                                                               initial(*prepared.stages, session.tasks[0].tensors), sketches(make_sketches(initial, options)) {}
+  TaskSession session;
+  SketchOptions options;
+  Prepared prepared;
+  State initial;
+  std::vector<State> sketches;
+
+  /// The steps of a sketch, one a line.
+  [[nodiscard]] auto text(size_t sketch) const -> std::string {
+    std::string out;
+    for (const Step& step : sketches[sketch].steps()) { out += text_of(step) + "\n"; }
+    return out;
+  }
+};
+
+/// Draws candidates of every sketch. Each applies, keeps the results, and its steps give the same program when they are read as those of a record.
+void require_candidates(const std::string& text, int count) {
+  Sketched of(text);
+  std::mt19937 random(7);
+  TaskSession& session = of.session;
+  for (size_t i = 0; i < of.sketches.size(); ++i) {
+    const std::vector<Decision> decisions = decisions_of(of.initial, of.sketches[i]);
+    for (int n = 0; n < count; ++n) {
+      std::vector<size_t> chosen;
+      for (const Decision& one : decisions) { chosen.push_back(random() % one.choices.size()); }
+      auto find_extents = [&](const std::vector<Step>& steps) -> std::optional<std::vector<std::vector<int64_t>>> {
+        auto applied = apply_candidate(session.file, session.tasks[0], of.prepared, steps);
+        return applied.ok() ? std::optional(applied->extents) : std::nullopt;
+      };
+      auto state = candidate_of(of.initial, of.sketches[i], decisions, chosen, of.options, find_extents);
+      INFO(fmt::format("sketch {}, candidate {}, seed 7:\n{}", i, n, of.text(i)));
+      REQUIRE(state);
+      auto applied = apply_candidate(session.file, session.tasks[0], of.prepared, state->steps());
+      std::string steps;
+      for (const Step& step : state->steps()) { steps += text_of(step) + "\n"; }
+      INFO(steps);
+      INFO((applied.ok() ? std::string() : applied.diagnostics()[0].message()));
+      REQUIRE(applied.ok());
+      const IRModule made = tests::require_same_results(*applied);
+      auto read = apply_steps(session.file, session.tasks[0], state->steps(), {"log.json", 1});
+      REQUIRE(read.ok());
+      schedule::Schedule again(read->program, 1);
+      REQUIRE(again.replay(read->trace).ok());
+      REQUIRE(structural_equal(again.module(), made));
+    }
+  }
+}
+
+const std::string reduction = R"(from tvm import te, auto_scheduler
+
+@auto_scheduler.register_workload
+def softmax(N, M):
+    A = te.placeholder((N, M), name="A")
+    k = te.reduce_axis((0, M), name="k")
+    m = te.compute((N,), lambda i: te.max(A[i, k], axis=k), name="m")
+    e = te.compute((N, M), lambda i, j: te.exp(A[i, j] - m[i]), name="e")
+    k1 = te.reduce_axis((0, M), name="k1")
+    s = te.compute((N,), lambda i: te.sum(e[i, k1], axis=k1), name="s")
+    out = te.compute((N, M), lambda i, j: e[i, j] / s[i], name="out")
+    return [A, out]
+
+task = auto_scheduler.SearchTask(func=softmax, args=(6, 40), target="llvm")
+)";
+
+const std::string product = R"(from tvm import te, auto_scheduler
+
+@auto_scheduler.register_workload
+def matmul(N, M, K):
+    A = te.placeholder((N, K), name="A")
+    B = te.placeholder((K, M), name="B")
+    k = te.reduce_axis((0, K), name="k")
+    C = te.compute((N, M), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return [A, B, C]
+
+task = auto_scheduler.SearchTask(func=matmul, args=(4, 4, 32), target="llvm")
+)";
+
+}  // namespace
+
+TEST_CASE("the stages of a task have TVM's numbers", "[auto_scheduler]") {
+  Sketched of(conv2d_layer);
+  std::string names;
+  for (const StateStage& stage : of.initial.stages()) { names += stage.name + " "; }
+  REQUIRE(names == "data pad_temp kernel conv2d_nchw bias T_add compute ");
+}
+
+TEST_CASE("a product with a consumer has three sketches", "[auto_scheduler]") {
+  Sketched of(matmul_add);
+  REQUIRE(of.sketches.size() == 3);
+  const std::string tiles = "SP 2 0 16 [0, 0, 0] 1\nSP 2 4 16 [0, 0, 0] 1\nSP 2 8 32 [0] 1\nRE 2 [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]\n";
+  REQUIRE(of.text(0) == tiles + "FSP 4 0 0 1\nFSP 4 2 1 1\nRE 4 [0, 2, 1, 3]\nCA 2 4 1\n");
+  REQUIRE(of.text(1) == tiles + "FSP 4 0 0 2\nFSP 4 3 1 2\nRE 4 [0, 3, 1, 4, 2, 5]\nCA 2 4 3\n");
+  REQUIRE(of.text(2) == tiles);
+}
+
+TEST_CASE("another structure of tiles", "[auto_scheduler]") {
+  Sketched of(matmul_add, {.cores = 64, .structure = "SRS"});
+  // The consumer follows the first level. The second level is a reduction, at which it cannot stand.
+  REQUIRE(of.sketches.size() == 2);
+  REQUIRE(of.text(1) == "SP 2 0 16 [0] 1\nSP 2 2 16 [0] 1\nRE 2 [0, 2, 4, 1, 3]\n");
+}
+
+TEST_CASE("a product without a consumer gets a copy of its result, and partial sums", "[auto_scheduler]") {
+  Sketched of(product);
+  REQUIRE(of.sketches.size() == 5);
+  std::string all;
+  for (size_t i = 0; i < of.sketches.size(); ++i) { all += of.text(i); }
+  REQUIRE(all.find("CHW 2 local\n") != std::string::npos);
+  REQUIRE(all.find("SP 2 2 32 [0] 1\nRF 2 2 2\n") != std::string::npos);
+  REQUIRE(all.find("SP 2 2 32 [0] 1\nRF 2 3 2\nRE 2 [0, 1, 3, 2]\n") != std::string::npos);
+}
+
+TEST_CASE("cheap stages are always computed inline, those with branches and exponentials are not", "[auto_scheduler]") {
+  Sketched conv(conv2d_layer);
+  for (size_t i = 0; i < conv.sketches.size(); ++i) {
+    REQUIRE(conv.text(i).starts_with("CI 5\n"));
+    REQUIRE(conv.text(i).find("CI 1\n") == std::string::npos);
+  }
+  Sketched softmax(reduction);
+  for (size_t i = 0; i < softmax.sketches.size(); ++i) { REQUIRE(softmax.text(i).find("CI") == std::string::npos); }
+}
+
+TEST_CASE("candidates of the sketches of a product", "[auto_scheduler]") { require_candidates(matmul_add, 2); }
+TEST_CASE("candidates of the sketches of a product without a consumer", "[auto_scheduler]") { require_candidates(product, 2); }
+TEST_CASE("candidates of the sketches of a convolution", "[auto_scheduler]") { require_candidates(conv2d_layer, 2); }
+TEST_CASE("candidates of the sketches of softmax", "[auto_scheduler]") { require_candidates(reduction, 1); }
