@@ -30,7 +30,7 @@ struct OpenSketch {
       return applied.ok() ? std::optional(applied->extents) : std::nullopt;
     };
     auto state = candidate_of(initial, sketch, decisions, {point.begin(), point.end()}, options, find_extents);
-    if (!state) { return error(Code::CannotTune).arg("function", task.variable.view()).arg("why", "a step of the sketch does not apply with these choices"); }
+    if (!state) { return error(Code::CannotTune).arg("function", task.variable.view()).arg("reason", "a step of the sketch does not apply with these choices"); }
     LOOPSMITH_TRY(applied, apply_candidate(file, task, prepared, state->steps()));
     return std::pair(state->steps(), std::move(applied));
   }
@@ -47,7 +47,7 @@ auto task_of(const Selection& selection) -> std::optional<Task> {
 
 auto AnsorSearch::space(const tune::SpaceContext& context) -> Result<tune::Sketches> {
   frontend::File& file = selection_.file->document().file();
-  auto refused = [&](const char* why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("why", why); };
+  auto refused = [&](const char* why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("reason", why); };
   if (is_gpu_target(selection_.target.kind)) { return refused("the rules of the auto-scheduler are those for processors").remedy("use `--space metaschedule` for a device"); }
   auto prepared = prepare(file, task_);
   if (!prepared) { return refused("its workload computes no tensors that can be scheduled"); }

@@ -22,7 +22,7 @@ auto append_trials(const std::string& path, const Selection& selection, const tu
     ++count;
   }
   log.flush();
-  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("why", "it cannot be opened for writing, or the disk is full"); }
+  if (!log) { return error(Code::CannotWrite).arg("file", path).arg("reason", "it cannot be opened for writing, or the disk is full"); }
   return count;
 }
 
