@@ -3,9 +3,11 @@
 // Waiting for threads that never arrive is an error of the program.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,9 @@ class Kernel {
   void run(const Statement& body, bool is_launch);
 
   [[nodiscard]] auto thread_count() const -> int { return count_; }
+  [[nodiscard]] auto has_dimension(std::string_view name) const -> bool {
+    return std::any_of(dimensions_.begin(), dimensions_.end(), [&](const Dimension& d) { return d.name.view() == name; });
+  }
   /// The index of a thread in a dimension; the first dimension changes fastest.
   [[nodiscard]] auto index(int thread, size_t dimension) const -> int64_t;
   /// Memory that all threads share, by the allocation's number; `second` is true when it is new.

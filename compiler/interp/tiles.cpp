@@ -117,7 +117,9 @@ void TileStatement::run(Frame& f) const {
   f.lane = 0;
   switch (kind) {
     case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments: case Kind::CompareFragments:
-      // The threads of a warp execute it once, together.
+      // The threads of a warp execute it once, together. Before lowering, the threads of an instruction may have no loop: each thread of the kernel stands for
+      // a warp.
+      if (in_kernel && f.kernel->thread_count() < warp_size && !f.kernel->has_dimension("threadIdx.x")) { return fragment_operation(f); }
       if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange); }
       if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
       if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, Kernel::Wait::Exchange); }
