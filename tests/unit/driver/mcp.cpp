@@ -200,7 +200,6 @@ TEST_CASE("bench measures; tune reports its progress, and answers with a schedul
   CHECK(check["structuredContent"]["errors"] == 0);
 }
 
-// A client may pass on text from strangers, so no argument is interpreted as a command of the REPL: one of those starts a shell.
 TEST_CASE("measure answers for each proposed schedule: a time, or the reason why it has none") {
   Agent agent;
   const std::string program = R"PY(
@@ -232,6 +231,7 @@ def product(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), 
   CHECK(agent.call("measure", {{"text", program}, {"schedules", Json::array()}})["isError"].get<bool>());
 }
 
+// A client may pass on text from strangers, so no argument is interpreted as a command of the REPL: one of those starts a shell.
 TEST_CASE("no argument runs a command") {
   std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
   std::filesystem::remove(mark);
