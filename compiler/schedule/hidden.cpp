@@ -15,14 +15,14 @@ namespace {
 
 // Primitives that move or remove computation (compute_at has its own check), that make one block of several, or that redirect
 // accesses of a buffer.
-constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "decompose_padding",
+constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "pad_reduction", "decompose_padding",
                                         "rolling_buffer"};
 constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose_reduction", "rfactor", "blockize", "tensorize"};
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
                                             "write_at", "transform_layout"};
 // Primitives that change only the loops around the block, and no buffer that the block shares with others.
-constexpr std::string_view in_place[] = {"decompose_reduction", "rfactor", "pad_einsum", "decompose_padding"};
+constexpr std::string_view in_place[] = {"decompose_reduction", "rfactor", "pad_einsum", "pad_reduction", "decompose_padding"};
 // Primitives that rely on the declared accesses of a block.
 constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }

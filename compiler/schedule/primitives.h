@@ -16,7 +16,7 @@ extern const Primitive decompose_reduction, rfactor, fuse_reduction_epilogue;
 extern const Primitive storage_align, set_scope, unsafe_set_dtype;
 extern const Primitive cache_inplace, cache_index, reindex, reindex_cache_read, reindex_cache_write;
 extern const Primitive transform_layout, transform_block_layout, set_axis_separator;
-extern const Primitive pad_einsum, decompose_padding, rolling_buffer;
+extern const Primitive pad_einsum, pad_reduction, decompose_padding, rolling_buffer;
 extern const Primitive annotate_buffer_access, unsafe_hide_buffer_access;
 extern const Primitive blockize, tensorize;
 extern const Primitive annotate, unannotate, enter_postproc;

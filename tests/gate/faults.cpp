@@ -55,6 +55,7 @@ auto all_faults() -> std::vector<std::string> {
       "no_op_short_loop",
       "opaque_predicate_lost",
       "pad_einsum_with_ones",
+      "pad_reduction_unguarded",
       "padding_fill_short",
       "parallel_dependence_dropped",
       "parallel_reduction",

@@ -1,9 +1,13 @@
 // loopsmith-gate-tensors [--seed N] [--programs N] [--steps N] [--seconds S]
+// loopsmith-gate-tensors-faults [--seed N] [--programs N] [--steps N] --faults NAME...
 //
 // The gate for schedules of tensor expressions: random graphs of `te.compute`, and random steps on their stages, as the text of a file. A step that is refused is left out. The
 // program after the accepted steps must compute what the program without steps computes, and the translated trace must give the same program when it is replayed.
 //
+// A third of the graphs have a size that is a variable; their results are compared for several sizes, among them 1, and sizes below the factors.
+//
 // A failure prints the seed and the shortest file found that fails in the same way. Exit status 1 if anything failed, or if fewer than a third of the steps were accepted.
+// With `--faults`, each of these faults is planted in turn (support/fault.h), and must be found within N programs. The file found must pass without it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +24,7 @@
 #include "ir/equal.h"
 #include "script/schedules.h"
 #include "syntax/document.h"
+#include "tests/gate/faults.h"
 #include "tests/gate/random.h"
 
 using namespace loopsmith;
@@ -58,12 +63,16 @@ auto run_file(const TensorFile& file) -> std::optional<Ran> {
 
 /// The way in which a schedule is wrong; empty: none.
 auto fault_of(const Ran& ran, uint64_t seed) -> std::string {
-  interp::GateOptions options;
-  options.size = 37;
-  options.seed = seed;
-  auto same = interp::compare_modules(ran.before, ran.after, Name("main"), options);
-  if (!same.ok()) { return "the schedule does not run: " + same.diagnostics()[0].message(); }
-  if (!same->equal) { return "the schedule changes results: " + same->difference; }
+  // Sizes that are variables: one and two iterations, fewer than most factors, and a number that no factor divides.
+  const bool has_sizes = !ran.before->functions.front().second->buffer_map.front().second->shape[0].as<IntImm>();
+  for (int64_t size : has_sizes ? std::vector<int64_t>{1, 2, 3, 7} : std::vector<int64_t>{1}) {
+    interp::GateOptions options;
+    options.size = size;
+    options.seed = seed;
+    auto same = interp::compare_modules(ran.before, ran.after, Name("main"), options);
+    if (!same.ok()) { return fmt::format("the schedule does not run: {}{}", same.diagnostics()[0].message(), has_sizes ? fmt::format(" (n = {})", size) : ""); }
+    if (!same->equal) { return fmt::format("the schedule changes results: {}{}", same->difference, has_sizes ? fmt::format(" (n = {})", size) : ""); }
+  }
   schedule::Schedule again(ran.before, 1);
   if (Status replayed = again.replay(ran.trace); !replayed.ok()) { return "the trace does not replay: " + replayed.diagnostics()[0].message(); }
   return structural_equal(again.module(), ran.after) ? std::string() : "the replayed trace gives another program";
@@ -101,7 +110,7 @@ class Drawing {
 
   Random random_;
   std::vector<DrawnStage> stages_, next_;
-  int64_t n_ = 4;
+  std::string n_;                     // the size of all axes
   int variables_ = 0;
 };
 
@@ -135,8 +144,8 @@ auto Drawing::computed(size_t stage) -> std::string {
 }
 
 auto Drawing::draw_graph() -> std::string {
-  n_ = random_.pick(std::vector<int64_t>{4, 6, 7, 8});
-  std::string out = fmt::format("import tvm\nfrom tvm import te\n\nA = te.placeholder(({0}, {0}), name=\"A\")\nB = te.placeholder(({0}, {0}), name=\"B\")\n", n_);
+  n_ = random_.pick(std::vector<std::string>{"4", "6", "7", "8", "n", "n"});
+  std::string out = fmt::format("import tvm\nfrom tvm import te\n\n{1}A = te.placeholder(({0}, {0}), name=\"A\")\nB = te.placeholder(({0}, {0}), name=\"B\")\n", n_, n_ == "n" ? "n = te.var(\"n\")\n" : "");
   const size_t count = static_cast<size_t>(random_.between(1, 4));
   for (size_t i = 0; i < count; ++i) {
     stages_.push_back({.name = fmt::format("T{}", i)});
@@ -157,7 +166,8 @@ auto Drawing::split(DrawnStage& of) -> std::string {
   const std::string outer = variable(), inner = variable(), axis = of.axes[static_cast<size_t>(at)];
   of.axes[static_cast<size_t>(at)] = outer;
   of.axes.insert(of.axes.begin() + at + 1, inner);
-  return fmt::format("{}, {} = s[{}].split({}, {}={})", outer, inner, of.name, axis, random_.chance(70) ? "factor" : "nparts", random_.between(1, 4));
+  return fmt::format("{}, {} = s[{}].split({}, {}={})", outer, inner, of.name, axis, random_.chance(70) ? "factor" : "nparts",
+                     random_.chance(15) ? 16 : random_.between(1, 4));
 }
 
 auto Drawing::fuse(DrawnStage& of) -> std::string {
@@ -238,14 +248,15 @@ auto shortest(TensorFile file, const std::string& fault, uint64_t seed) -> Tenso
   return file;
 }
 
-void try_graph(uint64_t seed, int64_t steps, Counts& counts) {
+/// Returns a file that fails, as short as possible.
+auto try_graph(uint64_t seed, int64_t steps, Counts& counts, bool is_quiet = false) -> std::optional<TensorFile> {
   Drawing drawing(seed);
   TensorFile file{drawing.draw_graph(), {}};
   ++counts.programs;
   if (!run_file(file)) {
     ++counts.failures;
     fmt::print("FAILED (--seed {} --programs 1): the graph is not read\n{}\n", seed, file.text());
-    return;
+    return file;
   }
   for (int64_t i = 0; i < steps; ++i) {
     const std::string step = drawing.draw_step();
@@ -261,9 +272,32 @@ void try_graph(uint64_t seed, int64_t steps, Counts& counts) {
     const std::string fault = fault_of(*ran, seed);
     if (fault.empty()) { continue; }
     ++counts.failures;
-    fmt::print("FAILED (--seed {} --programs 1): {}\n{}\n", seed, fault, shortest(file, fault, seed).text());
-    return;
+    file = shortest(file, fault, seed);
+    if (!is_quiet) { fmt::print("FAILED (--seed {} --programs 1): {}\n{}\n", seed, fault, file.text()); }
+    return file;
   }
+  return std::nullopt;
+}
+
+/// True: the gate finds the fault within this number of programs, and the file found is right without it.
+auto finds(const std::string& fault, int64_t seed, int64_t programs, int64_t steps) -> bool {
+  for (int64_t i = 0; i < programs; ++i) {
+    Counts counts;
+    const auto one = static_cast<uint64_t>(seed + i);
+    gate::plant(fault);
+    std::optional<TensorFile> file = try_graph(one, steps, counts, true);
+    gate::plant("");
+    if (!file) { continue; }
+    auto ran = run_file(*file);
+    if (!ran || !fault_of(*ran, one).empty()) {
+      fmt::print("{}: the file of seed {} is wrong without the fault\n{}\n", fault, one, file->text());
+      return false;
+    }
+    fmt::print("{}: found by seed {}, {} steps\n", fault, one, file->steps.size());
+    return true;
+  }
+  fmt::print("{}: not found\n", fault);
+  return false;
 }
 
 auto number_behind(int argc, char** argv, const char* option, int64_t otherwise) -> int64_t {
@@ -277,11 +311,16 @@ auto main(int argc, char** argv) -> int {
   const int64_t seed = number_behind(argc, argv, "--seed", 1), steps = number_behind(argc, argv, "--steps", 10), seconds = number_behind(argc, argv, "--seconds", 0);
   const int64_t programs = number_behind(argc, argv, "--programs", seconds > 0 ? INT64_C(1) << 60 : 100);
   const auto begin = std::chrono::steady_clock::now();
+  if (auto faults = std::find_if(argv, argv + argc, [](const char* one) { return !std::strcmp(one, "--faults"); }); faults != argv + argc) {
+    bool is_found = true;
+    for (++faults; faults != argv + argc; ++faults) { is_found = finds(*faults, seed, programs, steps) && is_found; }
+    return is_found ? 0 : 1;
+  }
   Counts counts;
   for (int64_t i = 0; i < programs; ++i) {
     const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (seconds > 0 && passed > static_cast<double>(seconds)) { break; }
-    try_graph(static_cast<uint64_t>(seed + i), steps, counts);
+    (void)try_graph(static_cast<uint64_t>(seed + i), steps, counts);
   }
   fmt::print("gate of tensor expressions: {} graphs from seed {}, {} steps accepted, {} refused, {} failures\n", counts.programs, seed, counts.accepted, counts.refused, counts.failures);
   const bool is_idle = counts.accepted * 3 < counts.accepted + counts.refused;

@@ -27,7 +27,7 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // layout
       &transform_layout, &transform_block_layout, &set_axis_separator,
       // padding and windows
-      &pad_einsum, &decompose_padding, &rolling_buffer,
+      &pad_einsum, &pad_reduction, &decompose_padding, &rolling_buffer,
       // accesses
       &annotate_buffer_access, &unsafe_hide_buffer_access,
       // tensor units

@@ -194,6 +194,12 @@ class Translation {
     for (const AxisStep& one : r.steps) {
       if (!axis_step(one)) { return false; }
     }
+    // Where factors do not divide, TVM joins the identity of the reduction beyond its end. Then every partial result has a value. Where the primitive refuses, `rfactor` decides.
+    (void)step(fmt::format("pad_reduction({}){}", stage(r.stage).name.view(), mark({r.stage, r.made})), r.call, [&](Work& w) {
+      const auto place = w.schedule.get(*w.blocks[r.stage]);
+      if (place.ok() && !is_one((*place)->realize->predicate)) { (void)w.apply("pad_reduction", {*w.blocks[r.stage]}); }
+      return true;
+    });
     return step(fmt::format("rfactor({}, {}){}", name(r.axis), r.factor_axis, mark({r.stage, r.made}, {r.axis})), r.call, [&](Work& w) {
       auto made = w.apply("rfactor", {*w.loops[r.axis], r.factor_axis});
       if (made) { w.blocks[r.made] = *made->as<BlockRV>(); }
