@@ -107,6 +107,7 @@ class Drawing {
   auto mark(DrawnStage& of) -> std::string;
   auto place(DrawnStage& of) -> std::string;
   auto add_stage(DrawnStage& of) -> std::string;
+  auto factor(DrawnStage& of) -> std::string;
 
   Random random_;
   std::vector<DrawnStage> stages_, next_;
@@ -219,10 +220,21 @@ auto Drawing::add_stage(DrawnStage& of) -> std::string {
   return fmt::format("{} = s.cache_write({}, \"local\")", made, name);
 }
 
+// Both parts of a split reduction, one of them factored.
+auto Drawing::factor(DrawnStage& of) -> std::string {
+  const std::string split_step = fmt::format("x{0}, x{1} = s[{2}].split({3}, {4}={5})", variables_, variables_ + 1, of.name, of.axes.back(), random_.chance(70) ? "factor" : "nparts", random_.pick(std::vector<int64_t>{2, 3, 4, 16}));
+  const std::string axis = fmt::format("x{}", variables_ + random_.below(2)), made = fmt::format("C{}", variables_ + 2), name = of.name;
+  variables_ += 3;
+  of.axes = {name + ".op.axis[0]", name + ".op.axis[1]", fmt::format("s[{}].op.reduce_axis[0]", name)};
+  next_.push_back({.name = made, .axes = {fmt::format("s[{}].op.axis[0]", made), fmt::format("s[{}].op.axis[1]", made), fmt::format("s[{}].op.axis[2]", made), fmt::format("s[{}].op.reduce_axis[0]", made)}});
+  return fmt::format("{}\n{} = s.rfactor({}, {})", split_step, made, name, axis);
+}
+
 auto Drawing::draw_step() -> std::string {
   next_ = stages_;
   const int64_t kind = random_.below(10);
   DrawnStage& of = stage();
+  if (of.reductions > 0 && random_.chance(15)) { return factor(of); }
   if (kind < 3) { return split(of); }
   if (kind == 3) { return fuse(of); }
   if (kind == 4) { return reorder(of); }
