@@ -6,6 +6,7 @@
 
 #include "frontend/introspection.h"
 #include "frontend/lowerer.h"
+#include "frontend/program_members.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "support/codes.h"
@@ -208,8 +209,17 @@ auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   return lowerer->expand(*this, a);
 }
 
+namespace {
+
+thread_local FindMember find_member = nullptr;
+
+}  // namespace
+
+void find_members_with(FindMember find) { find_member = find; }
+
 auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -> std::optional<Value> {
   if (!module) { return {}; }
+  if (std::optional<Value> member = find_member ? find_member(*this, attribute) : std::nullopt) { return member; }
   if (PrimFunc f = module->find(attribute)) { return make_object<ProgramObject>(module_of(f, module->dialect), attribute, true, where); }
   // with_attr and similar methods make other programs, which are not evaluated here.
   static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");

@@ -6,10 +6,14 @@
 #include "frontend/inner_programs.h"
 #include "frontend/objects.h"
 #include "ir/equal.h"
+#include "script/auto_scheduler/tasks.h"
 #include "script/objects.h"
 #include "script/te/create.h"
+#include "script/te/stages.h"
+#include "script/texts.h"
 #include "support/codes.h"
 #include "support/guards.h"
+#include "syntax/record_form.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
 
@@ -46,6 +50,7 @@ struct Found {
   eval::Value program;      // None: unknown
   std::string target;       // as written; empty: none
   Origin target_at;         // unknown: the target belongs to a call below a statement
+  Diagnostics refused;      // the reasons why a record was not applied
 };
 
 // Runs the statements of a function up to the one that makes its schedule.
@@ -85,8 +90,23 @@ class ProgramSearch {
       return std::nullopt;
     };
     StopBefore stop(is_inner ? function_.def->body.size() : form_.made_at + 1);
+    const size_t reported = evaluator_.diagnostics.size();
     evaluator_.resume_from(0, frame, called, &stop);
     evaluator_.not_called = nullptr;
+    if (form_.is_call && syntax::applies_record(*form_.made)) { take_record(frame, reported); }
+  }
+
+  // The program of a schedule that a record gave.
+  void take_record(const eval::Frame& frame, size_t reported) {
+    const eval::Value* value = frame.scope->find_here(form_.variable);
+    const auto* schedule = value ? value->as<ScheduleObject>() : nullptr;
+    if (schedule && schedule->stages) {
+      found_.program = eval::Value(eval::make_object<frontend::ProgramObject>(schedule->stages->base.module(), Name("main"), true, form_.made->origin()));
+      return;
+    }
+    for (size_t i = reported; i < evaluator_.diagnostics.size(); ++i) {
+      if (evaluator_.diagnostics[i].code != Code::CannotRead) { found_.refused.push_back(evaluator_.diagnostics[i]); }
+    }
   }
 
   // The schedule is made by a statement of the body.
@@ -230,8 +250,12 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
     out.program = program->module;
     out.program_name = program->name;
     out.program_decl = program->where.decl;
-    bool is_made_anew = has_programs || syntax::makes_stages(*function.form.made);
+    bool is_made_anew = has_programs || syntax::makes_stages(*function.form.made) || syntax::applies_record(*function.form.made);
     if (is_made_anew && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
+    return true;
+  }
+  if (!found.refused.empty()) {
+    out.diagnostics.insert(out.diagnostics.end(), found.refused.begin(), found.refused.end());
     return true;
   }
   if (const syntax::ScheduleForm* other = goes_on_from(function)) { return find_program_of_other(file, function, *other, before, out); }
@@ -245,6 +269,10 @@ auto find_made_program(frontend::File& file, const ScheduleFunction& function, c
 }
 
 auto why_unknown(frontend::File& file, const ScheduleFunction& function) -> std::string {
+  if (function.form.made && syntax::applies_record(*function.form.made)) {
+    const std::string log = auto_scheduler::log_of_call(file, *function.form.made);
+    if (!log.empty() && !text_beside(file, log)) { return "there is no log `" + log + "`; `loopsmith tune FILE --log " + log + "` makes it"; }
+  }
   if (!function.program) { return "the program of its schedule is not known before it runs"; }
   if (function.form.is_nested) { return "the statements around it decide when they run whether it is made, and of which program"; }
   const auto* name = function.program->as<syntax::NameExpr>();

@@ -8,6 +8,7 @@
 #include "script/refusals.h"
 #include "script/te/create.h"
 #include "support/codes.h"
+#include "syntax/record_form.h"
 
 namespace loopsmith::script {
 namespace {
@@ -151,7 +152,9 @@ void Recorder::find_schedule(const eval::Frame& frame) {
   schedule_ = nullptr;
   const eval::Value* value = frame.scope->find_here(form_.variable);
   const auto* named = value != nullptr ? value->as<ScheduleObject>() : nullptr;
-  if (named && form_.is_call && index_ == form_.made_at && is_made_here(named)) { named->record.part = Part::Own; }
+  // A function of the file gives a schedule that was made here; a record gives a whole one.
+  const bool is_given = named && form_.is_call && index_ == form_.made_at && (is_made_here(named) || (named->record.part == Part::Beside && syntax::applies_record(*form_.made)));
+  if (is_given) { named->record.part = Part::Own; }
   is_made = is_made || (named && named->record.part == Part::Own) || std::any_of(made_here_.begin(), made_here_.end(), [](const auto& one) { return one->record.part == Part::Own; });
   if (!is_made) { return; }
   if (named && named->record.part != Part::Other) {

@@ -12,17 +12,20 @@
 #include "frontend/objects.h"
 #include "intrinsics/registry.h"
 #include "ir/equal.h"
+#include "script/auto_scheduler/dag.h"
 #include "script/auto_scheduler/tasks.h"
 #include "script/autotvm/history.h"
 #include "script/autotvm/templates.h"
 #include "script/find_program.h"
 #include "script/objects.h"
+#include "script/texts.h"
 #include "script/topi.h"
 #include "script/tuner/pieces.h"
 #include "support/codes.h"
 #include "support/guards.h"
 #include "support/hash.h"
 #include "support/text.h"
+#include "syntax/record_form.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
 
@@ -144,6 +147,7 @@ class Update {
   }
 
   void run() {
+    const auto_scheduler::RunningFile running(file_);
     for (const FunctionOfFile& function : functions_) { add_function(function); }
     find_unfollowed_at_the_top();
   }
@@ -236,6 +240,7 @@ class Update {
     s.others = function.others;
     s.number = number;
     add_task(*def, function, s);
+    add_log(form, s);
     const FileSchedule* last = last_of(s);
     WithoutReports attempt(file_.evaluator().diagnostics);
     if (!form.made) {
@@ -246,7 +251,7 @@ class Update {
         leave_alone(s, of, function);
         return;
       }
-      if (form.is_call) { followed_givers_.insert(form.made->callee->as<syntax::NameExpr>()->name); }
+      if (form.is_call && !syntax::applies_record(*form.made)) { followed_givers_.insert(form.made->callee->as<syntax::NameExpr>()->name); }
     }
     for (auto& [d, program] : programs_) {
       if (s.program && d->module.same_as(s.program)) {
@@ -279,6 +284,12 @@ class Update {
       s.context = hash_combine(s.context, std::hash<std::string>()(knob + "=" + choice.text()));
     }
     for (Diagnostic& d : history.diagnostics) { history_.push_back(std::move(d)); }
+  }
+
+  // A log that `apply_best` reads is part of what the schedule uses.
+  void add_log(const syntax::ScheduleForm& form, FileSchedule& s) {
+    const std::string path = form.made && syntax::applies_record(*form.made) ? auto_scheduler::log_of_call(file_, *form.made) : std::string();
+    if (!path.empty()) { s.context = hash_combine(s.context, hash_bytes(text_beside(file_, path).value_or(std::string()))); }
   }
 
   void leave_alone(const FileSchedule& s, const FunctionOfFile& of, const ScheduleFunction& function) {
@@ -465,6 +476,7 @@ auto Schedules::run_with(frontend::File& file, const FileSchedule& schedule, std
   RunRequest request = request_for(file, schedule);
   request.decisions = std::move(decisions);
   auto place_of_names = file.seen_from(schedule.place);
+  const auto_scheduler::RunningFile running(file);
   ScheduleRun run = run_schedule(request);
   file.move_to_call(run.diagnostics, schedule.where);
   for (Step& step : run.steps) { file.move_to_call(step.diagnostics, step.where); }
@@ -485,6 +497,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.watch = watch;
   auto run = [&] {
     auto place_of_names = file.seen_from(schedule.place);
+    const auto_scheduler::RunningFile running(file);
     return std::make_shared<ScheduleRun>(run_schedule(request, schedule.newest_run()));
   }();
   file.move_to_call(run->diagnostics, schedule.where);

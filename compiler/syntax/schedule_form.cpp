@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "syntax/record_form.h"
+
 namespace loopsmith::syntax {
 namespace {
 
@@ -46,7 +48,7 @@ auto needs_more_arguments(const FunctionDef& def) -> bool {
 // `Schedule(...)` of TVM's namespaces: `tir.Schedule`, `tvm.tir.Schedule`, `tvm.s_tir.Schedule`.
 auto makes_schedule(const Expr& e) -> const CallExpr* {
   const auto* call = e.as<CallExpr>();
-  if (call && makes_stages(*call)) { return call; }
+  if (call && (makes_stages(*call) || applies_record(*call))) { return call; }
   if (!call || !names_schedule(call->callee) || !scheduled_program(*call)) { return nullptr; }
   const auto* attribute = call->callee->as<AttributeExpr>();
   if (!attribute) { return call->callee->as<NameExpr>() ? call : nullptr; }
@@ -57,10 +59,18 @@ auto makes_schedule(const Expr& e) -> const CallExpr* {
   return std::find(std::begin(spaces), std::end(spaces), space) != std::end(spaces) ? call : nullptr;
 }
 
-// `NAME = CALL`, with and without an annotation.
+// `NAME = CALL`, with and without an annotation; `NAME, ARGS = CALL` for calls that apply records.
 struct NamedCall { const NameExpr* name = nullptr; const CallExpr* call = nullptr; };
 auto named_call(const Node& stmt) -> NamedCall {
-  if (const auto* assign = stmt.as<AssignStmt>()) { return assign->targets.size() == 1 ? NamedCall{assign->targets[0]->as<NameExpr>(), assign->value->as<CallExpr>()} : NamedCall{}; }
+  if (const auto* assign = stmt.as<AssignStmt>()) {
+    if (assign->targets.size() != 1) { return {}; }
+    const auto* call = assign->value->as<CallExpr>();
+    const auto* names = call && applies_record(*call) ? assign->targets[0]->as<TupleExpr>() : nullptr;
+    const Expr* first = names && names->elements.size() == 2 ? names->elements[0] : assign->targets[0];
+    const auto* name = first->as<NameExpr>();
+    // A record gives a schedule and its arguments, so one name is no schedule.
+    return call && applies_record(*call) && !names ? NamedCall{} : NamedCall{name, call};
+  }
   const auto* annotated = stmt.as<AnnAssignStmt>();
   return annotated && annotated->value ? NamedCall{annotated->target->as<NameExpr>(), annotated->value->as<CallExpr>()} : NamedCall{};
 }
@@ -134,14 +144,22 @@ auto made_in(const Stmt& stmt) -> const NameExpr* {
 // The variable of a schedule at the top of the file; null: the declaration is no such schedule.
 auto variable_of_script(const Item& item) -> const NameExpr* {
   if (item.statements.empty()) { return nullptr; }
-  if (item.kind == ItemKind::Assign) { return makes_schedule(*item.statements[0]); }
+  if (item.kind == ItemKind::Assign) {
+    if (const NameExpr* first = makes_schedule(*item.statements[0])) { return first; }
+    // Statements on a state of the auto-scheduler come before the schedule that is made of it.
+    for (size_t i = 1; i < item.statements.size(); ++i) {
+      const NamedCall made = named_call(*item.statements[i]);
+      if (made.name && made.call && applies_record(*made.call)) { return made.name; }
+    }
+    return nullptr;
+  }
   return item.kind == ItemKind::Compound && may_make_schedule(item.text) ? made_in(*item.statements[0]) : nullptr;
 }
 
 }  // namespace
 
 auto next_made_schedule(std::string_view text, size_t from) -> size_t {
-  return std::min(text.find("Schedule(", from), text.find("create_schedule(", from));
+  return std::min({text.find("Schedule(", from), text.find("create_schedule(", from), text.find(".apply_best(", from), text.find(".apply_steps_from_state(", from)});
 }
 
 auto makes_stages(const CallExpr& call) -> bool {
@@ -175,7 +193,8 @@ auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& giv
   for (size_t i = 0; i < def.body.size(); ++i) {
     const Stmt& stmt = *def.body[i];
     if (const NameExpr* name = makes_schedule(stmt)) {
-      out.push_back({.variable = name->name, .variable_span = name->span, .made = named_call(stmt).call, .made_at = i});
+      const CallExpr* call = named_call(stmt).call;
+      out.push_back({.variable = name->name, .variable_span = name->span, .made = call, .made_at = i, .is_call = applies_record(*call)});
       continue;
     }
     walk(stmt, [&](const Node& node) {
@@ -258,9 +277,10 @@ auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm> {
   }
   for (size_t i = 0; i < def.body.size(); ++i) {
     const auto* assign = def.body[static_cast<uint32_t>(i)]->as<AssignStmt>();
-    const auto* target = assign && assign->targets.size() == 1 ? assign->targets[0]->as<NameExpr>() : nullptr;
+    const NameExpr* target = assign ? makes_schedule(static_cast<const Stmt&>(*assign)) : nullptr;
     out.made = target ? makes_schedule(*assign->value) : nullptr;
     if (!out.made) { continue; }
+    out.is_call = applies_record(*out.made);
     out.variable = target->name;
     out.variable_span = target->span;
     out.made_at = i;

@@ -7,6 +7,7 @@
 #include "support/text.h"
 #include "syntax/ast.h"
 #include "syntax/lines.h"
+#include "syntax/record_form.h"
 
 namespace loopsmith::syntax {
 
@@ -31,13 +32,19 @@ auto is_definition_start(std::string_view word, std::string_view line) -> bool {
 }
 
 
-/// The variable in `sch = tir.Schedule(...)` or `s = te.create_schedule(...)`, with any of TVM's namespaces; empty for other lines.
+/// The variable in `sch = tir.Schedule(...)` or `s = te.create_schedule(...)`, with any of TVM's namespaces, and in `sch, args = task.apply_best(...)`; empty for other lines.
 auto schedule_made(std::string_view code) -> std::string_view {
   auto name_at = [&](size_t at) { return code.substr(at, name_end(code, at) - at); };
   auto skip_blanks = [&](size_t at) { return std::min(code.find_first_not_of(" \t", at), code.size()); };
   if (code.empty() || !is_name_start(code[0])) { return {}; }
   std::string_view variable = name_at(0);
   size_t at = skip_blanks(variable.size());
+  const bool is_pair = at < code.size() && code[at] == ',';
+  if (is_pair) {
+    at = skip_blanks(at + 1);
+    if (at >= code.size() || !is_name_start(code[at])) { return {}; }
+    at = skip_blanks(at + name_at(at).size());
+  }
   if (at >= code.size() || code[at] != '=') { return {}; }
   at = skip_blanks(at + 1);
   for (std::string_view space, word;; ++at) {
@@ -48,11 +55,22 @@ auto schedule_made(std::string_view code) -> std::string_view {
     if (code[at] == '.') { continue; }
     bool is_ours = space.empty() || space == "tir" || space == "s_tir" || space == "schedule";
     bool is_stages = word == "create_schedule" && (space == "te" || space == "tvm");
+    if (is_pair) { return !space.empty() && is_record_method(word) && code[at] == '(' ? variable : std::string_view{}; }
     return ((word == "Schedule" && is_ours) || is_stages) && code[at] == '(' ? variable : std::string_view{};
   }
 }
 
-/// Makes one declaration of each schedule at the top of the file.
+/// The variable in `state = dag.get_init_state()`; empty for other lines.
+auto state_made(std::string_view code) -> std::string_view {
+  constexpr std::string_view call = ".get_init_state()";
+  if (code.empty() || !is_name_start(code[0])) { return {}; }
+  const std::string_view variable = code.substr(0, name_end(code, 0));
+  const size_t equals = std::min(code.find_first_not_of(" \t", variable.size()), code.size());
+  const std::string_view line = code.substr(0, code.find('\n'));
+  return equals < code.size() && code[equals] == '=' && line.find(call) != std::string_view::npos ? variable : std::string_view{};
+}
+
+/// Makes one declaration of each schedule at the top of the file, and of the statements on the state of the auto-scheduler that it is made of.
 auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::vector<Chunk> {
   auto code = [&](size_t k) { return chunks[k].is_comments ? std::string_view{} : text.substr(chunks[k].span.begin, chunks[k].span.end - chunks[k].span.begin); };
   auto is_at_margin = [&](size_t k) { return chunks[k].span.begin == 0 || text[chunks[k].span.begin - 1] == '\n' || text[chunks[k].span.begin - 1] == '\r'; };
@@ -61,6 +79,11 @@ auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::ve
   for (size_t i = 0; i < chunks.size(); ++i) {
     joined.push_back(chunks[i]);
     std::string_view variable = is_at_margin(i) ? schedule_made(code(i)) : std::string_view{};
+    if (const std::string_view state = variable.empty() && is_at_margin(i) ? state_made(code(i)) : std::string_view{}; !state.empty()) {
+      for (size_t k = i + 1; variable.empty() && k < chunks.size(); ++k) {
+        if (!schedule_made(code(k)).empty() && contains_name(code(k), state)) { variable = state; }
+      }
+    }
     if (variable.empty()) { continue; }
     size_t last = i;
     std::vector<std::string_view> variables = {variable};

@@ -298,33 +298,54 @@ class Replay {
 
 namespace {
 
-auto applied(frontend::File& file, const Task& task, const Prepared& prepared, const std::vector<Step>& steps, bool is_at_once) -> std::variant<Applied, std::string> {
-  Evaluator& evaluator = file.evaluator();
-  evaluator.reset_steps();
+// Applies steps to a new schedule. `is_at_once`: they are translated once, at the end.
+auto replayed(Evaluator& evaluator, const Prepared& prepared, const std::vector<Value>& tensors, const std::vector<Step>& steps, bool is_at_once) -> std::variant<Scheduled, std::string> {
   const size_t reported = evaluator.diagnostics.size();
   auto object = eval::make_object<ScheduleObject>(schedule::Schedule(prepared.program, 1));
   te::add_stages(*object, Made{prepared.program, prepared.stages}, is_at_once);
-  Replay replay(evaluator, *object, steps, task.tensors);
+  Replay replay(evaluator, *object, steps, tensors);
   std::string why = replay.run();
   if (why.empty()) {
     for (const Diagnostic& d : te::finish(*object)) { if (why.empty()) { why = d.message(); } }
   }
   evaluator.diagnostics.resize(reported);
-  evaluator.reset_steps();
   if (!why.empty()) { return why; }
-  return Applied{prepared.program, object->schedule.trace(), replay.extents()};
+  return Scheduled{Ref<ScheduleObject>(object.get()), replay.extents()};
+}
+
+auto applied(frontend::File& file, const Task& task, const Prepared& prepared, const std::vector<Step>& steps, bool is_at_once) -> std::variant<Applied, std::string> {
+  Evaluator& evaluator = file.evaluator();
+  evaluator.reset_steps();
+  auto done = replayed(evaluator, prepared, task.tensors, steps, is_at_once);
+  evaluator.reset_steps();
+  if (auto* why = std::get_if<std::string>(&done)) { return std::move(*why); }
+  auto& made = std::get<Scheduled>(done);
+  return Applied{prepared.program, made.schedule->schedule.trace(), std::move(made.extents)};
 }
 
 }  // namespace
 
-auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared> {
-  Evaluator& evaluator = file.evaluator();
+auto schedule_of_steps(Evaluator& evaluator, const Prepared& prepared, const std::vector<Value>& tensors, const std::vector<Step>& steps) -> std::variant<Scheduled, std::string> {
+  auto done = replayed(evaluator, prepared, tensors, steps, true);
+  if (auto* made = std::get_if<Scheduled>(&done)) {
+    // Later statements are translated one by one.
+    auto stages = std::make_shared<te::Stages>(*made->schedule->stages);
+    stages->is_at_once = false;
+    made->schedule->stages = std::move(stages);
+    made->schedule->record.executed = made->schedule->schedule.trace().size();
+  }
+  return done;
+}
+
+auto prepare(Evaluator& evaluator, const std::vector<Value>& tensors, Origin where) -> std::optional<Prepared> {
   WithoutReports quiet(evaluator.diagnostics);
-  auto outputs = outputs_of(task.tensors);
-  auto program = outputs.empty() ? std::nullopt : frontend::te::scheduled_program(evaluator, outputs, task.where);
+  auto outputs = outputs_of(tensors);
+  auto program = outputs.empty() ? std::nullopt : frontend::te::scheduled_program(evaluator, outputs, where);
   if (!program) { return std::nullopt; }
   return Prepared{program->module, std::make_shared<const te::Stages>(te::make_stages(*program, outputs, schedule::Schedule(program->module, 1)))};
 }
+
+auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared> { return prepare(file.evaluator(), task.tensors, task.where); }
 
 auto apply_steps(frontend::File& file, const Task& task, const std::vector<Step>& steps, const RecordPlace& place) -> Result<Applied> {
   auto refused = [&](const std::string& why) { return error(Code::RecordRefused).arg("number", static_cast<int64_t>(place.number)).arg("file", place.file).arg("reason", why); };

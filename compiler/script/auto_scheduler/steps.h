@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "schedule/trace.h"
 #include "script/auto_scheduler/state.h"
 #include "script/auto_scheduler/tasks.h"
+#include "script/objects.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::script::auto_scheduler {
@@ -23,6 +25,17 @@ struct Prepared {
 };
 /// None: the task computes no tensors that can be scheduled.
 [[nodiscard]] auto prepare(frontend::File& file, const Task& task) -> std::optional<Prepared>;
+
+/// The same for the tensors of a task.
+[[nodiscard]] auto prepare(eval::Evaluator& evaluator, const std::vector<eval::Value>& tensors, Origin where) -> std::optional<Prepared>;
+
+/// The schedule of a task after steps, whose stages further statements may change; `extents` as in `Applied`. Or the reason against a step.
+struct Scheduled {
+  Ref<ScheduleObject> schedule;
+  std::vector<std::vector<int64_t>> extents;
+};
+[[nodiscard]] auto schedule_of_steps(eval::Evaluator& evaluator, const Prepared& prepared, const std::vector<eval::Value>& tensors, const std::vector<Step>& steps)
+    -> std::variant<Scheduled, std::string>;
 
 /// The steps as primitives on the program of a task.
 struct Applied {

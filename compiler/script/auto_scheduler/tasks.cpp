@@ -6,6 +6,7 @@
 
 #include "frontend/objects.h"
 #include "ir/ops.h"
+#include "script/auto_scheduler/dag.h"
 #include "script/file_calls.h"
 #include "script/objects.h"
 #include "support/codes.h"
@@ -51,18 +52,32 @@ auto with_target(Evaluator& e, const Value& program, const eval::Argument* given
   return Value(eval::make_object<frontend::ProgramObject>(with_function(made->module, name, make_func(std::move(fields))), made->name, made->is_function, made->where));
 }
 
-// `SearchTask(func=F, args=ARGS, target=T)`: the program that computes the tensors of F(*ARGS).
+// `SearchTask(func=F, args=ARGS, target=T)`, `SearchTask(workload_key=KEY, target=T)`: the program that computes the tensors of F(*ARGS).
 auto search_task(Evaluator& e, const Arguments& a) -> Value {
   const eval::Argument* func = argument_of(a, 0, "func");
   const eval::Argument* args = argument_of(a, 1, "args");
-  if (!func || !args || !args->value.items() || !func->value.as<eval::Function>()) { return e.opaque(a.call); }
-  Value tensors = e.call(func->value, *args->value.items(), a.call);
-  if (!tensors.items()) { return tensors.is_unknown() ? tensors : e.opaque(a.call); }
+  const eval::Argument* key = a.keyword(Name("workload_key"));
+  const eval::Argument* target = argument_of(a, 2, "target");
+  TaskValue task{.workload = {}, .arguments = {}, .tensors = {}, .target = target ? target->value : Value(), .where = a.call};
+  if (const TaskValue* known = key ? task_of_key(key->value) : nullptr) {
+    task = *known;
+    task.target = target ? target->value : Value();
+  } else {
+    const auto* function = func && args && args->value.items() ? func->value.as<eval::Function>() : nullptr;
+    if (!function) { return e.opaque(a.call); }
+    Value tensors = e.call(func->value, *args->value.items(), a.call);
+    if (!tensors.items()) { return tensors.is_unknown() ? tensors : e.opaque(a.call); }
+    task.workload = function->name().str();
+    task.arguments = *args->value.items();
+    task.tensors = std::make_shared<const std::vector<Value>>(*tensors.items());
+  }
   Arguments made;
-  made.all.push_back({tensors, a.call, {}});
+  made.all.push_back({Value::list(*task.tensors), a.call, {}});
   made.positional = 1;
   made.call = made.callee = made.parentheses = a.call;
-  return with_target(e, frontend::te::create_prim_func(e, made), argument_of(a, 2, "target"));
+  Value program = with_target(e, frontend::te::create_prim_func(e, made), target);
+  if (const auto* object = program.as<frontend::ProgramObject>()) { remember_task(object->module, std::move(task)); }
+  return program;
 }
 
 // Options, cost models and measuring matter only when Python runs.
@@ -102,6 +117,9 @@ auto namespace_auto_scheduler() -> const Value& {
     auto made = eval::make_object<eval::Namespace>(Name("auto_scheduler"), unknown_member);
     auto& members = const_cast<eval::Namespace&>(*made);
     members.add(Name("register_workload"), Value(eval::make_object<eval::Builtin>(Name("register_workload"), register_workload)));
+    members.add(Name("ComputeDAG"), Value(eval::make_object<eval::Builtin>(Name("ComputeDAG"), compute_dag)));
+    members.add(Name("make_workload_key"), Value(eval::make_object<eval::Builtin>(Name("make_workload_key"), make_workload_key)));
+    frontend::find_members_with(member_of_task);
     members.add(Name("SearchTask"), Value(eval::make_object<eval::Builtin>(Name("SearchTask"), search_task)));
     return Value(made);
   }();
@@ -135,6 +153,12 @@ auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning {
     return false;
   });
   return out;
+}
+
+auto log_of_call(frontend::File& file, const syntax::CallExpr& call) -> std::string {
+  const syntax::Expr* path = last_name(*call.callee) == Name("apply_best") ? written_argument(call, 0, "log_file") : nullptr;
+  const Value value = path ? value_in_file(file, *path) : Value();
+  return value.string() ? *value.string() : std::string();
 }
 
 auto applied_log(frontend::File& file) -> std::string {

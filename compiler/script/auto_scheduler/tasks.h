@@ -32,6 +32,8 @@ struct AskedTuning {
   std::string log;                             // of `RecordToFile`; empty: none
 };
 [[nodiscard]] auto asked_tuning(frontend::File& file, const Task& task) -> AskedTuning;
+/// The log that a call of `apply_best` names; empty: its path is not known.
+[[nodiscard]] auto log_of_call(frontend::File& file, const syntax::CallExpr& call) -> std::string;
 /// The log of `task.apply_best(F)` or `task.print_best(F)`; empty: the file calls neither.
 [[nodiscard]] auto applied_log(frontend::File& file) -> std::string;
 
