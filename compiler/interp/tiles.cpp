@@ -53,7 +53,7 @@ class Elements {
  private:
   auto place(int64_t i) -> char* {
     int64_t at = pointer_.byte + i * bytes_;
-    if (pointer_.memory && at >= 0 && at + bytes_ <= pointer_.memory->bytes) { return pointer_.memory->data + at; }
+    if (pointer_.has(bytes_, i * bytes_)) { return pointer_.memory->data + at; }
     if (!f_.failed) {
       f_.fail(error(loopsmith::Code::InterpOutOfBounds, op_.origin).arg("index", at).arg("buffer", op_.name.view())
                   .arg("extent", pointer_.memory ? pointer_.memory->bytes : 0).arg("dimension", "bytes").arg("iteration", f_.iteration()));
@@ -345,7 +345,7 @@ auto TileStatement::tile_memory(Frame& f, size_t which, bool is_written) const -
   }
   Pointer p = tile_buffers[which]->eval(f);
   constexpr auto size = static_cast<int64_t>(amx_tile_bytes);
-  if (!p.memory || p.byte < 0 || p.byte + size > p.memory->bytes) {
+  if (!p.has(size)) {
     f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", p.byte).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
                .arg("dimension", "bytes").arg("iteration", f.iteration()));
     return nullptr;
@@ -367,7 +367,7 @@ void TileStatement::tile_operation(Frame& f) const {
     int64_t step = stride->eval(f);
     for (int64_t r = 0; r < 16; ++r) {
       int64_t at = p.byte + r * step;
-      if (!p.memory || at < 0 || at + static_cast<int64_t>(row_bytes) > p.memory->bytes) {
+      if (!Pointer{p.memory, at}.has(static_cast<int64_t>(row_bytes))) {
         f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", at).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
                    .arg("dimension", "bytes").arg("iteration", f.iteration()));
         return;
