@@ -88,6 +88,7 @@ const Usage usage{
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 sizes_option,
+                size_option,
                 candidate_option,
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -529,7 +530,7 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
 /// Several programs with one budget, and a table at the end.
 auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter& reporter) -> int {
   if (arguments.has("--with")) { return usage_error("tune", "`--with` names a schedule of one file"); }
-  auto all = arguments.has("--sizes") ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
+  auto all = !given_sizes(arguments).empty() ? pick_sized(arguments, options.seed, reporter) : pick_all(arguments, options.seed, reporter);
   if (const int* status = std::get_if<int>(&all)) { return *status; }
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
@@ -693,13 +694,13 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
-  if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes") || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
+  if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || !given_sizes(arguments).empty() || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
     return usage_error("tune", "`--candidate` is for one program, and is its own space");
   }
-  if (arguments.has("--sizes") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--with") || arguments.has("--explain-space"))) {
+  if (!given_sizes(arguments).empty() && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--with") || arguments.has("--explain-space"))) {
     return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
   }
-  if ((arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes")) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
+  if ((arguments.positional().size() > 1 || arguments.has("--all") || !given_sizes(arguments).empty()) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
@@ -726,6 +727,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (is_space) { options.space = [&](const tune::SpaceContext& context) { return tune::sampled_space(context, selection.schedule, *selection.trace); }; }
   if (arguments.has("--candidate")) { take_candidates(arguments, selection, options); }
   if (arguments.has("--explain-space")) { return explain(arguments, selection, options, reporter); }
+  if (!arguments.json()) { note_measured_sizes(selection); }
   listen_to_signals();
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };

@@ -256,6 +256,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
     std::ofstream script(runner);
     script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
               "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
+              "echo '{\"event\":\"sizes\",\"sizes\":{\"n\":64}}'\n"
               "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
   }
   ::chmod(runner.c_str(), 0755);
@@ -271,7 +272,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   };
   Json message = run({{"uri", uri}, {"function", "f"}});
   CHECK(message["type"] == 3);
-  CHECK(message["message"] == "f ran on random inputs: B float32 (16), 1 to 2.5, mean 1.5, 3 not finite");
+  CHECK(message["message"] == "f ran on random inputs, with `n` = 64: B float32 (16), 1 to 2.5, mean 1.5, 3 not finite");
   Json failed = run({{"uri", uri}, {"function", "f"}, {"schedule", "s"}});
   CHECK(failed["type"] == 1);
   CHECK(failed["message"] == "run of f failed: no such thing");
