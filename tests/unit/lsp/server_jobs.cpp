@@ -84,7 +84,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   ::unlink(tuner.c_str());
 }
 
-TEST_CASE("a job and what it has started stand still while a key is answered, and go on") {
+TEST_CASE("a job and the processes that it started are stopped while a key is answered, and continue") {
   std::string tuner = "/tmp/loopsmith-stopped-" + std::to_string(::getpid());
   {
     // A program in the job's process group reports that it was continued; the job would never end by itself.
@@ -283,7 +283,7 @@ TEST_CASE("a lens runs a program (the job is played): the results are shown") {
   ::unlink(runner.c_str());
 }
 
-TEST_CASE("a program is interpreted on random inputs: what came out and that it kept in bounds, or the access that did not") {
+TEST_CASE("a program is interpreted on random inputs: its results, or the access that is out of bounds") {
   Session session = start();
   session.initialize();
   const std::string uri = "file:///a.tir";
