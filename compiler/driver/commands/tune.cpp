@@ -158,10 +158,17 @@ class ProgressLine {
       fmt::print(stderr, "tune: {}\n", text);
       return;
     }
-    fmt::print(stderr, "\r\x1b[K{} {}{}", bar(p), text, p.phase == "done" ? "\n" : "");
+    fmt::print(stderr, "\r\x1b[K{}{}", in_a_row(bar(p), text), p.phase == "done" ? "\n" : "");
     std::fflush(stderr);
   }
-  /// "7 s of 16 s" during the search; afterwards, of the whole budget, and the time of a comparison beyond it.
+  /// The bar and the text in one row of the terminal, as a line that wraps cannot be written over: without the bar, and at last without the end of the text.
+  static auto in_a_row(const std::string& bar, const std::string& text) -> std::string {
+    winsize size{};
+    const size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    if (bar_width + 1 + text.size() < columns) { return bar + " " + text; }
+    return text.size() < columns ? text : text.substr(0, columns - 1);
+  }
+  /// "7 s of 20 s, search 16 s": the whole budget, and the part of it for the search; and the time of a comparison beyond it.
   static auto time_text(const tune::Progress& p) -> std::string {
     std::string out = fmt::format("{:.0f} s", p.elapsed_seconds);
     if (p.limit_seconds <= 0 || p.phase == "done") { return out; }
@@ -169,19 +176,21 @@ class ProgressLine {
       return out + fmt::format(": {:.0f} s more than asked for, as the comparison with the program takes longer", p.elapsed_seconds - p.limit_seconds);
     }
     bool is_search = p.phase != "confirming" && p.phase != "verifying";
-    return out + fmt::format(" of {:.0f} s", is_search && p.search_limit_seconds > 0 ? p.search_limit_seconds : p.limit_seconds);
+    out += fmt::format(" of {:.0f} s", p.limit_seconds);
+    return is_search && p.search_limit_seconds > 0 && p.search_limit_seconds < p.limit_seconds ? out + fmt::format(", search {:.0f} s", p.search_limit_seconds) : out;
   }
   static auto bar(const tune::Progress& p) -> std::string {
     double done = 0;
     if (p.trials_total > 0) { done = std::max(done, static_cast<double>(p.trials) / p.trials_total); }
     if (p.limit_seconds > 0) { done = std::max(done, p.elapsed_seconds / p.limit_seconds); }
     done = p.phase == "done" ? 1 : std::min(done, 1.0);
-    constexpr size_t width = 24;
-    auto filled = static_cast<size_t>(done * width);
+    auto filled = static_cast<size_t>(done * bar_width);
     std::string out;
-    for (size_t i = 0; i < width; ++i) { out += i < filled ? "█" : "░"; }
+    for (size_t i = 0; i < bar_width; ++i) { out += i < filled ? "█" : "░"; }
     return out;
   }
+
+  static constexpr size_t bar_width = 24;
 
   bool json_;
   bool terminal_;
