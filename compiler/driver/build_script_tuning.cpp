@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "script/objects.h"
+#include "script/tuner/candidates.h"
 #include "script/tuner/pieces.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
@@ -53,6 +54,19 @@ class PieceLists {
     auto text = text_of(space.value, space);
     if (text) { argv_.insert(argv_.end(), {"--space", "ScheduleFn(" + *text + ")"}); }
     return text.has_value();
+  }
+  /// A cost model: a name, one of TVM's, or a class of the file.
+  auto add_model(const Argument& model) -> bool {
+    if (const std::string* word = model.value.string()) { return argv_.insert(argv_.end(), {"--model", *word == "xgb" ? "xgboost" : *word}), true; }
+    if (const auto* choice = model.value.as<script::ModelChoice>()) {
+      argv_.insert(argv_.end(), {"--model", choice->file.empty() ? choice->model : BuildScript::of(e_).path(choice->file)});
+      return true;
+    }
+    const auto* piece = model.value.as<script::Piece>();
+    const auto* type = model.value.as<script::PieceClass>();
+    const bool is_model = (piece && piece->kind == script::PieceKind::CostModel) || (type && type->kind == script::PieceKind::CostModel);
+    if (!is_model) { return wrong(e_, model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`; or a class that derives from `ms.cost_model.PyCostModel`"), false; }
+    return add_value(model, "--model");
   }
   /// Names the file of the pieces.
   void finish() {
@@ -205,7 +219,7 @@ auto is_one_of(Evaluator& e, const Argument* a, std::initializer_list<std::strin
 }
 
 /// The options for TVM's parameters that are the same in all calls. False: an error was reported.
-auto add_common(Evaluator& e, const Given& given, size_t tasks, std::vector<std::string>& argv) -> bool {
+auto add_common(Evaluator& e, const Given& given, size_t tasks, PieceLists& pieces, std::vector<std::string>& argv) -> bool {
   const Argument* global = given.find("max_trials_global");
   const Argument* per_task = given.find("max_trials_per_task");
   for (const Argument* a : {global, per_task, given.find("num_trials_per_iter")}) {
@@ -222,12 +236,8 @@ auto add_common(Evaluator& e, const Given& given, size_t tasks, std::vector<std:
       !is_one_of(e, given.find("module_equality"), {"structural"}, "\"structural\"")) {
     return false;
   }
-  if (const Argument* model = given.find("cost_model")) {
-    const std::string* word = model->value.string();
-    if (!word) { return wrong(e, *model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`"), false; }
-    argv.insert(argv.end(), {"--model", *word == "xgb" ? "xgboost" : *word});
-  }
-  return true;
+  const Argument* model = given.find("cost_model");
+  return !model || pieces.add_model(*model);
 }
 
 /// `--target`, `--space` and `--search` for the values of a task. False: an error was reported.
@@ -289,10 +299,11 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   if (is_made_space && !pieces.add_space(space)) { return Value::error(); }
   if ((!is_made_space && !options(e, b, {{9, "--space"}}, argv)) ||
       !options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}, {10, "--with"},
-                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}, {17, "--model"}}, argv) ||
+                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}}, argv) ||
       !path_option(e, b, 4, "--db", ":memory:", argv)) {
     return Value::error();
   }
+  if (b.given[17] && !b.values[17].value.is_none() && !pieces.add_model(b.values[17])) { return Value::error(); }
   if (!pieces.add(b.values[14], "--rules") || !pieces.add(b.values[15], "--postprocs") || !pieces.add_mutators(b.values[16])) { return Value::error(); }
   pieces.finish();
   return finish_tune(e, b.values[0], *found, std::move(argv), a.call);
@@ -324,7 +335,7 @@ auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
       space = &special;
     }
   }
-  if (folder.empty() || !add_common(e, given, 1, argv) || !add_task(e, given.find("target"), space, given.find("strategy"), pieces, argv)) { return Value::error(); }
+  if (folder.empty() || !add_common(e, given, 1, pieces, argv) || !add_task(e, given.find("target"), space, given.find("strategy"), pieces, argv)) { return Value::error(); }
   if (const Argument* cores = given.find("num_tuning_cores"); cores && cores->value.is_int()) {
     argv.insert(argv.end(), {"--workers", cores->value.repr()});
   } else if (!is_one_of(e, cores, {"physical", "logical"}, "\"physical\", \"logical\" or a number")) {
@@ -390,7 +401,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   const std::string folder = add_folder(e, b.values[2], argv);
   PieceLists pieces(e, argv);
   auto present = [](const Argument& x) { return x.value.is_none() ? nullptr : &x; };
-  if (folder.empty() || !add_common(e, given, tasks.size(), argv) || !add_task(e, present(tasks[0]->target), present(tasks[0]->space), present(tasks[0]->search), pieces, argv)) { return Value::error(); }
+  if (folder.empty() || !add_common(e, given, tasks.size(), pieces, argv) || !add_task(e, present(tasks[0]->target), present(tasks[0]->space), present(tasks[0]->search), pieces, argv)) { return Value::error(); }
   pieces.finish();
   std::vector<Value> results;
   if (script.request.dry_run) {

@@ -76,10 +76,10 @@ const Usage usage{
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
-                {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
+                {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided. Parameters stand in parentheses: `evolutionary(population_size=128)`"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors); `metaschedule`, the traces of TVM's rules (the default on devices); `ansor`, the sketches of the auto-scheduler for a task (the default where the file calls `task.tune`); or a call such as `ScheduleFn(tiles)`"},
-                {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
+                {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
@@ -259,12 +259,10 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
   for (const char* option : {"--strategy", "--search"}) {
     auto name = arguments.get(option);
     if (!name) { continue; }
-    if (tune::find_search(*name) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
+    const tune::ChosenSearch chosen = tune::read_search(*name);
+    if (chosen.kind == nullptr && tune::find_search(name->substr(0, name->find('('))) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
+    if (chosen.kind == nullptr) { return usage_error("tune", fmt::format("`{}`: {}", option, chosen.problem)); }
     options.search = *name;
-  }
-  if (auto name = arguments.get("--model")) {
-    if (tune::find_model(*name) == nullptr) { return usage_error("tune", fmt::format("`--model` is {}, not `{}`", tune::model_names(), *name)); }
-    options.model = *name;
   }
   options.keep_order = arguments.has("--keep-order");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule, ansor or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
@@ -533,6 +531,7 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   if (const int* status = std::get_if<int>(&all)) { return *status; }
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
+  if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
   listen_to_signals();
   size_t shown = tasks.size();
   auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
@@ -711,6 +710,7 @@ auto tune(std::vector<std::string> args) -> int {
   }
   if (is_space && names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
   if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
+  if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;

@@ -1,5 +1,11 @@
-// The list of searches: see search.h.
+// The list of searches, and their parameters: see search.h.
 #include "tune/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
 
 namespace loopsmith::tune {
 
@@ -12,7 +18,9 @@ auto search_kinds() -> const std::vector<SearchKind>& {
       {"coordinate", "measures the choices of one knob after the other and keeps the best", make_coordinate},
       {"annealing", "walks from point to point, and accepts slower points less and less", make_annealing},
       {"genetic", "crosses and mutates the fastest measured points", make_genetic},
-      {"evolutionary", "MetaSchedule's: breeds a population on the model's scores, with a share of random points", make_evolutionary},
+      {"evolutionary", "MetaSchedule's: breeds a population on the model's scores, with a share of random points", make_evolutionary,
+       {{"population_size", 512, 1, 65536, true}, {"init_measured_ratio", 0.2, 0, 1}, {"init_min_unmeasured", 50, 0, 65536, true}, {"max_fail_count", 5, 1, 1000, true},
+        {"genetic_num_iters", 4, 0, 1000, true}, {"genetic_mutate_prob", 0.85, 0, 1}, {"genetic_max_fail_count", 10, 1, 1000, true}, {"eps_greedy", 0.05, 0, 1}}},
       {"replay-trace", "MetaSchedule's: draws every decision anew, without a model", make_replay_trace},
       {"bandit", "divides the trials among the sketches by upper confidence bounds", make_bandit},
       {"mcts", "searches the tree of knobs by playouts that the draft completes", make_mcts},
@@ -25,6 +33,57 @@ auto find_search(std::string_view name) -> const SearchKind* {
     if (kind.name == name) { return &kind; }
   }
   return nullptr;
+}
+
+auto ChosenSearch::make(const Sketches& sketches, uint64_t seed) const -> std::unique_ptr<Search> {
+  auto out = kind->make(sketches, seed);
+  for (const auto& [name, value] : numbers) { out->set_number(name, value); }
+  return out;
+}
+
+auto read_search(std::string_view text) -> ChosenSearch {
+  const auto stripped = [](std::string_view part) {
+    while (!part.empty() && part.front() == ' ') { part.remove_prefix(1); }
+    while (!part.empty() && part.back() == ' ') { part.remove_suffix(1); }
+    return part;
+  };
+  ChosenSearch out;
+  const size_t open = text.find('(');
+  const std::string_view name = stripped(text.substr(0, open));
+  const SearchKind* kind = find_search(name);
+  if (kind == nullptr) {
+    out.problem = fmt::format("no search is named `{}`; the searches are {}", name, search_names());
+    return out;
+  }
+  std::string_view inside = open == std::string_view::npos ? std::string_view() : stripped(text.substr(open + 1));
+  if (open != std::string_view::npos && (inside.empty() || inside.back() != ')')) {
+    out.problem = fmt::format("the parameters of `{}` have no `)` at the end", name);
+    return out;
+  }
+  if (!inside.empty()) { inside = stripped(inside.substr(0, inside.size() - 1)); }
+  while (!inside.empty()) {
+    const size_t comma = inside.find(',');
+    const std::string_view item = stripped(inside.substr(0, comma));
+    inside = comma == std::string_view::npos ? std::string_view() : inside.substr(comma + 1);
+    const size_t equals = item.find('=');
+    const std::string_view parameter = stripped(item.substr(0, equals));
+    const auto known = std::find_if(kind->numbers.begin(), kind->numbers.end(), [&](const SearchNumber& one) { return one.name == parameter; });
+    if (known == kind->numbers.end()) {
+      out.problem = fmt::format("the search `{}` has no parameter `{}`", name, parameter);
+      return out;
+    }
+    const std::string value_text(equals == std::string_view::npos ? std::string_view() : stripped(item.substr(equals + 1)));
+    char* end = nullptr;
+    const double value = std::strtod(value_text.c_str(), &end);
+    const bool is_number = !value_text.empty() && *end == '\0';
+    if (!is_number || !(value >= known->least && value <= known->most) || (known->is_whole && value != std::floor(value))) {
+      out.problem = fmt::format("`{}` is a {} from {:g} to {:g}, not `{}`", known->name, known->is_whole ? "whole number" : "number", known->least, known->most, value_text);
+      return out;
+    }
+    out.numbers.emplace_back(parameter, value);
+  }
+  out.kind = kind;
+  return out;
 }
 
 auto search_names() -> std::string {

@@ -525,7 +525,8 @@ auto Session::open() -> Status {
   }
   if (!func) { return refuse(because(Why::NoFunction)); }
   if (!root_block(func)) { return refuse(because(Why::NoBlocks)); }
-  if (find_search(options_.search) == nullptr) { return refuse(because(Why::NoSuchSearch).arg("search", options_.search).arg("known", search_names())); }
+  if (find_search(options_.search.substr(0, options_.search.find('('))) == nullptr) { return refuse(because(Why::NoSuchSearch).arg("search", options_.search).arg("known", search_names())); }
+  if (ChosenSearch chosen = read_search(options_.search); !chosen.kind) { return error(Code::CannotTune).arg("function", function_.view()).arg("reason", chosen.problem); }
   const ModelKind* model = find_model(options_.model);
   if (model == nullptr) { return refuse(because(Why::NoSuchModel).arg("model", options_.model).arg("known", model_names())); }
   if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(because(Why::ModelUnusable).arg("model", options_.model).arg("cause", why)); }
@@ -562,8 +563,9 @@ auto Session::make_space() -> Status {
     sketches_ = design_space(context);
   }
   progress_.sketches.resize(sketches_.size());
-  search_ = find_search(options_.search)->make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
+  search_ = read_search(options_.search).make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
   search_->use_model(*find_model(options_.model));
+  if (options_.candidate_model) { search_ = make_judged(std::move(search_), sketches_, options_.candidate_model, {module_, function_, target_}, options_.seed + 1); }
   return ok();
 }
 

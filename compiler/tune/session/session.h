@@ -63,8 +63,9 @@ struct SessionOptions {
   int trials = 0;                // 0: limited by time only
   double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
-  std::string search = "guided"; // of search/search.h
+  std::string search = "guided"; // of search/search.h, with parameters: "evolutionary(population_size=128)"
   std::string model = "residual";   // of cost/model.h
+  std::shared_ptr<CandidateModel> candidate_model = {};   // judges the proposals of the search; null: none does
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;
