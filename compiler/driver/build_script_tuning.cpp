@@ -232,10 +232,16 @@ auto add_common(Evaluator& e, const Given& given, size_t tasks, PieceLists& piec
   if (!is_one_of(e, given.find("builder"), {"local"}, "\"local\": Loopsmith builds candidates itself") || !is_one_of(e, given.find("runner"), {"local"}, "\"local\": Loopsmith measures on this machine") ||
       !is_one_of(e, given.find("database"), {"json", "memory"}, "\"json\" or \"memory\": the records go to `work_dir`") ||
       !is_one_of(e, given.find("measure_callbacks"), {"default"}, "\"default\"") ||
-      !is_one_of(e, given.find("task_scheduler"), {"gradient"}, "\"gradient\": trials go to the task with the largest expected gain") ||
       !is_one_of(e, given.find("module_equality"), {"structural"}, "\"structural\"")) {
     return false;
   }
+  const Argument* scheduler = given.find("task_scheduler");
+  const std::string* word = scheduler ? scheduler->value.string() : nullptr;
+  if (scheduler && (!word || (!word->starts_with("gradient") && *word != "round-robin"))) {
+    return wrong(e, *scheduler, "\"gradient\", \"round-robin\", or `ms.task_scheduler.GradientBased(alpha=..., window_size=...)`"), false;
+  }
+  // One task gets all trials. Without a word the scheduler is TVM's default.
+  if (tasks > 1) { argv.insert(argv.end(), {"--scheduler", word ? *word : "gradient"}); }
   const Argument* model = given.find("cost_model");
   return !model || pieces.add_model(*model);
 }
@@ -382,8 +388,11 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!items || tasks.empty() || tasks.size() != items->size()) { return wrong(e, b.values[0], "a list of `ms.TuneContext(...)`"); }
   const auto* weights = b.values[1].value.items();
   if (!weights || weights->size() != tasks.size()) { return wrong(e, b.values[1], "a list with the weight of each task"); }
+  std::string weight_list;
   for (const Value& weight : *weights) {
-    if (!weight.to_float() || *weight.to_float() != *weights->front().to_float()) { return wrong(e, b.values[1], "equal weights: the weight of a program is its number among the tasks"); }
+    const auto number = weight.to_float();
+    if (!number || !(*number >= 0 && *number <= 1e9)) { return wrong(e, {weight, b.values[1].where, {}}, "a weight from 0 on for each task"); }
+    weight_list += (weight_list.empty() ? "" : ",") + weight.repr();
   }
   std::vector<std::string> argv = {"tune"};
   std::vector<Subject> subjects;
@@ -397,7 +406,7 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
     argv.push_back(one->files[0]);
     subjects.push_back(std::move(*one));
   }
-  argv.insert(argv.end(), {"--all", "--json"});
+  argv.insert(argv.end(), {"--all", "--json", "--weights", weight_list});
   const std::string folder = add_folder(e, b.values[2], argv);
   PieceLists pieces(e, argv);
   auto present = [](const Argument& x) { return x.value.is_none() ? nullptr : &x; };

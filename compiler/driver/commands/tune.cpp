@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,7 @@
 #include "driver/commands/ansor_search.h"
 #include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
+#include "driver/commands/tune_shared.h"
 #include "driver/commands/tune_sizes.h"
 #include "driver/commands/tuner_log.h"
 #include "driver/execution.h"
@@ -86,8 +88,10 @@ const Usage usage{
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
+                {.name = "--weights", .value = "LIST", .help = "with several programs: the weight of each, in their order, as `2,1`; the default is 1 for each"},
+                {.name = "--scheduler", .value = "S", .help = "with several programs: gain, the default, gives trials to the program with the largest expected gain; `gradient` and `gradient(alpha=0.2, window_size=3)` divide them as TVM does; `round-robin` in turns"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
-                sizes_option,
+                sizes_option, share_option,
                 candidate_option,
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -144,8 +148,25 @@ class ProgressLine {
     reported_ = p.trial_seconds.size();
     if (p.best_python != best_) { line["best_schedule"] = best_ = p.best_python; }
     if (p.is_stopped) { line["stopped"] = true; }
-    fmt::print("{}\n", line.dump());
+    // As a whole, where something has changed.
+    nlohmann::json arms = arms_of(p);
+    if (arms != arms_) { line["arms"] = arms_ = std::move(arms); }
+    if (p.failures != failures_) { line["failures"] = failures_ = p.failures; }
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(stdout);
+  }
+  /// The sketches with their knobs and trials.
+  static auto arms_of(const tune::Progress& p) -> nlohmann::json {
+    nlohmann::json out = nlohmann::json::array();
+    for (const tune::SketchTally& sketch : p.sketches) {
+      nlohmann::json knobs = nlohmann::json::array();
+      for (const auto& [name, choices] : sketch.knobs) { knobs.push_back({{"name", name}, {"choices", choices}}); }
+      nlohmann::json arm = {{"name", sketch.name}, {"proposed", sketch.proposed}, {"measured", sketch.measured}, {"failed", sketch.failed}, {"knobs", std::move(knobs)}};
+      if (sketch.best_seconds > 0) { arm["best_seconds"] = sketch.best_seconds; }
+      if (!sketch.closed.empty()) { arm["closed"] = sketch.closed; }
+      out.push_back(std::move(arm));
+    }
+    return out;
   }
   void show_text(const tune::Progress& p) const {
     std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
@@ -186,6 +207,8 @@ class ProgressLine {
   bool terminal_;
   double floor_;
   size_t reported_ = 0;   // trials in the lines so far
+  nlohmann::json arms_;   // of the last line that had them
+  std::map<std::string, int> failures_;
   std::string best_;
   double shown_ = -1e9;
   std::string phase_;
@@ -199,9 +222,11 @@ auto floor_seconds(const Selection& selection) -> double {
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
-/// Reports a failure in the requested form.
-auto fail(const Arguments& arguments, const std::string& why) -> int {
-  if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
+/// Reports a failure in the requested form; `causes`: those of failed candidates, for JSON.
+auto fail(const Arguments& arguments, const std::string& why, nlohmann::json causes = {}) -> int {
+  nlohmann::json event = {{"event", "error"}, {"message", why}};
+  if (!causes.empty()) { event["causes"] = std::move(causes); }
+  if (arguments.json()) { fmt::print("{}\n", event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
   else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
   return exit_input;
 }
@@ -339,7 +364,9 @@ auto with_reproducers(const Arguments& arguments, const tune::SessionOptions& op
 
 /// The command that shows one failed candidate; empty: its trace is in no file.
 auto reproducing_command(const std::string& file, const std::string& program, const Cause& cause) -> std::string {
-  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", file, program, cause.path);
+  // The text of an editor comes from standard input, under the name of its file.
+  const std::string& name = file == "-" && !workspace::import_options().input_name.empty() ? workspace::import_options().input_name : file;
+  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", name, program, cause.path);
 }
 
 auto causes_as_json(const std::string& file, const std::string& program, const std::vector<Cause>& causes) -> nlohmann::json {
@@ -492,8 +519,27 @@ auto pick_sized(const Arguments& arguments, uint64_t seed, Reporter& reporter) -
   return out;
 }
 
+/// The numbers of `--weights`; empty: the option is not given. None: the text is wrong.
+auto read_weights(const Arguments& arguments) -> std::optional<std::vector<double>> {
+  const std::string text = arguments.get("--weights", "");
+  std::vector<double> out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    char* rest = nullptr;
+    const double weight = std::strtod(one.c_str(), &rest);
+    if (one.empty() || *rest != '\0' || !(weight >= 0 && weight <= 1e9)) { return std::nullopt; }
+    out.push_back(weight);
+    begin = end + 1;
+  }
+  return out;
+}
+
 auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
   Picked out;
+  const auto weights = read_weights(arguments);
+  if (!weights) { return usage_error("tune", "`--weights` takes numbers from 0 on, as `2,1`, not `" + arguments.get("--weights", "") + "`"); }
+  size_t programs = 0;
   for (const std::string& path : arguments.positional()) {
     auto file = SourceFile::read(path);
     if (!file.ok()) {
@@ -506,12 +552,14 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
       auto picked = pick(arguments, {.path = path, .function = name, .needs_target = true, .needs_function = true}, reporter);
       if (const int* status = std::get_if<int>(&picked)) { return *status; }
       auto& selection = std::get<Selection>(picked);
+      const double weight = programs < weights->size() ? (*weights)[programs] : 1;
+      ++programs;
       auto same = std::find_if(out.tasks.begin(), out.tasks.end(), [&](const tune::TuningTask& t) { return structural_equal(t.module, selection.before) && t.target.str() == selection.target.str(); });
       if (same != out.tasks.end()) {
-        same->weight += 1;
+        same->weight += weight;
         continue;
       }
-      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
+      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .weight = weight, .roof_seconds = floor_seconds(selection)});
       if (uses_metaschedule(arguments, selection.target)) {
         auto pieces = read_tuner_pieces(arguments, selection, reporter);
         if (const int* status = std::get_if<int>(&pieces)) { return *status; }
@@ -521,7 +569,32 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
       out.selections.push_back(std::move(selection));
     }
   }
+  if (!weights->empty() && weights->size() != programs) { return usage_error("tune", fmt::format("`--weights` has {} numbers, and the files have {} programs", weights->size(), programs)); }
   return out;
+}
+
+/// The schedule that several sizes share, which is printed or written into the file; none: there is none, which is reported.
+auto share(const Arguments& arguments, const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, int& status, Reporter& reporter) -> std::optional<SharedSchedule> {
+  std::string why;
+  const std::string& path = arguments.positional()[0];
+  const auto percent = parse_number(arguments.get("--share", ""), 0, 1000);
+  auto shared = shared_schedule(whole, sized, results, path, arguments.get("--target", "llvm"), static_cast<double>(*percent) / 100, why);
+  if (!shared) {
+    if (!arguments.json()) { fmt::print(stderr, "note: no schedule is shared: {}\n", why); }
+    return {};
+  }
+  nlohmann::json covers = nlohmann::json::array();
+  std::string names;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    if (!shared->covers[i]) { continue; }
+    covers.push_back({{"program", sized[i].program.str()}, {"seconds", shared->seconds[i]}});
+    names += (names.empty() ? "" : ", ") + sized[i].program.str();
+  }
+  if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "shared"}, {"name", shared->name}, {"schedule_text", shared->text}, {"verified", shared->verified}, {"covers", std::move(covers)}}).dump()); }
+  else { fmt::print(stderr, "shared: `{}` serves {}\n", shared->name, names); }
+  if (arguments.has("--insert")) { status = std::max(status, insert(arguments, path, whole, shared->name, shared->text, reporter)); }
+  else if (!arguments.json()) { fmt::print("{}\n", shared->text); }
+  return shared;
 }
 
 /// Several programs with one budget, and a table at the end.
@@ -532,6 +605,9 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
   if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
+  std::string problem;
+  const auto scheduler = tune::read_scheduler(arguments.get("--scheduler", "gain"), problem);
+  if (!scheduler) { return usage_error("tune", "`--scheduler`: " + problem); }
   listen_to_signals();
   size_t shown = tasks.size();
   auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
@@ -543,13 +619,14 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
       shown = number;
       fmt::print(stderr, "tune: {} ({} trials, best {})\n", tasks[number].label, progress.trials, known_time(progress.best_seconds));
     }
-  });
+  }, *scheduler);
   int status = exit_done;
+  const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::nullopt;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const tune::TaskResult& task = results[i];
     const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
     std::string name, text;
-    if (task.result.found) {
+    if (task.result.found && !(shared && shared->covers[i])) {
       auto found = found_text(selections[i], task.result, arguments, options.seed);
       name = found.name;
       if (found.text.ok()) { text = (sized.empty() ? std::string() : sized[i].text) + *found.text; }
@@ -692,6 +769,11 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
+  const bool is_several = arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes");
+  if (!is_several && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
+  if (arguments.has("--share") && !arguments.has("--sizes")) { return usage_error("tune", "`--share` needs `--sizes`"); }
+  if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
+  if (arguments.has("--weights") && arguments.has("--sizes")) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
   if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--sizes") || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
     return usage_error("tune", "`--candidate` is for one program, and is its own space");
   }
@@ -750,7 +832,7 @@ auto tune(std::vector<std::string> args) -> int {
     auto line_of = [&](const std::string& trace, double seconds) { return of_task.search->line(trace, seconds); };
     if (auto status = write_log(arguments, of_task.log, selection, options, result->device, line_of, reporter)) { return *status; }
   }
-  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
+  if (!result->found) { return fail(arguments, tune::why_nothing(*result), causes_as_json(path, selection.program.str(), causes)); }
   auto [name, text] = found_text(selection, *result, arguments, options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {

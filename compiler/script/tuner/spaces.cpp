@@ -147,6 +147,41 @@ auto create_search(Evaluator& evaluator, const Arguments& given) -> Value {
                               .arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
 }
 
+// A task scheduler is a text here, as `--scheduler` takes it.
+auto gradient_based(Evaluator& evaluator, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "GradientBased", given, {{"alpha", false}, {"window_size", false}, {"seed", false}}, bound)) { return bound.unknown; }
+  std::string numbers;
+  const std::array<SearchParameter, 2> known = {{{"alpha", 0.2, 0, 1, false}, {"window_size", 3, 1, 1000, true}}};
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (!bound.given[i]) { continue; }
+    const Value& value = bound.values[i].value;
+    const auto number = value.to_float();
+    if (!number || *number < known[i].least || *number > known[i].most || (known[i].is_whole && !value.to_int())) {
+      return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("`{}` as a {} from {:g} to {:g}", known[i].name, known[i].is_whole ? "whole number" : "number", known[i].least, known[i].most))
+                                  .arg("found", eval::describe(value)));
+    }
+    numbers += fmt::format("{}{}={}", numbers.empty() ? "" : ", ", known[i].name, value.repr());
+  }
+  return Value::str(numbers.empty() ? std::string("gradient") : "gradient(" + numbers + ")");
+}
+auto round_robin(Evaluator& evaluator, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  return eval::bind_arguments(evaluator, "RoundRobin", given, {}, bound) ? Value::str("round-robin") : bound.unknown;
+}
+auto create_scheduler(Evaluator& evaluator, const Arguments& given) -> Value {
+  const std::string* kind = given.positional > 0 ? given.all[0].value.string() : nullptr;
+  Arguments rest = given;
+  if (kind) {
+    rest.all.erase(rest.all.begin());
+    --rest.positional;
+    if (*kind == "gradient") { return gradient_based(evaluator, rest); }
+    if (*kind == "round-robin") { return round_robin(evaluator, rest); }
+  }
+  return evaluator.report(error(Code::WrongType, given.all.empty() ? given.call : given.all[0].where).arg("expected", R"("gradient" or "round-robin")")
+                              .arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
+}
+
 /// A class of TVM of which only the method `create` is used.
 auto with_create(const char* name, eval::Builtin::Run create) -> Value {
   auto type = eval::make_object<eval::Namespace>(Name(name), any_name);
@@ -202,6 +237,7 @@ auto space_names() -> const std::vector<std::pair<Name, Value>>& {
       {Name("Postproc"), with_create("Postproc", create_postprocs)},
       {Name("Mutator"), with_create("Mutator", create_mutators)},
       {Name("SearchStrategy"), with_create("SearchStrategy", create_search)},
+      {Name("TaskScheduler"), with_create("TaskScheduler", create_scheduler)},
   };
   return all;
 }
@@ -221,6 +257,12 @@ void add_spaces(const Ref<eval::Namespace>& ms) {
   add(searches, "SearchStrategy", with_create("SearchStrategy", create_search));
   add(searches, "create", builtin("create", create_search));
   add(ms, "search_strategy", value_of(searches));
+  auto schedulers = eval::make_object<eval::Namespace>(Name("ms.task_scheduler"), any_name);
+  add(schedulers, "GradientBased", builtin("GradientBased", gradient_based));
+  add(schedulers, "RoundRobin", builtin("RoundRobin", round_robin));
+  add(schedulers, "TaskScheduler", with_create("TaskScheduler", create_scheduler));
+  add(schedulers, "create", builtin("create", create_scheduler));
+  add(ms, "task_scheduler", value_of(schedulers));
 }
 
 namespace {

@@ -41,48 +41,60 @@ auto ChosenSearch::make(const Sketches& sketches, uint64_t seed) const -> std::u
   return out;
 }
 
-auto read_search(std::string_view text) -> ChosenSearch {
-  const auto stripped = [](std::string_view part) {
-    while (!part.empty() && part.front() == ' ') { part.remove_prefix(1); }
-    while (!part.empty() && part.back() == ' ') { part.remove_suffix(1); }
-    return part;
-  };
-  ChosenSearch out;
-  const size_t open = text.find('(');
-  const std::string_view name = stripped(text.substr(0, open));
-  const SearchKind* kind = find_search(name);
-  if (kind == nullptr) {
-    out.problem = fmt::format("no search is named `{}`; the searches are {}", name, search_names());
+namespace {
+
+auto stripped(std::string_view part) -> std::string_view {
+  while (!part.empty() && part.front() == ' ') { part.remove_prefix(1); }
+  while (!part.empty() && part.back() == ' ') { part.remove_suffix(1); }
+  return part;
+}
+
+}  // namespace
+
+auto read_numbers(std::string_view text, std::string_view what, const std::vector<SearchNumber>& known, std::string& problem) -> Numbers {
+  Numbers out;
+  text = stripped(text);
+  if (text.empty()) { return out; }
+  if (text.front() != '(' || text.back() != ')' || text.size() < 2) {
+    problem = fmt::format("the parameters of `{}` stand between `(` and `)`, not as `{}`", what, text);
     return out;
   }
-  std::string_view inside = open == std::string_view::npos ? std::string_view() : stripped(text.substr(open + 1));
-  if (open != std::string_view::npos && (inside.empty() || inside.back() != ')')) {
-    out.problem = fmt::format("the parameters of `{}` have no `)` at the end", name);
-    return out;
-  }
-  if (!inside.empty()) { inside = stripped(inside.substr(0, inside.size() - 1)); }
+  std::string_view inside = stripped(text.substr(1, text.size() - 2));
   while (!inside.empty()) {
     const size_t comma = inside.find(',');
     const std::string_view item = stripped(inside.substr(0, comma));
     inside = comma == std::string_view::npos ? std::string_view() : inside.substr(comma + 1);
     const size_t equals = item.find('=');
-    const std::string_view parameter = stripped(item.substr(0, equals));
-    const auto known = std::find_if(kind->numbers.begin(), kind->numbers.end(), [&](const SearchNumber& one) { return one.name == parameter; });
-    if (known == kind->numbers.end()) {
-      out.problem = fmt::format("the search `{}` has no parameter `{}`", name, parameter);
+    const std::string_view name = stripped(item.substr(0, equals));
+    const auto number = std::find_if(known.begin(), known.end(), [&](const SearchNumber& one) { return one.name == name; });
+    if (number == known.end()) {
+      problem = fmt::format("`{}` has no parameter `{}`", what, name);
       return out;
     }
     const std::string value_text(equals == std::string_view::npos ? std::string_view() : stripped(item.substr(equals + 1)));
     char* end = nullptr;
     const double value = std::strtod(value_text.c_str(), &end);
     const bool is_number = !value_text.empty() && *end == '\0';
-    if (!is_number || !(value >= known->least && value <= known->most) || (known->is_whole && value != std::floor(value))) {
-      out.problem = fmt::format("`{}` is a {} from {:g} to {:g}, not `{}`", known->name, known->is_whole ? "whole number" : "number", known->least, known->most, value_text);
+    if (!is_number || !(value >= number->least && value <= number->most) || (number->is_whole && value != std::floor(value))) {
+      problem = fmt::format("`{}` is a {} from {:g} to {:g}, not `{}`", number->name, number->is_whole ? "whole number" : "number", number->least, number->most, value_text);
       return out;
     }
-    out.numbers.emplace_back(parameter, value);
+    out.emplace_back(name, value);
   }
-  out.kind = kind;
+  return out;
+}
+
+auto read_search(std::string_view text) -> ChosenSearch {
+  ChosenSearch out;
+  const size_t open = std::min(text.find('('), text.size());
+  const std::string_view name = stripped(text.substr(0, open));
+  const SearchKind* kind = find_search(name);
+  if (kind == nullptr) {
+    out.problem = fmt::format("no search is named `{}`; the searches are {}", name, search_names());
+    return out;
+  }
+  out.numbers = read_numbers(text.substr(open), name, kind->numbers, out.problem);
+  if (out.problem.empty()) { out.kind = kind; }
   return out;
 }
 

@@ -52,6 +52,10 @@ struct SearchNumber {
   bool is_whole = false;
 };
 
+using Numbers = std::vector<std::pair<std::string, double>>;
+/// Reads what follows a name: nothing, or "(population_size=128, eps_greedy=0.1)". A mistake is described in `problem`; `what` is the owner of the parameters.
+[[nodiscard]] auto read_numbers(std::string_view text, std::string_view what, const std::vector<SearchNumber>& known, std::string& problem) -> Numbers;
+
 /// A search by name, with a line for help texts.
 struct SearchKind {
   std::string_view name;
@@ -70,7 +74,7 @@ struct SearchKind {
 /// A search with parameters that differ from the usual ones.
 struct ChosenSearch {
   const SearchKind* kind = nullptr;                             // null: `problem` is the reason
-  std::vector<std::pair<std::string, double>> numbers = {};
+  Numbers numbers = {};
   std::string problem = {};
   [[nodiscard]] auto make(const Sketches& sketches, uint64_t seed) const -> std::unique_ptr<Search>;
 };

@@ -384,6 +384,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   // The first batches are small, so that the search learns early.
   if (batch <= usual_batch && progress_.trials < static_cast<int>(batch)) { wanted = std::min<size_t>(wanted, 8); }
   std::vector<Tried> fresh = propose(wanted);
+  for (size_t i = 0; i < sketches_.size(); ++i) { progress_.sketches[i].closed = search_->why_closed(i); }
   if (stopping()) { return true; }
   if (fresh.empty()) { return false; }
   // Candidates with a record take its time; the others are built and measured.
@@ -563,6 +564,10 @@ auto Session::make_space() -> Status {
     sketches_ = design_space(context);
   }
   progress_.sketches.resize(sketches_.size());
+  for (size_t i = 0; i < sketches_.size(); ++i) {
+    progress_.sketches[i].name = sketches_[i]->name();
+    for (const Knob& knob : sketches_[i]->knobs()) { progress_.sketches[i].knobs.emplace_back(knob.name, knob.choices.size()); }
+  }
   search_ = read_search(options_.search).make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
   search_->use_model(*find_model(options_.model));
   if (options_.candidate_model) { search_ = make_judged(std::move(search_), sketches_, options_.candidate_model, {module_, function_, target_}, options_.seed + 1); }

@@ -31,6 +31,9 @@ namespace loopsmith::tune {
 
 /// The trials of one sketch.
 struct SketchTally {
+  std::string name = {};
+  std::vector<std::pair<std::string, size_t>> knobs = {};   // the name of each, and the number of its choices
+  std::string closed = {};       // the reason why the search proposes no more of its points; empty: it may
   int proposed = 0;
   int measured = 0;
   int failed = 0;                // not legal, not built, crashed or wrong
