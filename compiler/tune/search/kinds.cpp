@@ -24,6 +24,9 @@ auto search_kinds() -> const std::vector<SearchKind>& {
       {"replay-trace", "MetaSchedule's: draws every decision anew, without a model", make_replay_trace},
       {"bandit", "divides the trials among the sketches by upper confidence bounds", make_bandit},
       {"mcts", "searches the tree of knobs by playouts that the draft completes", make_mcts},
+      {"bayesian", "measures points with the largest expected improvement, by a Gaussian process over their features", make_bayesian},
+      {"q-learning", "learns which changes of knobs bring a gain, and makes them from the fastest points", make_q_learning},
+      {"gradient", "descends on draft and model by the steepest change of one knob, and measures where that ends", make_gradient},
   };
   return kinds;
 }

@@ -93,6 +93,9 @@ struct ChosenSearch {
 [[nodiscard]] auto make_evolutionary(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 [[nodiscard]] auto make_bandit(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 [[nodiscard]] auto make_mcts(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_bayesian(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_q_learning(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_gradient(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 
 /// A search whose proposals a model of whole candidates judges.
 [[nodiscard]] auto make_judged(std::unique_ptr<Search> inner, const Sketches& sketches, std::shared_ptr<CandidateModel> model, ModelTask task, uint64_t seed) -> std::unique_ptr<Search>;

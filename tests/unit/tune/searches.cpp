@@ -114,7 +114,8 @@ auto proposals_to_optimum(const SearchKind& kind) -> size_t {
 TEST_CASE("searches find the optimum of an easy space within a stated number of proposals") {
   // The space has 960 + 120 points. Searches that learn nothing may need all of them.
   const std::map<std::string_view, size_t> allowed = {{"guided", 160}, {"random", 1080}, {"grid", 1080}, {"greedy", 200}, {"coordinate", 200}, {"annealing", 500},
-                                                      {"genetic", 500}, {"evolutionary", 260}, {"replay-trace", 1080}, {"bandit", 200}, {"mcts", 500}};
+                                                      {"genetic", 500}, {"evolutionary", 260}, {"replay-trace", 1080}, {"bandit", 200}, {"mcts", 500},
+                                                      {"bayesian", 260}, {"q-learning", 400}, {"gradient", 260}};
   for (const SearchKind& kind : search_kinds()) {
     CAPTURE(kind.name);
     REQUIRE(allowed.contains(kind.name));
