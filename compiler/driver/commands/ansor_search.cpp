@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/vocabulary.h"
+#include "script/auto_scheduler/custom_rules.h"
 #include "script/auto_scheduler/log.h"
 #include "support/codes.h"
 
@@ -47,7 +48,7 @@ auto task_of(const Selection& selection) -> std::optional<Task> {
 
 auto AnsorSearch::space(const tune::SpaceContext& context) -> Result<tune::Sketches> {
   frontend::File& file = selection_.file->document().file();
-  auto refused = [&](const char* why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("reason", why); };
+  auto refused = [&](std::string_view why) { return error(Code::CannotTune).arg("function", selection_.program.view()).arg("reason", why); };
   if (is_gpu_target(selection_.target.kind)) { return refused("the rules of the auto-scheduler are those for processors").remedy("use `--space metaschedule` for a device"); }
   auto prepared = prepare(file, task_);
   if (!prepared) { return refused("its workload computes no tensors that can be scheduled"); }
@@ -57,7 +58,11 @@ auto AnsorSearch::space(const tune::SpaceContext& context) -> Result<tune::Sketc
   }
   const SketchOptions options{.cores = std::max<int64_t>(1, context.hardware.cores)};
   tune::Sketches out;
-  for (const State& sketch : make_sketches(initial, options)) {
+  auto failure = std::make_shared<std::string>();
+  const std::vector<SketchRule> own = custom_rules(file, task_, *prepared, failure);
+  const std::vector<State> sketches = make_sketches(initial, options, own);
+  if (!failure->empty()) { return refused(*failure).remedy("the functions of a rule take the policy, a state and the number of a stage"); }
+  for (const State& sketch : sketches) {
     auto open = std::make_shared<const OpenSketch>(OpenSketch{task_, *prepared, initial, sketch, decisions_of(initial, sketch), options, file});
     std::vector<tune::Knob> knobs;
     for (const Decision& decision : open->decisions) { knobs.push_back({.name = decision.name, .choices = decision.choices}); }

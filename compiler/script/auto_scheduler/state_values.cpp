@@ -57,16 +57,11 @@ struct Call {
     const auto* tensor = argument.value.as<frontend::te::TensorObject>();
     const auto* op = tensor ? tensor->op.get() : argument.value.as<frontend::te::Operation>();
     for (size_t i = 0; i < stages.size(); ++i) {
-      // A stage that a step added has the operation of the stage it was made of, and a later identity.
-      const bool is_written = self.stage_ids[i] < written_stages();
-      if (is_written && ((op && stages[i].op->name == op->name && stages[i].op->where == op->where) || (argument.value.string() && stages[i].name == *argument.value.string()))) { return i; }
+      // A stage that a step added has the operation of the stage it was made of, and another name.
+      const bool is_of_operation = op && stages[i].name == op->name.view() && stages[i].op->name == op->name && stages[i].op->where == op->where;
+      if (is_of_operation || (argument.value.string() && stages[i].name == *argument.value.string())) { return i; }
     }
     return wanted(argument, "a stage of the state: its tensor, or its number");
-  }
-  auto written_stages() const -> size_t {
-    size_t added = 0;
-    for (const Step& one : self.state.steps()) { added += one.kind == "CHR" || one.kind == "CHW" || one.kind == "RF" ? 1 : 0; }
-    return self.state.stages().size() - added;
   }
   auto axis(size_t stage, const Argument& argument) -> std::optional<int64_t> {
     const auto& axes = self.state.stages()[stage].axes;
@@ -325,7 +320,9 @@ StateObject::StateObject(State s, std::shared_ptr<const std::vector<Value>> t) :
 }
 
 auto StateObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
-  static const Name stages("stages"), stage_ops("stage_ops"), steps("transform_steps");
+  static const Name stages("stages"), stage_ops("stage_ops"), steps("transform_steps"), object("state_object");
+  // TVM's states are wrappers of an object; here both are one.
+  if (name == object) { return Value(Ref<eval::Object>(this)); }
   if (name == stages || name == stage_ops) {
     std::vector<Value> out;
     for (size_t id : stage_ids) { out.emplace_back(eval::make_object<StateStageObject>(Ref<StateObject>(this), id)); }
@@ -343,7 +340,7 @@ auto StateObject::get_attribute(Evaluator&, Name name, Origin) const -> std::opt
 }
 void StateObject::attribute_names(std::vector<Name>& out) const {
   for (const Method& method : methods()) { out.emplace_back(method.name); }
-  for (const char* name : {"stages", "stage_ops", "transform_steps"}) { out.emplace_back(name); }
+  for (const char* name : {"stages", "stage_ops", "transform_steps", "state_object"}) { out.emplace_back(name); }
 }
 auto StateObject::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<Value> {
   if (indices.size() != 1) { return {}; }

@@ -6,6 +6,7 @@
 
 #include "frontend/objects.h"
 #include "ir/ops.h"
+#include "script/auto_scheduler/custom_rules.h"
 #include "script/auto_scheduler/dag.h"
 #include "script/file_calls.h"
 #include "script/objects.h"
@@ -119,6 +120,8 @@ auto namespace_auto_scheduler() -> const Value& {
     members.add(Name("register_workload"), Value(eval::make_object<eval::Builtin>(Name("register_workload"), register_workload)));
     members.add(Name("ComputeDAG"), Value(eval::make_object<eval::Builtin>(Name("ComputeDAG"), compute_dag)));
     members.add(Name("make_workload_key"), Value(eval::make_object<eval::Builtin>(Name("make_workload_key"), make_workload_key)));
+    members.add(Name("PreloadCustomSketchRule"), custom_rule_type());
+    members.add(Name("loop_state"), loop_state_namespace());
     frontend::find_members_with(member_of_task);
     members.add(Name("SearchTask"), Value(eval::make_object<eval::Builtin>(Name("SearchTask"), search_task)));
     return Value(made);

@@ -6,6 +6,7 @@
 
 #include "ir/equal.h"
 #include "script/auto_scheduler/annotate.h"
+#include "script/auto_scheduler/custom_rules.h"
 #include "tests/unit/script/task_session.h"
 
 using namespace loopsmith;
@@ -144,3 +145,49 @@ TEST_CASE("candidates of the sketches of a product", "[auto_scheduler]") { requi
 TEST_CASE("candidates of the sketches of a product without a consumer", "[auto_scheduler]") { require_candidates(product, 2); }
 TEST_CASE("candidates of the sketches of a convolution", "[auto_scheduler]") { require_candidates(conv2d_layer, 2); }
 TEST_CASE("candidates of the sketches of softmax", "[auto_scheduler]") { require_candidates(reduction, 1); }
+
+TEST_CASE("a rule of a file makes its sketch, and the record of the sketch is right", "[auto_scheduler]") {
+  tests::TaskSession session(R"(from tvm import te, auto_scheduler
+
+
+@auto_scheduler.register_workload
+def row_sums(N, M):
+    A = te.placeholder((N, M), name="A")
+    k = te.reduce_axis((0, M), name="k")
+    B = te.compute((N,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((N,), lambda i: B[i] * 2.0, name="C")
+    return [A, C]
+
+
+def is_last(search_policy, state, stage_id):
+    if state.stages[stage_id].op.name == "C":
+        return auto_scheduler.PreloadCustomSketchRule.APPLY_AND_SKIP_REST
+    return auto_scheduler.PreloadCustomSketchRule.PASS
+
+
+def tile(search_policy, state, stage_id):
+    s0 = auto_scheduler.loop_state.State(state, search_policy.search_task.compute_dag)
+    s1 = s0.copy()
+    i0, i1 = s0.split(stage_id, s0[stage_id].iters[0], [8])
+    s0.compute_at(stage_id - 1, stage_id, i0)
+    s1.parallel(stage_id, s1[stage_id].iters[0])
+    return [[s0.state_object, stage_id - 2], [s1.state_object, stage_id - 2]]
+
+
+task = auto_scheduler.SearchTask(func=row_sums, args=(32, 16), target="llvm")
+rules = [auto_scheduler.PreloadCustomSketchRule(is_last, tile, "tile C")]
+)");
+  auto prepared = script::auto_scheduler::prepare(session.file, session.tasks[0]);
+  REQUIRE(prepared);
+  auto failure = std::make_shared<std::string>();
+  const auto rules = script::auto_scheduler::custom_rules(session.file, session.tasks[0], *prepared, failure);
+  REQUIRE(rules.size() == 1);
+  REQUIRE(rules[0].name == "tile C");
+  const auto sketches = script::auto_scheduler::make_sketches(State(*prepared->stages, session.tasks[0].tensors), {.cores = 4}, rules);
+  REQUIRE(failure->empty());
+  REQUIRE(sketches.size() == 2);
+  REQUIRE(text_of(sketches[0].steps()[0]) == "SP 2 0 32 [8] 1");
+  REQUIRE(text_of(sketches[0].steps()[1]) == "CA 1 2 0");
+  REQUIRE(text_of(sketches[1].steps()[0]) == "AN 2 0 3");
+  (void)tests::require_right(session, sketches[0].steps());
+}
