@@ -34,11 +34,17 @@ struct Remembered {
   IRModule program;
   std::shared_ptr<const TaskValue> task;
 };
-thread_local std::vector<Remembered> remembered;
+// The tasks of this thread. The table of operations outlives it: the operations of tasks leave that table when they are destroyed.
+auto remembered() -> std::vector<Remembered>& {
+  (void)frontend::te::operations();
+  static thread_local std::vector<Remembered> tasks;
+  return tasks;
+}
 
 auto task_of(const IRModule& program) -> std::shared_ptr<const TaskValue> {
-  auto found = std::find_if(remembered.begin(), remembered.end(), [&](const Remembered& one) { return one.program.same_as(program); });
-  return found == remembered.end() ? nullptr : found->task;
+  const auto& tasks = remembered();
+  auto found = std::find_if(tasks.begin(), tasks.end(), [&](const Remembered& one) { return one.program.same_as(program); });
+  return found == tasks.end() ? nullptr : found->task;
 }
 
 auto key_text(const TaskValue& task) -> std::string {
@@ -287,8 +293,10 @@ auto DagObject::to_str() const -> std::string {
 }
 
 void remember_task(const IRModule& program, TaskValue task) {
-  std::erase_if(remembered, [](const Remembered& one) { return one.program.is_unique(); });
-  remembered.push_back({program, std::make_shared<const TaskValue>(std::move(task))});
+  std::erase_if(remembered(), [](const Remembered& one) { return one.program.is_unique(); });
+  // A task outlives the evaluation of its file, so it keeps plain values only.
+  for (Value& argument : task.arguments) { argument = value_of_json(json_of_value(argument)); }
+  remembered().push_back({program, std::make_shared<const TaskValue>(std::move(task))});
 }
 
 auto member_of_task(const frontend::ProgramObject& program, Name member) -> std::optional<Value> {
