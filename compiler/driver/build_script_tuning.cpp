@@ -8,6 +8,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "script/objects.h"
+#include "script/tuner/candidates.h"
 #include "script/tuner/pieces.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
@@ -53,6 +54,19 @@ class PieceLists {
     auto text = text_of(space.value, space);
     if (text) { argv_.insert(argv_.end(), {"--space", "ScheduleFn(" + *text + ")"}); }
     return text.has_value();
+  }
+  /// A cost model: a name, one of TVM's, or a class of the file.
+  auto add_model(const Argument& model) -> bool {
+    if (const std::string* word = model.value.string()) { return argv_.insert(argv_.end(), {"--model", *word == "xgb" ? "xgboost" : *word}), true; }
+    if (const auto* choice = model.value.as<script::ModelChoice>()) {
+      argv_.insert(argv_.end(), {"--model", choice->file.empty() ? choice->model : BuildScript::of(e_).path(choice->file)});
+      return true;
+    }
+    const auto* piece = model.value.as<script::Piece>();
+    const auto* type = model.value.as<script::PieceClass>();
+    const bool is_model = (piece && piece->kind == script::PieceKind::CostModel) || (type && type->kind == script::PieceKind::CostModel);
+    if (!is_model) { return wrong(e_, model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`; or a class that derives from `ms.cost_model.PyCostModel`"), false; }
+    return add_value(model, "--model");
   }
   /// Names the file of the pieces.
   void finish() {
@@ -205,7 +219,7 @@ auto is_one_of(Evaluator& e, const Argument* a, std::initializer_list<std::strin
 }
 
 /// The options for TVM's parameters that are the same in all calls. False: an error was reported.
-auto add_common(Evaluator& e, const Given& given, size_t tasks, std::vector<std::string>& argv) -> bool {
+auto add_common(Evaluator& e, const Given& given, size_t tasks, PieceLists& pieces, std::vector<std::string>& argv) -> bool {
   const Argument* global = given.find("max_trials_global");
   const Argument* per_task = given.find("max_trials_per_task");
   for (const Argument* a : {global, per_task, given.find("num_trials_per_iter")}) {
@@ -218,16 +232,18 @@ auto add_common(Evaluator& e, const Given& given, size_t tasks, std::vector<std:
   if (!is_one_of(e, given.find("builder"), {"local"}, "\"local\": Loopsmith builds candidates itself") || !is_one_of(e, given.find("runner"), {"local"}, "\"local\": Loopsmith measures on this machine") ||
       !is_one_of(e, given.find("database"), {"json", "memory"}, "\"json\" or \"memory\": the records go to `work_dir`") ||
       !is_one_of(e, given.find("measure_callbacks"), {"default"}, "\"default\"") ||
-      !is_one_of(e, given.find("task_scheduler"), {"gradient"}, "\"gradient\": trials go to the task with the largest expected gain") ||
       !is_one_of(e, given.find("module_equality"), {"structural"}, "\"structural\"")) {
     return false;
   }
-  if (const Argument* model = given.find("cost_model")) {
-    const std::string* word = model->value.string();
-    if (!word) { return wrong(e, *model, "the name of a model: \"xgb\", \"random\", or one of `loopsmith tune --model`"), false; }
-    argv.insert(argv.end(), {"--model", *word == "xgb" ? "xgboost" : *word});
+  const Argument* scheduler = given.find("task_scheduler");
+  const std::string* word = scheduler ? scheduler->value.string() : nullptr;
+  if (scheduler && (!word || (!word->starts_with("gradient") && *word != "round-robin"))) {
+    return wrong(e, *scheduler, "\"gradient\", \"round-robin\", or `ms.task_scheduler.GradientBased(alpha=..., window_size=...)`"), false;
   }
-  return true;
+  // One task gets all trials. Without a word the scheduler is TVM's default.
+  if (tasks > 1) { argv.insert(argv.end(), {"--scheduler", word ? *word : "gradient"}); }
+  const Argument* model = given.find("cost_model");
+  return !model || pieces.add_model(*model);
 }
 
 /// `--target`, `--space` and `--search` for the values of a task. False: an error was reported.
@@ -289,10 +305,11 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   if (is_made_space && !pieces.add_space(space)) { return Value::error(); }
   if ((!is_made_space && !options(e, b, {{9, "--space"}}, argv)) ||
       !options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}, {10, "--with"},
-                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}, {17, "--model"}}, argv) ||
+                      {11, "--search"}, {12, "--effort"}, {13, "--keep-order"}}, argv) ||
       !path_option(e, b, 4, "--db", ":memory:", argv)) {
     return Value::error();
   }
+  if (b.given[17] && !b.values[17].value.is_none() && !pieces.add_model(b.values[17])) { return Value::error(); }
   if (!pieces.add(b.values[14], "--rules") || !pieces.add(b.values[15], "--postprocs") || !pieces.add_mutators(b.values[16])) { return Value::error(); }
   pieces.finish();
   return finish_tune(e, b.values[0], *found, std::move(argv), a.call);
@@ -324,7 +341,7 @@ auto run_tune_tir(Evaluator& e, const eval::Arguments& a) -> Value {
       space = &special;
     }
   }
-  if (folder.empty() || !add_common(e, given, 1, argv) || !add_task(e, given.find("target"), space, given.find("strategy"), pieces, argv)) { return Value::error(); }
+  if (folder.empty() || !add_common(e, given, 1, pieces, argv) || !add_task(e, given.find("target"), space, given.find("strategy"), pieces, argv)) { return Value::error(); }
   if (const Argument* cores = given.find("num_tuning_cores"); cores && cores->value.is_int()) {
     argv.insert(argv.end(), {"--workers", cores->value.repr()});
   } else if (!is_one_of(e, cores, {"physical", "logical"}, "\"physical\", \"logical\" or a number")) {
@@ -371,8 +388,11 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!items || tasks.empty() || tasks.size() != items->size()) { return wrong(e, b.values[0], "a list of `ms.TuneContext(...)`"); }
   const auto* weights = b.values[1].value.items();
   if (!weights || weights->size() != tasks.size()) { return wrong(e, b.values[1], "a list with the weight of each task"); }
+  std::string weight_list;
   for (const Value& weight : *weights) {
-    if (!weight.to_float() || *weight.to_float() != *weights->front().to_float()) { return wrong(e, b.values[1], "equal weights: the weight of a program is its number among the tasks"); }
+    const auto number = weight.to_float();
+    if (!number || !(*number >= 0 && *number <= 1e9)) { return wrong(e, {weight, b.values[1].where, {}}, "a weight from 0 on for each task"); }
+    weight_list += (weight_list.empty() ? "" : ",") + weight.repr();
   }
   std::vector<std::string> argv = {"tune"};
   std::vector<Subject> subjects;
@@ -386,11 +406,11 @@ auto run_tune_tasks(Evaluator& e, const eval::Arguments& a) -> Value {
     argv.push_back(one->files[0]);
     subjects.push_back(std::move(*one));
   }
-  argv.insert(argv.end(), {"--all", "--json"});
+  argv.insert(argv.end(), {"--all", "--json", "--weights", weight_list});
   const std::string folder = add_folder(e, b.values[2], argv);
   PieceLists pieces(e, argv);
   auto present = [](const Argument& x) { return x.value.is_none() ? nullptr : &x; };
-  if (folder.empty() || !add_common(e, given, tasks.size(), argv) || !add_task(e, present(tasks[0]->target), present(tasks[0]->space), present(tasks[0]->search), pieces, argv)) { return Value::error(); }
+  if (folder.empty() || !add_common(e, given, tasks.size(), pieces, argv) || !add_task(e, present(tasks[0]->target), present(tasks[0]->space), present(tasks[0]->search), pieces, argv)) { return Value::error(); }
   pieces.finish();
   std::vector<Value> results;
   if (script.request.dry_run) {

@@ -1,11 +1,30 @@
 // Pieces of the tuner from options: see tuner_pieces.h.
 #include "driver/tuner_pieces.h"
 
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "driver/command.h"
+#include "driver/datasets.h"
+
 namespace loopsmith::driver {
 
 auto names_pieces(const Arguments& arguments) -> bool { return arguments.has("--rules") || arguments.has("--postprocs") || arguments.has("--mutators"); }
 
 auto is_space_expression(const std::string& space) -> bool { return space.find('(') != std::string::npos; }
+
+namespace {
+
+/// True for the file of a trained model; a name or an expression of the script language is none.
+auto is_path_of_model(const std::string& text) -> bool {
+  std::error_code ignored;
+  return text.find('(') == std::string::npos && (text.find('/') != std::string::npos || std::filesystem::is_regular_file(text, ignored));
+}
+
+}  // namespace
 
 auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int> {
   auto out = std::make_shared<TunerPieces>();
@@ -32,6 +51,71 @@ auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Rep
   out->pieces.intrinsics = file->document().schedules().intrinsics();
   for (tune::SpacePieces& part : out->pieces.parts) { part.intrinsics = out->pieces.intrinsics; }
   return std::shared_ptr<const TunerPieces>(std::move(out));
+}
+
+namespace {
+
+/// Keeps the file of a written model as long as the model.
+class ModelOfFile final : public tune::CandidateModel {
+ public:
+  explicit ModelOfFile(TunerModel held) : held_(std::move(held)) {}
+  [[nodiscard]] auto predict(const tune::ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<double> override { return held_.model->predict(task, candidates); }
+  void update(const tune::ModelTask& task, const std::vector<tune::Lesson>& lessons) override { held_.model->update(task, lessons); }
+
+ private:
+  TunerModel held_;
+};
+
+/// The model of a file judges the proposals.
+auto take_model_file(const std::string& path, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
+  auto model = read_model_file(path);
+  if (!model.ok()) {
+    reporter.report(model.diagnostics(), nullptr);
+    return reporter.status();
+  }
+  options.candidate_model = tune::candidate_model(std::move(*model));
+  return {};
+}
+
+}  // namespace
+
+auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int> {
+  std::string text = arguments.get("--model", "");
+  if (text.empty()) { return {}; }
+  if (tune::find_model(text) == nullptr && is_path_of_model(text)) { return take_model_file(text, reporter, options); }
+  if (tune::find_model(text) == nullptr) {
+    TunerModel held;
+    SourceFile* file = program.file.get();
+    if (auto path = arguments.get("--pieces")) {
+      auto read = SourceFile::read(*path);
+      if (!read.ok()) {
+        reporter.report(read.diagnostics(), nullptr);
+        return reporter.status();
+      }
+      held.file = std::move(*read);
+      file = held.file.get();
+    }
+    const bool is_word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; });
+    if (is_word && file->document().file().find(Name(text)) == nullptr) {
+      return usage_error("tune", fmt::format("`--model` is {}, a model that the file writes, or the file of a trained model, not `{}`", tune::model_names(), text));
+    }
+    auto made = tune::read_model(file->document().file(), program.target, text, [&reporter, file](const Diagnostics& diagnostics) { reporter.report(diagnostics, file); });
+    if (!made.ok()) {
+      reporter.report(made.diagnostics(), file);
+      return reporter.status();
+    }
+    if (auto* model = std::get_if<std::shared_ptr<tune::CandidateModel>>(&*made)) {
+      held.model = std::move(*model);
+      options.candidate_model = std::make_shared<ModelOfFile>(std::move(held));
+      return {};
+    }
+    // One of TVM's models stands for a model of the tuner.
+    text = std::get<std::string>(*made);
+    if (text == "xgb") { text = "xgboost"; }
+    if (tune::find_model(text) == nullptr) { return take_model_file(text, reporter, options); }
+  }
+  options.model = std::move(text);
+  return {};
 }
 
 auto space_of_pieces(std::shared_ptr<const TunerPieces> pieces, const target::Target& target, uint64_t seed) -> std::function<Result<tune::Sketches>(const tune::SpaceContext&)> {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "driver/program.h"
+#include "tune/session/session.h"
 #include "tune/written/pieces.h"
 
 namespace loopsmith::driver {
@@ -29,6 +31,15 @@ struct TunerPieces {
 /// Reads the options for a program. Errors of pieces, also those during the search, are reported by `reporter`, which must outlive the pieces, like `program`.
 /// An exit status: a list cannot be read, which was reported.
 [[nodiscard]] auto read_tuner_pieces(const Arguments& arguments, const Selection& program, Reporter& reporter) -> std::variant<std::shared_ptr<const TunerPieces>, int>;
+
+/// A model that a file writes, with that file.
+struct TunerModel {
+  std::unique_ptr<SourceFile> file;   // null: that of the program
+  std::shared_ptr<tune::CandidateModel> model;
+};
+/// Takes the option `--model`: the name of a model, an expression for one that the file writes, or the file of a trained model. Errors of a written model during the
+/// search are reported by `reporter`. None: the option is taken, or not given; else the exit status of a mistake.
+[[nodiscard]] auto take_model(const Arguments& arguments, const Selection& program, Reporter& reporter, tune::SessionOptions& options) -> std::optional<int>;
 
 /// The space of MetaSchedule with these pieces.
 [[nodiscard]] auto space_of_pieces(std::shared_ptr<const TunerPieces> pieces, const target::Target& target, uint64_t seed) -> std::function<Result<tune::Sketches>(const tune::SpaceContext&)>;

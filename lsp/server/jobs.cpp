@@ -54,6 +54,13 @@ void note_news(Json& news, const Json& event) {
   }
 }
 
+/// The causes of failed candidates without their traces: the view shows the command that reproduces one.
+auto causes_for_view(const Json& causes) -> Json {
+  Json out = Json::array();
+  for (const Json& cause : causes) { out.push_back({{"outcome", string_in(cause, "outcome")}, {"message", string_in(cause, "message")}, {"count", int_in(cause, "count").value_or(0)}, {"reproduce", string_in(cause, "reproduce")}}); }
+  return out;
+}
+
 /// "C float32 (64, 64), -1.2 to 3.4, mean 0.1"
 auto result_text(const Json& row) -> std::string {
   std::string shape;
@@ -397,8 +404,10 @@ void Jobs::on_line(JobId id, std::string_view line) {
   } else if (kind == "done") {
     job.result = *event;
     if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.progress.best_seconds = best; }
+    job.causes = member(*event, "causes");
   } else if (kind == "error") {
     job.failure = string_in(*event, "message");
+    job.causes = member(*event, "causes");
   }
 }
 
@@ -561,6 +570,8 @@ void Jobs::tell_view(Job& job, bool now) {
     params["verified"] = string_in(job.result, "verified");
     params["schedule_text"] = string_in(job.result, "schedule_text");
   }
+  // A search without a result has causes, too.
+  if (job.ended && job.causes.is_array()) { params["causes"] = causes_for_view(job.causes); }
   talk_.to_client(notification("loopsmith/tuning", std::move(params)));
 }
 

@@ -126,6 +126,7 @@ class Jobs {
     std::optional<int> percentage;   // none: the job has no known length
     std::string failure;
     Json result;
+    Json causes;                // of candidates of a search that failed, as the tuner lists them
     JobKind kind = JobKind::Tune;
     std::string schedule;
     std::optional<bool> is_equal;   // of a comparison

@@ -386,14 +386,15 @@ auto read_search(const Session& session, std::vector<std::string>& arguments, tu
       *list = arguments[++i];
     } else if (arguments[i] == "--model") {
       options.model = i + 1 < arguments.size() ? arguments[++i] : std::string();
-      if (tune::find_model(options.model) == nullptr) {
-        session.complain(fmt::format("`--model` takes {}\n", tune::model_names()));
+      // A class that the file writes is read where the search begins.
+      if (options.model.empty()) {
+        session.complain(fmt::format("`--model` takes {}, or a model that the file writes\n", tune::model_names()));
         return false;
       }
     } else if (arguments[i] == "--search") {
       options.search = i + 1 < arguments.size() ? arguments[++i] : std::string();
-      if (tune::find_search(options.search) == nullptr) {
-        session.complain(fmt::format("`--search` takes {}\n", tune::search_names()));
+      if (tune::ChosenSearch chosen = tune::read_search(options.search); chosen.kind == nullptr) {
+        session.complain(fmt::format("`--search`: {}\n", chosen.problem));
         return false;
       }
     } else {
@@ -524,6 +525,24 @@ auto explain_here(Session& session, const std::vector<std::string>& arguments) -
   return true;
 }
 
+/// Takes a model that the file writes where `--model` names none of the tuner's. False: reported.
+auto choose_model(Session& session, tune::SessionOptions& options) -> bool {
+  if (tune::find_model(options.model) != nullptr) { return true; }
+  if (options.model.find('(') == std::string::npos && session.file().find(Name(options.model)) == nullptr) {
+    session.complain(fmt::format("`--model` takes {}, or a model that the file writes, not `{}`\n", tune::model_names(), options.model));
+    return false;
+  }
+  auto read = tune::read_model(session.file(), session.target(), options.model, [&session](const Diagnostics& failed) { session.report(failed); });
+  if (!read.ok()) {
+    session.report(read.diagnostics());
+    return false;
+  }
+  const auto* model = std::get_if<std::shared_ptr<tune::CandidateModel>>(&*read);
+  options.candidate_model = model ? *model : nullptr;
+  options.model = model ? "residual" : std::get<std::string>(*read);
+  return true;
+}
+
 // `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
@@ -541,6 +560,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   tune::PieceTexts texts;
   if (!read_budget(session, arguments, hole, options, space, texts)) { return false; }
   if (space == "metaschedule" && !choose_pieces(session, texts, options)) { return false; }
+  if (!is_background && !choose_model(session, options)) { return false; }
   if (!hole && !session.module().same_as(program)) { session.say("the search begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
   if (is_background) { return tune_in_background(session, program, hole.has_value(), options, space, texts); }
   options.worker = {current_program(), "worker", "--measure"};

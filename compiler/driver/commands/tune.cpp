@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,7 @@
 #include "driver/commands/ansor_search.h"
 #include "driver/commands/candidates.h"
 #include "driver/commands/template_search.h"
+#include "driver/commands/tune_shared.h"
 #include "driver/commands/tune_sizes.h"
 #include "driver/commands/tuner_log.h"
 #include "driver/execution.h"
@@ -76,19 +78,22 @@ const Usage usage{
                 {.name = "--db", .value = "F", .help = "the database of all measurements; the default is below XDG_DATA_HOME"},
                 {.name = "--seed", .value = "N", .help = "the seed of the search; the default is 0"},
                 {.name = "--effort", .value = "E", .help = "quick: 32 candidates; normal: 256; full: 1024, in place of --trials"},
-                {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided"},
+                {.name = "--search", .value = "NAME", .help = "the search, as listed above; the default is guided. Parameters stand in parentheses: `evolutionary(population_size=128)`"},
                 {.name = "--strategy", .value = "NAME", .help = "the same as --search"},
                 {.name = "--space", .value = "S", .help = "the candidates: `own` (the default on processors); `metaschedule`, the traces of TVM's rules (the default on devices); `ansor`, the sketches of the auto-scheduler for a task (the default where the file calls `task.tune`); or a call such as `ScheduleFn(tiles)`"},
-                {.name = "--model", .value = "NAME", .help = "the model that corrects the draft, as listed above; the default is residual"},
+                {.name = "--model", .value = "M", .help = "the model that corrects the draft, as listed above (the default is residual); or a model of whole candidates: a class of the file, `Mine` or `Mine(64)`, or the file of a trained model"},
                 {.name = "--batch", .value = "N", .help = "candidates that are measured between two proposals of the search; the default depends on the search"},
                 rules_option, postprocs_option, mutators_option, pieces_option,
                 {.name = "--keep-order", .help = "takes only schedules that add real numbers in the order of the program"},
                 {.name = "--explain-space", .help = "prints the sketches with their knobs, what was tried of them, and why units do not fit; measures nothing"},
                 {.name = "--causes", .value = "DIR", .help = "the folder for traces that reproduce failed candidates; the default is beside the database"},
                 {.name = "--log", .value = "F", .help = "appends the trials of an AutoTVM template, or of a task of the auto-scheduler, to this log in TVM's form"},
+                {.name = "--weights", .value = "LIST", .help = "with several programs: the weight of each, in their order, as `2,1`; the default is 1 for each"},
+                {.name = "--scheduler", .value = "S", .help = "with several programs: gain, the default, gives trials to the program with the largest expected gain; `gradient` and `gradient(alpha=0.2, window_size=3)` divide them as TVM does; `round-robin` in turns"},
                 {.name = "--all", .help = "tunes all programs of a file together"},
                 sizes_option,
                 size_option,
+                share_option,
                 candidate_option,
                 {.name = "--workers", .value = "N", .help = "processes that build candidates; the default is 2, for CUDA the number of cores up to 16"},
                 {.name = "--insert", .help = "writes the best schedule into the file"},
@@ -145,8 +150,25 @@ class ProgressLine {
     reported_ = p.trial_seconds.size();
     if (p.best_python != best_) { line["best_schedule"] = best_ = p.best_python; }
     if (p.is_stopped) { line["stopped"] = true; }
-    fmt::print("{}\n", line.dump());
+    // As a whole, where something has changed.
+    nlohmann::json arms = arms_of(p);
+    if (arms != arms_) { line["arms"] = arms_ = std::move(arms); }
+    if (p.failures != failures_) { line["failures"] = failures_ = p.failures; }
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(stdout);
+  }
+  /// The sketches with their knobs and trials.
+  static auto arms_of(const tune::Progress& p) -> nlohmann::json {
+    nlohmann::json out = nlohmann::json::array();
+    for (const tune::SketchTally& sketch : p.sketches) {
+      nlohmann::json knobs = nlohmann::json::array();
+      for (const auto& [name, choices] : sketch.knobs) { knobs.push_back({{"name", name}, {"choices", choices}}); }
+      nlohmann::json arm = {{"name", sketch.name}, {"proposed", sketch.proposed}, {"measured", sketch.measured}, {"failed", sketch.failed}, {"knobs", std::move(knobs)}};
+      if (sketch.best_seconds > 0) { arm["best_seconds"] = sketch.best_seconds; }
+      if (!sketch.closed.empty()) { arm["closed"] = sketch.closed; }
+      out.push_back(std::move(arm));
+    }
+    return out;
   }
   void show_text(const tune::Progress& p) const {
     std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
@@ -196,6 +218,8 @@ class ProgressLine {
   bool terminal_;
   double floor_;
   size_t reported_ = 0;   // trials in the lines so far
+  nlohmann::json arms_;   // of the last line that had them
+  std::map<std::string, int> failures_;
   std::string best_;
   double shown_ = -1e9;
   std::string phase_;
@@ -209,9 +233,11 @@ auto floor_seconds(const Selection& selection) -> double {
   return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
-/// Reports a failure in the requested form.
-auto fail(const Arguments& arguments, const std::string& why) -> int {
-  if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
+/// Reports a failure in the requested form; `causes`: those of failed candidates, for JSON.
+auto fail(const Arguments& arguments, const std::string& why, nlohmann::json causes = {}) -> int {
+  nlohmann::json event = {{"event", "error"}, {"message", why}};
+  if (!causes.empty()) { event["causes"] = std::move(causes); }
+  if (arguments.json()) { fmt::print("{}\n", event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
   else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
   return exit_input;
 }
@@ -269,12 +295,10 @@ auto read_options(const Arguments& arguments) -> std::variant<tune::SessionOptio
   for (const char* option : {"--strategy", "--search"}) {
     auto name = arguments.get(option);
     if (!name) { continue; }
-    if (tune::find_search(*name) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
+    const tune::ChosenSearch chosen = tune::read_search(*name);
+    if (chosen.kind == nullptr && tune::find_search(name->substr(0, name->find('('))) == nullptr) { return usage_error("tune", fmt::format("`{}` is {}, not `{}`", option, tune::search_names(), *name)); }
+    if (chosen.kind == nullptr) { return usage_error("tune", fmt::format("`{}`: {}", option, chosen.problem)); }
     options.search = *name;
-  }
-  if (auto name = arguments.get("--model")) {
-    if (tune::find_model(*name) == nullptr) { return usage_error("tune", fmt::format("`--model` is {}, not `{}`", tune::model_names(), *name)); }
-    options.model = *name;
   }
   options.keep_order = arguments.has("--keep-order");
   if (auto text = arguments.get("--space"); text && !is_space_name(*text)) { return usage_error("tune", "`--space` is own, metaschedule, ansor or the call of a space such as `ScheduleFn(tiles)`, not `" + *text + "`"); }
@@ -351,7 +375,9 @@ auto with_reproducers(const Arguments& arguments, const tune::SessionOptions& op
 
 /// The command that shows one failed candidate; empty: its trace is in no file.
 auto reproducing_command(const std::string& file, const std::string& program, const Cause& cause) -> std::string {
-  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", file, program, cause.path);
+  // The text of an editor comes from standard input, under the name of its file.
+  const std::string& name = file == "-" && !workspace::import_options().input_name.empty() ? workspace::import_options().input_name : file;
+  return cause.path.empty() ? std::string() : fmt::format("loopsmith schedule {} --function {} --trace {}", name, program, cause.path);
 }
 
 auto causes_as_json(const std::string& file, const std::string& program, const std::vector<Cause>& causes) -> nlohmann::json {
@@ -504,8 +530,27 @@ auto pick_sized(const Arguments& arguments, uint64_t seed, Reporter& reporter) -
   return out;
 }
 
+/// The numbers of `--weights`; empty: the option is not given. None: the text is wrong.
+auto read_weights(const Arguments& arguments) -> std::optional<std::vector<double>> {
+  const std::string text = arguments.get("--weights", "");
+  std::vector<double> out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    char* rest = nullptr;
+    const double weight = std::strtod(one.c_str(), &rest);
+    if (one.empty() || *rest != '\0' || !(weight >= 0 && weight <= 1e9)) { return std::nullopt; }
+    out.push_back(weight);
+    begin = end + 1;
+  }
+  return out;
+}
+
 auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> std::variant<Picked, int> {
   Picked out;
+  const auto weights = read_weights(arguments);
+  if (!weights) { return usage_error("tune", "`--weights` takes numbers from 0 on, as `2,1`, not `" + arguments.get("--weights", "") + "`"); }
+  size_t programs = 0;
   for (const std::string& path : arguments.positional()) {
     auto file = SourceFile::read(path);
     if (!file.ok()) {
@@ -518,12 +563,14 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
       auto picked = pick(arguments, {.path = path, .function = name, .needs_target = true, .needs_function = true}, reporter);
       if (const int* status = std::get_if<int>(&picked)) { return *status; }
       auto& selection = std::get<Selection>(picked);
+      const double weight = programs < weights->size() ? (*weights)[programs] : 1;
+      ++programs;
       auto same = std::find_if(out.tasks.begin(), out.tasks.end(), [&](const tune::TuningTask& t) { return structural_equal(t.module, selection.before) && t.target.str() == selection.target.str(); });
       if (same != out.tasks.end()) {
-        same->weight += 1;
+        same->weight += weight;
         continue;
       }
-      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .roof_seconds = floor_seconds(selection)});
+      out.tasks.push_back({.module = selection.before, .function = selection.function, .target = selection.target, .label = name, .weight = weight, .roof_seconds = floor_seconds(selection)});
       if (uses_metaschedule(arguments, selection.target)) {
         auto pieces = read_tuner_pieces(arguments, selection, reporter);
         if (const int* status = std::get_if<int>(&pieces)) { return *status; }
@@ -533,7 +580,32 @@ auto pick_all(const Arguments& arguments, uint64_t seed, Reporter& reporter) -> 
       out.selections.push_back(std::move(selection));
     }
   }
+  if (!weights->empty() && weights->size() != programs) { return usage_error("tune", fmt::format("`--weights` has {} numbers, and the files have {} programs", weights->size(), programs)); }
   return out;
+}
+
+/// The schedule that several sizes share, which is printed or written into the file; none: there is none, which is reported.
+auto share(const Arguments& arguments, const Selection& whole, const std::vector<Selection>& sized, const std::vector<tune::TaskResult>& results, int& status, Reporter& reporter) -> std::optional<SharedSchedule> {
+  std::string why;
+  const std::string& path = arguments.positional()[0];
+  const auto percent = parse_number(arguments.get("--share", ""), 0, 1000);
+  auto shared = shared_schedule(whole, sized, results, path, arguments.get("--target", "llvm"), static_cast<double>(*percent) / 100, why);
+  if (!shared) {
+    if (!arguments.json()) { fmt::print(stderr, "note: no schedule is shared: {}\n", why); }
+    return {};
+  }
+  nlohmann::json covers = nlohmann::json::array();
+  std::string names;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    if (!shared->covers[i]) { continue; }
+    covers.push_back({{"program", sized[i].program.str()}, {"seconds", shared->seconds[i]}});
+    names += (names.empty() ? "" : ", ") + sized[i].program.str();
+  }
+  if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "shared"}, {"name", shared->name}, {"schedule_text", shared->text}, {"verified", shared->verified}, {"covers", std::move(covers)}}).dump()); }
+  else { fmt::print(stderr, "shared: `{}` serves {}\n", shared->name, names); }
+  if (arguments.has("--insert")) { status = std::max(status, insert(arguments, path, whole, shared->name, shared->text, reporter)); }
+  else if (!arguments.json()) { fmt::print("{}\n", shared->text); }
+  return shared;
 }
 
 /// Several programs with one budget, and a table at the end.
@@ -543,6 +615,10 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
   if (const int* status = std::get_if<int>(&all)) { return *status; }
   auto& [selections, tasks, files, sized] = std::get<Picked>(all);
   if (tasks.empty()) { return fail(arguments, "the files have no program to tune"); }
+  if (auto taken = take_model(arguments, selections[0], reporter, options)) { return *taken; }
+  std::string problem;
+  const auto scheduler = tune::read_scheduler(arguments.get("--scheduler", "gain"), problem);
+  if (!scheduler) { return usage_error("tune", "`--scheduler`: " + problem); }
   listen_to_signals();
   size_t shown = tasks.size();
   auto results = tune::tune_several(tasks, options, [&](size_t number, const tune::Progress& progress) {
@@ -554,13 +630,14 @@ auto tune_all(const Arguments& arguments, tune::SessionOptions options, Reporter
       shown = number;
       fmt::print(stderr, "tune: {} ({} trials, best {})\n", tasks[number].label, progress.trials, known_time(progress.best_seconds));
     }
-  });
+  }, *scheduler);
   int status = exit_done;
+  const auto shared = arguments.has("--share") ? share(arguments, sized.front().whole, selections, results, status, reporter) : std::nullopt;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const tune::TaskResult& task = results[i];
     const std::vector<Cause> causes = with_reproducers(arguments, options, tasks[i].label, task.result.causes);
     std::string name, text;
-    if (task.result.found) {
+    if (task.result.found && !(shared && shared->covers[i])) {
       auto found = found_text(selections[i], task.result, arguments, options.seed);
       name = found.name;
       if (found.text.ok()) { text = (sized.empty() ? std::string() : sized[i].text) + *found.text; }
@@ -703,13 +780,19 @@ auto tune(std::vector<std::string> args) -> int {
   auto& options = std::get<tune::SessionOptions>(asked);
 
   Reporter reporter(arguments);
-  if (arguments.has("--candidate") && (arguments.positional().size() > 1 || arguments.has("--all") || !given_sizes(arguments).empty() || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
+  const bool has_sizes = !given_sizes(arguments).empty();
+  const bool is_several = arguments.positional().size() > 1 || arguments.has("--all");
+  if (!is_several && !has_sizes && (arguments.has("--weights") || arguments.has("--scheduler"))) { return usage_error("tune", "`--weights` and `--scheduler` are for several programs: name several files, or add `--all`"); }
+  if (arguments.has("--share") && !has_sizes) { return usage_error("tune", "`--share` needs `--sizes`"); }
+  if (auto percent = arguments.get("--share"); percent && !parse_number(*percent, 0, 1000)) { return usage_error("tune", "`--share` takes a number of percent from 0 to 1000, not `" + *percent + "`"); }
+  if (arguments.has("--weights") && has_sizes) { return usage_error("tune", "`--weights` and `--sizes` exclude each other"); }
+  if (arguments.has("--candidate") && (is_several || has_sizes || arguments.has("--with") || arguments.has("--space") || names_pieces(arguments))) {
     return usage_error("tune", "`--candidate` is for one program, and is its own space");
   }
-  if (!given_sizes(arguments).empty() && (arguments.positional().size() > 1 || arguments.has("--all") || arguments.has("--with") || arguments.has("--explain-space"))) {
+  if (has_sizes && (is_several || arguments.has("--with") || arguments.has("--explain-space"))) {
     return usage_error("tune", "`--sizes` is for one program, without `--all`, `--with` and `--explain-space`");
   }
-  if ((arguments.positional().size() > 1 || arguments.has("--all") || !given_sizes(arguments).empty()) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
+  if ((is_several || has_sizes) && !arguments.has("--explain-space")) { return tune_all(arguments, std::move(options), reporter); }
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true, .needs_function = true, .until_hole = true, .takes_log = false, .only_template = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
@@ -721,6 +804,7 @@ auto tune(std::vector<std::string> args) -> int {
   }
   if (is_space && names_pieces(arguments)) { return usage_error("tune", "`--with` names the space, so `--rules`, `--postprocs` and `--mutators` do not apply"); }
   if (is_space && arguments.has("--space")) { return usage_error("tune", "`--space` and `--with` exclude each other: `" + selection.schedule + "` is the space"); }
+  if (auto status = take_model(arguments, selection, reporter, options)) { return *status; }
   bool is_bounded = arguments.has("--effort") || arguments.has("--trials") || arguments.has("--time");
   if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
     options.seconds = selection.hole->seconds;
@@ -761,7 +845,7 @@ auto tune(std::vector<std::string> args) -> int {
     auto line_of = [&](const std::string& trace, double seconds) { return of_task.search->line(trace, seconds); };
     if (auto status = write_log(arguments, of_task.log, selection, options, result->device, line_of, reporter)) { return *status; }
   }
-  if (!result->found) { return fail(arguments, tune::why_nothing(*result)); }
+  if (!result->found) { return fail(arguments, tune::why_nothing(*result), causes_as_json(path, selection.program.str(), causes)); }
   auto [name, text] = found_text(selection, *result, arguments, options.seed);
   if (!text.ok()) { return fail(arguments, text.diagnostics().front().message()); }
   if (arguments.json()) {

@@ -2,9 +2,11 @@
 #include "script/tuner/call.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/objects.h"
 #include "script/objects.h"
+#include "script/tuner/numbers.h"
 #include "script/tuner/trace_values.h"
 #include "support/codes.h"
 #include "support/guards.h"
@@ -75,9 +77,13 @@ class Call {
   }
 
   auto run(const Value& callee, std::vector<Value> values) -> std::optional<Value> {
-    evaluator_.limits = piece_limits();
+    const bool is_model = piece_.kind == PieceKind::CostModel;
+    evaluator_.limits = is_model ? model_limits() : piece_limits();
     evaluator_.globals = &file_;
-    evaluator_.not_called = [](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
+    evaluator_.not_called = [this, is_model](const Value& called, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<Value> {
+      if (is_model) {
+        if (auto made = call_of_numpy(evaluator_, *written.callee, arguments, piece_.random_state)) { return made; }
+      }
       leave_out_call(called, *written.callee, arguments);
       return std::nullopt;
     };
@@ -243,6 +249,35 @@ auto run_mutator(const Piece& mutator, frontend::File& file, const schedule::Tra
   if (result && !made && !result->is_none()) { call.wrong_result(*result, "a trace or None"); }
   if (call.has_failed() || !result) { return call.take_errors(); }
   return made ? std::optional(*made) : std::nullopt;
+}
+
+auto run_predict(const Piece& model, frontend::File& file, const Value& context, const std::vector<Value>& candidates) -> Result<std::vector<double>> {
+  if (model.is_closed) { return failure(model, model.where, "ran out of steps or time, so it predicts no more"); }
+  Call call(model, file);
+  if (!model.type || !model.type->find(Name("predict"))) {
+    call.fail(model.where, "has no method `predict`");
+    return call.take_errors();
+  }
+  const std::optional<Value> result = call.run_method(Name("predict"), {context, Value::list(candidates)});
+  if (!result) { return call.take_errors(); }
+  std::optional<std::vector<double>> scores = numbers_in(*result);
+  // A table with one column is a list for NumPy's users.
+  if (const auto* table = result->as<NumberArray>(); table && table->columns == 1) { scores = table->numbers; }
+  const std::string wanted = "a list with a number for each of " + std::to_string(candidates.size()) + " candidates";
+  if (!scores) { call.wrong_result(*result, wanted.c_str()); }
+  else if (scores->size() != candidates.size()) { call.fail(model.where, "returns " + std::to_string(scores->size()) + " numbers instead of " + wanted); }
+  else if (std::any_of(scores->begin(), scores->end(), [](double x) { return !std::isfinite(x); })) { call.fail(model.where, "returns a number that is infinite or not a number"); }
+  if (call.has_failed()) { return call.take_errors(); }
+  return *std::move(scores);
+}
+
+auto run_update(const Piece& model, frontend::File& file, const Value& context, const std::vector<Value>& candidates, const std::vector<Value>& results) -> Status {
+  if (model.is_closed || !model.type || !model.type->find(Name("update"))) { return ok(); }
+  Call call(model, file);
+  // A method that returns nothing of known value has still seen the measurements.
+  (void)call.run_method(Name("update"), {context, Value::list(candidates), Value::list(results)});
+  if (call.has_failed()) { return call.take_errors(); }
+  return ok();
 }
 
 auto rules_for_annotations(frontend::File& file, const std::vector<std::string>& target_keys) -> std::vector<std::pair<std::string, Ref<Piece>>> {

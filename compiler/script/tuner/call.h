@@ -9,6 +9,7 @@
 
 #include "frontend/file.h"
 #include "schedule/schedule.h"
+#include "script/tuner/candidates.h"
 #include "script/tuner/pieces.h"
 #include "support/diagnostic.h"
 
@@ -16,6 +17,8 @@ namespace loopsmith::script {
 
 /// The limits of one call of a piece.
 [[nodiscard]] constexpr auto piece_limits() -> eval::Limits { return {.steps = 2'000'000, .seconds = 5}; }
+/// Those of a cost model, which looks at many candidates in one call.
+[[nodiscard]] constexpr auto model_limits() -> eval::Limits { return {.steps = 20'000'000, .seconds = 20}; }
 
 // `file` is the file that names the piece: its names are those that the piece sees, also if it comes from another file.
 
@@ -35,6 +38,11 @@ namespace loopsmith::script {
 [[nodiscard]] auto run_tiling_filter(const Piece& filter, frontend::File& file, const schedule::Schedule& sch, schedule::BlockRV block) -> Result<bool>;
 /// The function of `ScheduleFn(...)`: it changes the schedule and returns nothing, or returns a schedule or a list of schedules.
 [[nodiscard]] auto run_space_function(const Piece& function, frontend::File& file, const schedule::Schedule& sch) -> Result<std::vector<schedule::Schedule>>;
+
+/// The scores that a cost model gives candidates, one for each: the larger, the faster. A closed model is an error.
+[[nodiscard]] auto run_predict(const Piece& model, frontend::File& file, const eval::Value& context, const std::vector<eval::Value>& candidates) -> Result<std::vector<double>>;
+/// Passes measurements to a cost model, if it has a method `update`.
+[[nodiscard]] auto run_update(const Piece& model, frontend::File& file, const eval::Value& context, const std::vector<eval::Value>& candidates, const std::vector<eval::Value>& results) -> Status;
 
 /// The rules that a file registers for blocks with the annotation `schedule_rule`, with the names in the annotation: functions with `@ls.rule`, and those with
 /// `@register_func("meta_schedule.cpu.NAME")`, where `cpu` is one of the keys of the target.

@@ -90,7 +90,8 @@ auto default_list(PieceKind pieces, std::string_view kind) -> std::string {
       case PieceKind::Postproc: return std::string(lists.postprocs);
       case PieceKind::Mutator: return std::string(lists.mutators);
       case PieceKind::Filter:
-      case PieceKind::SpaceFunction: return {};
+      case PieceKind::SpaceFunction:
+      case PieceKind::CostModel: return {};
     }
   }
   return {};

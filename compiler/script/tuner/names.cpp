@@ -1,6 +1,7 @@
 // The names of the tuner in scripts: TVM's `meta_schedule` with its classes of pieces, `derived_object`, and the decorators of `ls`. See pieces.h.
 #include "script/tuner/pieces.h"
 
+#include "script/tuner/candidates.h"
 #include "script/tuner/spaces.h"
 #include "support/codes.h"
 
@@ -176,6 +177,11 @@ struct Names {
       }
       add(ms, kind.space, value_of(space));
     }
+    const Value model_base = value_of(eval::make_object<PieceClass>(PieceKind::CostModel, Name("PyCostModel"), PieceClass::Origins::Base));
+    add_models(ms, model_base);
+    imported.emplace_back(Name("PyCostModel"), model_base);
+    imported.insert(imported.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
+    tvm.insert(tvm.end(), model_names_of_tvm().begin(), model_names_of_tvm().end());
     tvm.insert(tvm.end(), space_names().begin(), space_names().end());
     imported.emplace_back(Name("ms"), value_of(ms));
     imported.emplace_back(Name("meta_schedule"), value_of(ms));

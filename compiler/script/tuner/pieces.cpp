@@ -58,6 +58,7 @@ auto kind_text(PieceKind kind) -> std::string_view {
     case PieceKind::Mutator: return "mutator";
     case PieceKind::Filter: return "filter";
     case PieceKind::SpaceFunction: return "schedule function";
+    case PieceKind::CostModel: return "cost model";
   }
   return {};
 }

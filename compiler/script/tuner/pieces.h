@@ -1,4 +1,4 @@
-// Pieces of the tuner as values of scripts: schedule rules, post-processors and mutators. A piece is one of TVM's, by its name and arguments, or is written in
+// Pieces of the tuner as values of scripts: schedule rules, post-processors, mutators and cost models. A piece is one of TVM's, by its name and arguments, or is written in
 // the file, in one of two forms:
 //
 //     @ms.derived_object                                    @ls.rule
@@ -21,9 +21,10 @@
 
 namespace loopsmith::script {
 
-/// A filter is a function that chooses blocks; a space function makes the schedules of a space from a program. Both are only written.
-enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator, Filter, SpaceFunction };
-/// "schedule rule", "post-processor", "mutator", "filter", "schedule function".
+/// A filter is a function that chooses blocks; a space function makes the schedules of a space from a program; a cost model predicts which candidates are fast. These
+/// three are only written.
+enum class PieceKind : uint8_t { ScheduleRule, Postproc, Mutator, Filter, SpaceFunction, CostModel };
+/// "schedule rule", "post-processor", "mutator", "filter", "schedule function", "cost model".
 [[nodiscard]] auto kind_text(PieceKind kind) -> std::string_view;
 
 /// A class of pieces. A call of it makes a piece.
@@ -62,6 +63,8 @@ class Piece final : public eval::Object {
   mutable std::vector<std::pair<Name, eval::Value>> attributes;
   /// A call ran out of steps or time: the piece is not called again.
   mutable bool is_closed = false;
+  /// Of the random numbers that a cost model draws.
+  mutable uint64_t random_state = 0;
 
   [[nodiscard]] auto is_written() const -> bool { return function || (type && type->origin == PieceClass::Origins::Written); }
   auto is_callable() const -> bool override { return bool(function); }

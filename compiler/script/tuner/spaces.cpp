@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 #include "script/tuner/default_lists.h"
 #include "script/tuner/pieces.h"
 #include "support/codes.h"
@@ -98,23 +100,31 @@ auto create_space(Evaluator& evaluator, const Arguments& given) -> Value {
   return evaluator.report(error(Code::WrongType, kind->where).arg("expected", "\"post-order-apply\", \"union\" or a function").arg("found", eval::describe(kind->value)));
 }
 
-// A search is its name here. `EvolutionarySearch(population_size=512)` has TVM's parameters; other numbers than its defaults are not supported.
+/// A parameter of a search; numbers out of its range are errors, as in TVM.
+struct SearchParameter { const char* name; double usual, least, most; bool is_whole; };
+
+// A search is a text here: its name, and the parameters that differ from the usual ones, as `--search` takes them.
 auto evolutionary_search(Evaluator& evaluator, const Arguments& given) -> Value {
-  const std::array<std::pair<const char*, double>, 8> defaults = {{{"population_size", 512}, {"init_measured_ratio", 0.2}, {"init_min_unmeasured", 50}, {"max_fail_count", 5},
-                                                                   {"genetic_num_iters", 4}, {"genetic_mutate_prob", 0.85}, {"genetic_max_fail_count", 10}, {"eps_greedy", 0.05}}};
+  constexpr std::array<SearchParameter, 8> known = {{{"population_size", 512, 1, 65536, true}, {"init_measured_ratio", 0.2, 0, 1, false}, {"init_min_unmeasured", 50, 0, 65536, true},
+                                                     {"max_fail_count", 5, 1, 1000, true}, {"genetic_num_iters", 4, 0, 1000, true}, {"genetic_mutate_prob", 0.85, 0, 1, false},
+                                                     {"genetic_max_fail_count", 10, 1, 1000, true}, {"eps_greedy", 0.05, 0, 1, false}}};
   std::vector<Parameter> parameters;
-  for (const auto& [name, number] : defaults) { parameters.push_back({Name(name), false}); }
+  for (const SearchParameter& one : known) { parameters.push_back({Name(one.name), false}); }
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "EvolutionarySearch", given, parameters, bound)) { return bound.unknown; }
+  std::string numbers;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!bound.given[i] || bound.values[i].value.to_float() == defaults[i].second) { continue; }
-    const double number = defaults[i].second;
-    const bool is_whole = number == static_cast<double>(static_cast<int64_t>(number));
-    const std::string text = is_whole ? std::to_string(static_cast<int64_t>(number)) : Value(number).repr();
-    return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", text + ", the only number that the evolutionary search has for `" + defaults[i].first + "`")
-                                .arg("found", eval::describe(bound.values[i].value)));
+    if (!bound.given[i]) { continue; }
+    const Value& value = bound.values[i].value;
+    const auto number = value.to_float();
+    const bool fits = number && *number >= known[i].least && *number <= known[i].most && (!known[i].is_whole || value.to_int());
+    if (!fits) {
+      return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("`{}` as a {} from {:g} to {:g}", known[i].name, known[i].is_whole ? "whole number" : "number", known[i].least, known[i].most))
+                                  .arg("found", eval::describe(value)));
+    }
+    if (*number != known[i].usual) { numbers += fmt::format("{}{}={}", numbers.empty() ? "" : ", ", known[i].name, value.repr()); }
   }
-  return Value::str("evolutionary");
+  return Value::str(numbers.empty() ? std::string("evolutionary") : "evolutionary(" + numbers + ")");
 }
 auto replay(Evaluator& evaluator, const Arguments& given, std::string_view callee) -> Value {
   eval::BoundArguments bound;
@@ -134,6 +144,41 @@ auto create_search(Evaluator& evaluator, const Arguments& given) -> Value {
     if (*kind == "replay-trace" || *kind == "replay-func") { return replay_trace(evaluator, rest); }
   }
   return evaluator.report(error(Code::WrongType, given.all.empty() ? given.call : given.all[0].where).arg("expected", R"("evolutionary", "replay-trace" or "replay-func")")
+                              .arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
+}
+
+// A task scheduler is a text here, as `--scheduler` takes it.
+auto gradient_based(Evaluator& evaluator, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "GradientBased", given, {{"alpha", false}, {"window_size", false}, {"seed", false}}, bound)) { return bound.unknown; }
+  std::string numbers;
+  const std::array<SearchParameter, 2> known = {{{"alpha", 0.2, 0, 1, false}, {"window_size", 3, 1, 1000, true}}};
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (!bound.given[i]) { continue; }
+    const Value& value = bound.values[i].value;
+    const auto number = value.to_float();
+    if (!number || *number < known[i].least || *number > known[i].most || (known[i].is_whole && !value.to_int())) {
+      return evaluator.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("`{}` as a {} from {:g} to {:g}", known[i].name, known[i].is_whole ? "whole number" : "number", known[i].least, known[i].most))
+                                  .arg("found", eval::describe(value)));
+    }
+    numbers += fmt::format("{}{}={}", numbers.empty() ? "" : ", ", known[i].name, value.repr());
+  }
+  return Value::str(numbers.empty() ? std::string("gradient") : "gradient(" + numbers + ")");
+}
+auto round_robin(Evaluator& evaluator, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  return eval::bind_arguments(evaluator, "RoundRobin", given, {}, bound) ? Value::str("round-robin") : bound.unknown;
+}
+auto create_scheduler(Evaluator& evaluator, const Arguments& given) -> Value {
+  const std::string* kind = given.positional > 0 ? given.all[0].value.string() : nullptr;
+  Arguments rest = given;
+  if (kind) {
+    rest.all.erase(rest.all.begin());
+    --rest.positional;
+    if (*kind == "gradient") { return gradient_based(evaluator, rest); }
+    if (*kind == "round-robin") { return round_robin(evaluator, rest); }
+  }
+  return evaluator.report(error(Code::WrongType, given.all.empty() ? given.call : given.all[0].where).arg("expected", R"("gradient" or "round-robin")")
                               .arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
 }
 
@@ -192,6 +237,7 @@ auto space_names() -> const std::vector<std::pair<Name, Value>>& {
       {Name("Postproc"), with_create("Postproc", create_postprocs)},
       {Name("Mutator"), with_create("Mutator", create_mutators)},
       {Name("SearchStrategy"), with_create("SearchStrategy", create_search)},
+      {Name("TaskScheduler"), with_create("TaskScheduler", create_scheduler)},
   };
   return all;
 }
@@ -211,6 +257,12 @@ void add_spaces(const Ref<eval::Namespace>& ms) {
   add(searches, "SearchStrategy", with_create("SearchStrategy", create_search));
   add(searches, "create", builtin("create", create_search));
   add(ms, "search_strategy", value_of(searches));
+  auto schedulers = eval::make_object<eval::Namespace>(Name("ms.task_scheduler"), any_name);
+  add(schedulers, "GradientBased", builtin("GradientBased", gradient_based));
+  add(schedulers, "RoundRobin", builtin("RoundRobin", round_robin));
+  add(schedulers, "TaskScheduler", with_create("TaskScheduler", create_scheduler));
+  add(schedulers, "create", builtin("create", create_scheduler));
+  add(ms, "task_scheduler", value_of(schedulers));
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include "tune/cost/model.h"
 
 #include "support/hash.h"
+#include "tune/cost/mlp.h"
 #include "tune/cost/residual.h"
 #include "tune/cost/trees.h"
 #include "tune/cost/xgboost.h"
@@ -44,6 +45,7 @@ auto model_kinds() -> const std::vector<ModelKind>& {
       {"residual", "a ridge regression that corrects the draft; the default", [](uint64_t) -> std::unique_ptr<CostModel> { return std::make_unique<ResidualModel>(); }},
       {"trees", "gradient-boosted trees that correct the draft", [](uint64_t) -> std::unique_ptr<CostModel> { return std::make_unique<TreeModel>(); }},
       {"xgboost", "the same by the library XGBoost", [](uint64_t) -> std::unique_ptr<CostModel> { return make_xgboost(); }, why_no_xgboost},
+      {"mlp", "a small neural network that corrects the draft", [](uint64_t) -> std::unique_ptr<CostModel> { return std::make_unique<MlpModel>(); }},
       {"none", "the draft alone", [](uint64_t) -> std::unique_ptr<CostModel> { return std::make_unique<NoModel>(); }},
       {"random", "random factors on the draft, for comparison", [](uint64_t seed) -> std::unique_ptr<CostModel> { return std::make_unique<RandomModel>(seed); }},
   };

@@ -7,7 +7,7 @@
 namespace loopsmith::tune {
 namespace {
 
-constexpr int trees = 60, depth = 4;
+constexpr int rounds = 60, depth = 4;
 constexpr double learning_rate = 0.15;
 // The weight of the assumption that a leaf is 0, in rows.
 constexpr double leaf_ridge = 1;
@@ -122,7 +122,7 @@ auto TreeModel::grow(const std::vector<Row>& rows) const -> std::vector<Tree> {
   const Binned binned = bin(rows);
   std::vector<double> predicted(rows.size(), 0);
   std::vector<Tree> out;
-  for (int i = 0; i < trees; ++i) {
+  for (int i = 0; i < rounds; ++i) {
     std::vector<Bin> errors(rows.size());
     for (size_t r = 0; r < rows.size(); ++r) {
       const bool holds = rows[r].weight < 1 && predicted[r] >= rows[r].target;

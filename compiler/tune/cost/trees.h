@@ -25,6 +25,8 @@ class TreeModel : public CostModel {
   void fit() override;
   [[nodiscard]] auto predict(const std::vector<double>& features) const -> double override;
   [[nodiscard]] auto size() const -> size_t override { return rows_.size(); }
+  /// Those of the last fit.
+  [[nodiscard]] auto trees() const -> const std::vector<Tree>& { return trees_; }
 
  protected:
   struct Row { std::vector<double> features; double target; double weight; };

@@ -11,14 +11,6 @@
 namespace loopsmith::tune {
 namespace {
 
-constexpr size_t population_size = 512;
-constexpr double init_measured_ratio = 0.2;
-constexpr size_t init_min_unmeasured = 50;
-constexpr int max_fail_count = 5;
-constexpr int genetic_num_iters = 4;
-constexpr double genetic_mutate_prob = 0.85;
-constexpr int genetic_max_fail_count = 10;
-constexpr double eps_greedy = 0.05;
 constexpr size_t trials_per_iteration = 64;
 // The kinds of knobs, and the share of mutations that they get: tile sizes, places, other numbers (unrolling, parallel extents).
 constexpr double tile_share = 0.9, location_share = 0.05;
@@ -31,7 +23,20 @@ auto is_location(const Knob& knob) -> bool { return knob.name.starts_with("locat
 
 class Evolutionary : public PointSearch {
  public:
-  Evolutionary(const Sketches& sketches, uint64_t seed) : PointSearch(sketches, seed) {}
+  Evolutionary(const Sketches& sketches, uint64_t seed) : PointSearch(sketches, seed) {
+    for (const SearchNumber& number : find_search("evolutionary")->numbers) { Evolutionary::set_number(number.name, number.usual); }
+  }
+  void set_number(std::string_view name, double value) override {
+    const auto count = static_cast<size_t>(value);
+    if (name == "population_size") { population_size_ = count; }
+    if (name == "init_measured_ratio") { init_measured_ratio_ = value; }
+    if (name == "init_min_unmeasured") { init_min_unmeasured_ = count; }
+    if (name == "max_fail_count") { max_fail_count_ = static_cast<int>(value); }
+    if (name == "genetic_num_iters") { genetic_num_iters_ = static_cast<int>(value); }
+    if (name == "genetic_mutate_prob") { genetic_mutate_prob_ = value; }
+    if (name == "genetic_max_fail_count") { genetic_max_fail_count_ = static_cast<int>(value); }
+    if (name == "eps_greedy") { eps_greedy_ = value; }
+  }
   [[nodiscard]] auto batch() const -> size_t override { return trials_per_iteration; }
 
   [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal> override {
@@ -39,13 +44,13 @@ class Evolutionary : public PointSearch {
     if (sketches_.empty()) { return out; }
     fit();
     std::vector<Individual> measured = best_measured();
-    std::vector<Individual> drawn = sample(population_size - measured.size());
-    // TVM ends the search where too few new points can be drawn. Small spaces are walked to their end here.
-    if (drawn.size() >= init_min_unmeasured || !measured.empty()) {
+    std::vector<Individual> drawn = sample(population_size_ - std::min(population_size_, measured.size()));
+    // TVM ends the search where too few new points can be drawn. Small spaces are walked to their end here, and a population smaller than that number is enough.
+    if (drawn.size() >= std::min(init_min_unmeasured_, population_size_) || !measured.empty()) {
       std::vector<Individual> all = measured;
       all.insert(all.end(), drawn.begin(), drawn.end());
       std::vector<Individual> bests = evolve(std::move(all), count);
-      const auto by_chance = static_cast<size_t>(eps_greedy * static_cast<double>(count) + draw_share());
+      const auto by_chance = static_cast<size_t>(eps_greedy_ * static_cast<double>(count) + draw_share());
       for (const Individual& one : bests) { if (out.size() + by_chance < count) { (void)take(one.sketch, one.point, one.seconds, out); } }
       for (size_t i = 0; i < by_chance && !drawn.empty(); ++i) {
         const Individual& one = drawn[draw(drawn.size())];
@@ -63,7 +68,7 @@ class Evolutionary : public PointSearch {
       for (const Measured& m : arms_[s].measured) { out.push_back({m.seconds, s, m.point}); }
     }
     std::sort(out.begin(), out.end(), is_better);
-    const auto most = static_cast<size_t>(init_measured_ratio * population_size);
+    const auto most = static_cast<size_t>(init_measured_ratio_ * static_cast<double>(population_size_));
     if (out.size() > most) { out.resize(most); }
     for (Individual& one : out) { one.seconds = score(one.sketch, one.point); }
     return out;
@@ -73,7 +78,7 @@ class Evolutionary : public PointSearch {
   auto sample(size_t wanted) -> std::vector<Individual> {
     std::vector<Individual> out;
     int fails = 0;
-    while (out.size() < wanted && fails < max_fail_count) {
+    while (out.size() < wanted && fails < max_fail_count_) {
       const size_t before = out.size();
       for (size_t i = out.size(); i < wanted; ++i) {
         const size_t sketch = draw(sketches_.size());
@@ -97,7 +102,7 @@ class Evolutionary : public PointSearch {
       }
       std::sort(bests.begin(), bests.end(), is_better);
       if (bests.size() > count) { bests.resize(count); }
-      if (iteration == genetic_num_iters || population.empty()) { return bests; }
+      if (iteration == genetic_num_iters_ || population.empty()) { return bests; }
       population = next_generation(population);
     }
   }
@@ -111,8 +116,8 @@ class Evolutionary : public PointSearch {
       const auto at = std::upper_bound(sums.begin(), sums.end(), draw_share() * sums.back());
       const Individual& parent = population[std::min<size_t>(static_cast<size_t>(at - sums.begin()), population.size() - 1)];
       out.push_back(parent);
-      if (draw_share() >= genetic_mutate_prob) { continue; }
-      for (int fail = 0; fail < genetic_max_fail_count; ++fail) {
+      if (draw_share() >= genetic_mutate_prob_) { continue; }
+      for (int fail = 0; fail < genetic_max_fail_count_; ++fail) {
         std::optional<Point> mutant = mutated(parent);
         if (!mutant) { continue; }
         Point child = *std::move(mutant);
@@ -156,6 +161,11 @@ class Evolutionary : public PointSearch {
     if (near.empty()) { return static_cast<uint16_t>((now + 1 + draw(knob.choices.size() - 1)) % knob.choices.size()); }
     return near[draw(near.size())];
   }
+
+  // TVM's parameters, under its names.
+  size_t population_size_ = 0, init_min_unmeasured_ = 0;
+  int max_fail_count_ = 0, genetic_num_iters_ = 0, genetic_max_fail_count_ = 0;
+  double init_measured_ratio_ = 0, genetic_mutate_prob_ = 0, eps_greedy_ = 0;
 };
 
 }  // namespace

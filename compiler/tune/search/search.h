@@ -8,8 +8,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "tune/cost/candidate_model.h"
 #include "tune/cost/model.h"
 #include "tune/space/sketch.h"
 
@@ -35,17 +37,31 @@ class Search {
 
   /// Corrects drafts by a model of this kind instead of the default one. Call it first. Searches without a model ignore it.
   virtual void use_model(const ModelKind& /*kind*/) {}
+  /// Sets a parameter of the search kind. Call it first.
+  virtual void set_number(std::string_view /*name*/, double /*value*/) {}
   /// The number of proposals that the search wants to make before it learns from them.
   [[nodiscard]] virtual auto batch() const -> size_t { return 16; }
   /// The reason why the search proposes no more points of a sketch; empty: it may.
   [[nodiscard]] virtual auto why_closed(size_t /*sketch*/) const -> std::string { return {}; }
 };
 
+/// A parameter of a search.
+struct SearchNumber {
+  std::string_view name;
+  double usual = 0, least = 0, most = 1;
+  bool is_whole = false;
+};
+
+using Numbers = std::vector<std::pair<std::string, double>>;
+/// Reads what follows a name: nothing, or "(population_size=128, eps_greedy=0.1)". A mistake is described in `problem`; `what` is the owner of the parameters.
+[[nodiscard]] auto read_numbers(std::string_view text, std::string_view what, const std::vector<SearchNumber>& known, std::string& problem) -> Numbers;
+
 /// A search by name, with a line for help texts.
 struct SearchKind {
   std::string_view name;
   std::string_view summary;
   std::unique_ptr<Search> (*make)(const Sketches& sketches, uint64_t seed);
+  std::vector<SearchNumber> numbers = {};
 };
 
 /// All searches; the default is the first.
@@ -54,6 +70,16 @@ struct SearchKind {
 [[nodiscard]] auto find_search(std::string_view name) -> const SearchKind*;
 /// The names, as a sentence lists them: "guided, random, ... or mcts".
 [[nodiscard]] auto search_names() -> std::string;
+
+/// A search with parameters that differ from the usual ones.
+struct ChosenSearch {
+  const SearchKind* kind = nullptr;                             // null: `problem` is the reason
+  Numbers numbers = {};
+  std::string problem = {};
+  [[nodiscard]] auto make(const Sketches& sketches, uint64_t seed) const -> std::unique_ptr<Search>;
+};
+/// Reads "evolutionary", or "evolutionary(population_size=128, eps_greedy=0.1)".
+[[nodiscard]] auto read_search(std::string_view text) -> ChosenSearch;
 
 // The makers of the searches, one per file. The sketches must outlive the search.
 [[nodiscard]] auto make_guided(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
@@ -67,5 +93,11 @@ struct SearchKind {
 [[nodiscard]] auto make_evolutionary(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 [[nodiscard]] auto make_bandit(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
 [[nodiscard]] auto make_mcts(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_bayesian(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_q_learning(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+[[nodiscard]] auto make_gradient(const Sketches& sketches, uint64_t seed) -> std::unique_ptr<Search>;
+
+/// A search whose proposals a model of whole candidates judges.
+[[nodiscard]] auto make_judged(std::unique_ptr<Search> inner, const Sketches& sketches, std::shared_ptr<CandidateModel> model, ModelTask task, uint64_t seed) -> std::unique_ptr<Search>;
 
 }  // namespace loopsmith::tune

@@ -384,6 +384,7 @@ auto Session::round(WorkerPool& pool, Database& database) -> Result<bool> {
   // The first batches are small, so that the search learns early.
   if (batch <= usual_batch && progress_.trials < static_cast<int>(batch)) { wanted = std::min<size_t>(wanted, 8); }
   std::vector<Tried> fresh = propose(wanted);
+  for (size_t i = 0; i < sketches_.size(); ++i) { progress_.sketches[i].closed = search_->why_closed(i); }
   if (stopping()) { return true; }
   if (fresh.empty()) { return false; }
   // Candidates with a record take its time; the others are built and measured.
@@ -525,7 +526,8 @@ auto Session::open() -> Status {
   }
   if (!func) { return refuse(because(Why::NoFunction)); }
   if (!root_block(func)) { return refuse(because(Why::NoBlocks)); }
-  if (find_search(options_.search) == nullptr) { return refuse(because(Why::NoSuchSearch).arg("search", options_.search).arg("known", search_names())); }
+  if (find_search(options_.search.substr(0, options_.search.find('('))) == nullptr) { return refuse(because(Why::NoSuchSearch).arg("search", options_.search).arg("known", search_names())); }
+  if (ChosenSearch chosen = read_search(options_.search); !chosen.kind) { return error(Code::CannotTune).arg("function", function_.view()).arg("reason", chosen.problem); }
   const ModelKind* model = find_model(options_.model);
   if (model == nullptr) { return refuse(because(Why::NoSuchModel).arg("model", options_.model).arg("known", model_names())); }
   if (std::string why = model->why_not ? model->why_not() : std::string(); !why.empty()) { return refuse(because(Why::ModelUnusable).arg("model", options_.model).arg("cause", why)); }
@@ -562,8 +564,13 @@ auto Session::make_space() -> Status {
     sketches_ = design_space(context);
   }
   progress_.sketches.resize(sketches_.size());
-  search_ = find_search(options_.search)->make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
+  for (size_t i = 0; i < sketches_.size(); ++i) {
+    progress_.sketches[i].name = sketches_[i]->name();
+    for (const Knob& knob : sketches_[i]->knobs()) { progress_.sketches[i].knobs.emplace_back(knob.name, knob.choices.size()); }
+  }
+  search_ = read_search(options_.search).make(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1);
   search_->use_model(*find_model(options_.model));
+  if (options_.candidate_model) { search_ = make_judged(std::move(search_), sketches_, options_.candidate_model, {module_, function_, target_}, options_.seed + 1); }
   return ok();
 }
 

@@ -31,6 +31,9 @@ namespace loopsmith::tune {
 
 /// The trials of one sketch.
 struct SketchTally {
+  std::string name = {};
+  std::vector<std::pair<std::string, size_t>> knobs = {};   // the name of each, and the number of its choices
+  std::string closed = {};       // the reason why the search proposes no more of its points; empty: it may
   int proposed = 0;
   int measured = 0;
   int failed = 0;                // not legal, not built, crashed or wrong
@@ -63,8 +66,9 @@ struct SessionOptions {
   int trials = 0;                // 0: limited by time only
   double seconds = 60;           // for the search, the final measurements and the comparison of results together; 0: limited by trials only
   uint64_t seed = 0;
-  std::string search = "guided"; // of search/search.h
+  std::string search = "guided"; // of search/search.h, with parameters: "evolutionary(population_size=128)"
   std::string model = "residual";   // of cost/model.h
+  std::shared_ptr<CandidateModel> candidate_model = {};   // judges the proposals of the search; null: none does
   bool keep_order = false;       // only schedules that add in the order of the program: see space/order.h
   /// Makes the space; null: the rules of space/all.cpp do.
   std::function<Result<Sketches>(const SpaceContext&)> space;

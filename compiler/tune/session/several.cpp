@@ -34,20 +34,23 @@ auto relative_gain(const TaskCurve& curve) -> double {
 struct Running {
   std::optional<SteppedSession> session;
   TaskCurve curve;
+  std::vector<double> best_after_slices;
   std::optional<TaskEnd> end;
   std::string why;
 };
 
 /// Counts the result of a slice.
-void observe(Running& task, double before, bool is_exhausted) {
+void observe(Running& task, double before, bool is_exhausted, const TaskScheduler& scheduler) {
   TaskCurve& curve = task.curve;
   curve.best_seconds = task.session->progress().best_seconds;
   if (curve.first_seconds == 0) { curve.first_seconds = curve.best_seconds; }
   curve.last_gain = before > 0 && curve.best_seconds > 0 ? 1 - curve.best_seconds / before : 0;
   const bool is_gain = (before == 0 && curve.best_seconds > 0) || curve.last_gain > noticeable;
   curve.flat_slices = is_gain ? 0 : curve.flat_slices + 1;
+  task.best_after_slices.push_back(curve.best_seconds);
   if (is_exhausted) { task.end = TaskEnd::Exhausted; }
-  else if (curve.best_seconds > 0 && curve.best_seconds <= near_roof * curve.roof_seconds) { task.end = TaskEnd::Roof; }
+  if (task.end || scheduler.kind != TaskScheduler::Kind::Gain) { return; }
+  if (curve.best_seconds > 0 && curve.best_seconds <= near_roof * curve.roof_seconds) { task.end = TaskEnd::Roof; }
   else if (curve.flat_slices >= most_flat_slices) { task.end = TaskEnd::Flat; }
 }
 
@@ -56,16 +59,26 @@ void fail(Running& task, const Diagnostics& diagnostics) {
   task.why = diagnostics.front().message();
 }
 
-/// The task that the next slice goes to: one that has had none, else that with the largest expected gain. None: all have ended.
-auto next_task(const std::vector<Running>& tasks) -> std::optional<size_t> {
+/// The claim of a task to the next slice.
+auto claim_of(const Running& task, const TaskScheduler& scheduler) -> double {
+  switch (scheduler.kind) {
+    case TaskScheduler::Kind::Gradient: return gradient_of(task.best_after_slices, task.curve.weight, scheduler);
+    case TaskScheduler::Kind::RoundRobin: return 1 / (1 + static_cast<double>(task.best_after_slices.size()));
+    case TaskScheduler::Kind::Gain: break;
+  }
+  return expected_gain(task.curve);
+}
+
+/// The task that the next slice goes to: one that has had none, else that with the largest claim. None: all have ended.
+auto next_task(const std::vector<Running>& tasks, const TaskScheduler& scheduler) -> std::optional<size_t> {
   std::optional<size_t> out;
   double largest = -1;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].end) { continue; }
     if (!tasks[i].session) { return i; }
-    const double gain = expected_gain(tasks[i].curve);
-    if (gain > largest) {
-      largest = gain;
+    const double claim = claim_of(tasks[i], scheduler);
+    if (claim > largest) {
+      largest = claim;
       out = i;
     }
   }
@@ -89,7 +102,37 @@ auto expected_gain(const TaskCurve& curve) -> double {
   return curve.best_seconds > 0 ? curve.weight * curve.best_seconds * relative_gain(curve) : 1e9 * curve.weight;
 }
 
-auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task) -> std::vector<TaskResult> {
+auto gradient_of(const std::vector<double>& best_after_slices, double weight, const TaskScheduler& scheduler) -> double {
+  const size_t count = best_after_slices.size();
+  // A task without a time comes first.
+  if (count == 0 || best_after_slices.back() <= 0) { return 1e9 * weight; }
+  const double best = best_after_slices.back();
+  const auto window = static_cast<size_t>(scheduler.window_size);
+  const double before = count > window ? best_after_slices[count - 1 - window] : 0;
+  const double recent = before > 0 ? (before - best) / static_cast<double>(window) : best;
+  return weight * (scheduler.alpha * recent + (1 - scheduler.alpha) * best / static_cast<double>(count));
+}
+
+auto read_scheduler(std::string_view text, std::string& problem) -> std::optional<TaskScheduler> {
+  const size_t open = std::min(text.find('('), text.size());
+  const std::string_view name = text.substr(0, open);
+  TaskScheduler out;
+  if (name == "gradient") { out.kind = TaskScheduler::Kind::Gradient; }
+  else if (name == "round-robin") { out.kind = TaskScheduler::Kind::RoundRobin; }
+  else if (name != "gain") {
+    problem = fmt::format("the task schedulers are gain, gradient and round-robin, not `{}`", name);
+    return std::nullopt;
+  }
+  std::vector<SearchNumber> known;
+  if (name == "gradient") { known = {{"alpha", 0.2, 0, 1}, {"window_size", 3, 1, 1000, true}}; }
+  for (const auto& [parameter, value] : read_numbers(text.substr(open), name, known, problem)) {
+    if (parameter == "alpha") { out.alpha = value; } else { out.window_size = static_cast<int>(value); }
+  }
+  return problem.empty() ? std::optional(out) : std::nullopt;
+}
+
+auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task, const TaskScheduler& scheduler)
+    -> std::vector<TaskResult> {
   const auto start = SteadyClock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(SteadyClock::now() - start).count(); };
   auto is_stopped = [&] { return options.stop && options.stop(); };
@@ -98,7 +141,7 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
   std::vector<Running> running(tasks.size());
   int left = options.trials;
   while (!is_over() && (options.trials == 0 || left > 0)) {
-    auto at = next_task(running);
+    auto at = next_task(running, scheduler);
     if (!at) { break; }
     Running& task = running[*at];
     if (!task.session) {
@@ -126,7 +169,7 @@ auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& op
       continue;
     }
     left -= task.session->progress().trials - before;
-    if (!is_over()) { observe(task, best_before, !*more); }
+    if (!is_over()) { observe(task, best_before, !*more, scheduler); }
   }
   std::vector<TaskResult> out(tasks.size());
   for (size_t i = 0; i < tasks.size(); ++i) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "target/peaks.h"
@@ -47,8 +49,25 @@ struct TaskCurve {
 /// The seconds that another slice of trials is expected to save, times the weight. 0: none.
 [[nodiscard]] auto expected_gain(const TaskCurve& curve) -> double;
 
+/// The way in which slices of trials are divided among tasks. With the last two, which are TVM's, a task ends only with its space.
+struct TaskScheduler {
+  enum class Kind : uint8_t {
+    Gain,         // to the largest expected gain; tasks that are flat or at the roof get none
+    Gradient,     // to the largest gradient of weight x best time, from the last slices and from the mean of all
+    RoundRobin,   // in turns
+  };
+  Kind kind = Kind::Gain;
+  double alpha = 0.2;           // of Gradient: the weight of the last slices
+  int window_size = 3;          // of Gradient: the number of the last slices
+};
+/// Reads "gain", "round-robin", "gradient" or "gradient(alpha=0.3, window_size=5)". None: `problem` is the mistake.
+[[nodiscard]] auto read_scheduler(std::string_view text, std::string& problem) -> std::optional<TaskScheduler>;
+/// The gradient of a task by its best time after each slice, as in TVM's GradientBased.
+[[nodiscard]] auto gradient_of(const std::vector<double>& best_after_slices, double weight, const TaskScheduler& scheduler) -> double;
+
 /// Options hold for all together: `trials` and `seconds` are the whole budget. `on_task` is called before each slice, with the number of the task.
-[[nodiscard]] auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task) -> std::vector<TaskResult>;
+[[nodiscard]] auto tune_several(const std::vector<TuningTask>& tasks, const SessionOptions& options, const std::function<void(size_t, const Progress&)>& on_task, const TaskScheduler& scheduler = {})
+    -> std::vector<TaskResult>;
 
 /// A table with a line per task: trials, best, as written, share of the roof, gain left, and the reason for its end.
 [[nodiscard]] auto table_of(const std::vector<TuningTask>& tasks, const std::vector<TaskResult>& results) -> std::string;

@@ -11,6 +11,7 @@
 #include "support/guards.h"
 #include "support/reasons.h"
 #include "tune/written/arguments.h"
+#include "tune/written/cost_model.h"
 
 namespace loopsmith::tune {
 namespace {
@@ -67,16 +68,44 @@ class Lists {
     if (!texts.rules.empty()) { out.rules = rules(items_of(texts.rules, "--rules"), out.custom); }
     if (!texts.postprocs.empty()) { out.postprocs = postprocs(items_of(texts.postprocs, "--postprocs")); }
     if (!texts.mutators.empty()) { out.mutators = mutators(texts.mutators); }
-    Diagnostics problems(evaluator_.diagnostics.begin() + static_cast<ptrdiff_t>(before), evaluator_.diagnostics.end());
-    evaluator_.diagnostics.resize(before);
-    std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
-    // The text of an option is no place in the file.
-    for (Diagnostic& d : problems) { if (!file_.holds(d.where.decl)) { d.where = {}; } }
+    Diagnostics problems = take_problems(before);
+    if (!problems.empty()) { return problems; }
+    return out;
+  }
+
+  auto read_model(const std::string& text) -> Result<ReadModel> {
+    Temporarily globals(evaluator_.globals, static_cast<eval::Environment*>(&file_));
+    const size_t before = evaluator_.diagnostics.size();
+    ReadModel out;
+    const std::vector<Value> made = items_of(text, "--model");
+    const auto* choice = made.size() == 1 ? made[0].as<script::ModelChoice>() : nullptr;
+    if (choice) {
+      out = choice->option();
+    } else if (made.size() == 1 && made[0].string()) {
+      out = *made[0].string();
+    } else if (!has_errors(evaluator_.diagnostics)) {
+      Ref<Piece> model = piece(made.size() == 1 ? made[0] : Value(), PieceKind::CostModel);
+      if (model && model->type && !model->type->find(Name("predict"))) {
+        (void)evaluator_.report(error(Code::TunerPiece, model->where).arg("kind", script::kind_text(model->kind)).arg("name", model->name.view()).arg("reason", "has no method `predict`"));
+      }
+      if (model) { out = written_model(std::move(model), file_, [reports = reports_](const Diagnostics& diagnostics) { reports->add(diagnostics); }); }
+    }
+    Diagnostics problems = take_problems(before);
     if (!problems.empty()) { return problems; }
     return out;
   }
 
  private:
+  /// The errors since `before`.
+  auto take_problems(size_t before) -> Diagnostics {
+    Diagnostics problems(evaluator_.diagnostics.begin() + static_cast<ptrdiff_t>(before), evaluator_.diagnostics.end());
+    evaluator_.diagnostics.resize(before);
+    std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
+    // The text of an option is no place in the file.
+    for (Diagnostic& d : problems) { if (!file_.holds(d.where.decl)) { d.where = {}; } }
+    return problems;
+  }
+
   void add_custom_rules(rules::CustomRules& out) {
     std::vector<std::string> keys{target_.kind, "cpu"};
     if (const TargetKind* kind = find_target_kind(target_.kind); kind && kind->is_gpu) { keys = {target_.kind, "gpu"}; }
@@ -140,8 +169,10 @@ class Lists {
       (void)evaluator_.report(error(Code::WrongType, out->where).arg("expected", "a " + wanted).arg("found", "the " + std::string(script::kind_text(out->kind)) + " `" + out->name.str() + "`"));
     } else if (!item.as<script::PieceClass>() || !has_errors(evaluator_.diagnostics)) {
       const char* word = kind == PieceKind::ScheduleRule ? "rule" : kind == PieceKind::Postproc ? "postproc" : "mutator";
-      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a " + wanted).arg("found", item.is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(item))
-                                  .remedy(std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class"));
+      // A model has no short form.
+      const std::string remedy = kind == PieceKind::CostModel ? "write a class with `@ms.derived_object` that derives from `ms.cost_model.PyCostModel`"
+                                                              : std::string("write `@ls.") + word + "` above the function, or `@ms.derived_object` above the class";
+      (void)evaluator_.report(error(Code::WrongType, {}).arg("expected", "a " + wanted).arg("found", item.is_opaque() ? "Python that Loopsmith does not evaluate" : eval::describe(item)).remedy(remedy));
     }
     return {};
   }
@@ -326,6 +357,12 @@ auto read_pieces(frontend::File& file, const target::Target& target, const Piece
   // A limit that an earlier evaluation reached does not count.
   file.evaluator().reset_steps();
   return Lists(file, target, std::move(shared)).read(texts);
+}
+
+auto read_model(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ReadModel> {
+  auto shared = std::make_shared<Reports>(std::move(report));
+  file.evaluator().reset_steps();
+  return Lists(file, target, std::move(shared)).read_model(text);
 }
 
 }  // namespace loopsmith::tune

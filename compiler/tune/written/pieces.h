@@ -3,10 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <variant>
 
 #include "frontend/file.h"
 #include "target/target.h"
+#include "tune/cost/candidate_model.h"
 #include "tune/space/trace_spaces.h"
 
 namespace loopsmith::tune {
@@ -24,5 +27,10 @@ struct PieceTexts {
 /// Reads the lists, with the names of `file`, which must outlive the pieces. Also finds the rules that the file has for blocks with the annotation `schedule_rule`.
 /// `report` receives the errors of written pieces while the space is made and searched, each once; the places are those of the file.
 [[nodiscard]] auto read_pieces(frontend::File& file, const target::Target& target, const PieceTexts& texts, std::function<void(const Diagnostics&)> report) -> Result<SpacePieces>;
+
+/// The value of `--model`: a model that the file writes, or the option that one of TVM's models stands for, such as "xgboost" or the file of a trained model.
+using ReadModel = std::variant<std::shared_ptr<CandidateModel>, std::string>;
+/// Reads an expression with the names of `file`, which must outlive the model: `Mine`, `Mine(64)`, `CostModel.create("xgb")`.
+[[nodiscard]] auto read_model(frontend::File& file, const target::Target& target, const std::string& text, std::function<void(const Diagnostics&)> report) -> Result<ReadModel>;
 
 }  // namespace loopsmith::tune

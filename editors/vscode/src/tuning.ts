@@ -25,6 +25,20 @@ interface News {
   verified?: string;
   message?: string;
   schedule?: string;   // whose `sch.tune()` it fills
+  arms?: Arm[];
+  failures?: Record<string, number>;   // while the search runs
+  causes?: { outcome: string; message: string; count: number; reproduce: string }[];
+}
+
+/// A sketch of the space with its trials.
+interface Arm {
+  name: string;
+  proposed: number;
+  measured: number;
+  failed: number;
+  best_seconds?: number;
+  closed?: string;
+  knobs: { name: string; choices: number }[];
 }
 
 interface Search extends News { measured: number[] }
@@ -113,7 +127,7 @@ function page(): string {
   .best { stroke: var(--vscode-charts-green, #89d185); stroke-width: 2; fill: none; }
   .plain { stroke: var(--vscode-charts-red, #f14c4c); stroke-dasharray: 4 4; }
   .roof { stroke: var(--vscode-charts-yellow, #cca700); stroke-dasharray: 4 4; }
-  table { border-collapse: collapse; margin: 8px 0; } td { padding: 1px 16px 1px 0; } td + td { text-align: right; font-variant-numeric: tabular-nums; }
+  table { border-collapse: collapse; margin: 8px 0; } td, th { padding: 1px 16px 1px 0; text-align: left; font-weight: normal; } th { color: var(--vscode-descriptionForeground); } td + td { text-align: right; font-variant-numeric: tabular-nums; }
   pre { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); background: var(--vscode-textCodeBlock-background); padding: 8px 12px; overflow: auto; }
   button { color: var(--vscode-button-foreground); background: var(--vscode-button-background); border: 0; padding: 4px 12px; margin: 4px 8px 4px 0; cursor: pointer; }
   button:hover { background: var(--vscode-button-hoverBackground); }
@@ -126,6 +140,8 @@ function page(): string {
 <button id="stop" hidden>Stop and keep the best</button><button id="pause" hidden>Pause</button><button id="insert" hidden>Insert best schedule</button>
 <svg id="curve" role="img" aria-label="Seconds of every trial, and the best so far" hidden></svg>
 <table id="table"></table>
+<details id="arms" hidden><summary>Sketches and knobs</summary><table id="armsTable"></table></details>
+<details id="causes" hidden><summary>Failed candidates</summary><div id="causesList"></div></details>
 <pre id="best" hidden></pre>
 <script nonce="${nonce}">
 const vscode = acquireVsCodeApi();
@@ -172,10 +188,33 @@ function draw(s) {
     tr.append(...row.map((text) => Object.assign(document.createElement('td'), { textContent: text })));
     return tr;
   }));
+  arms(s.arms ?? []);
+  causes(s.causes ?? Object.entries(s.failures ?? {}).map(([outcome, count]) => ({ outcome, count, message: '', reproduce: '' })));
   const schedule = s.schedule_text ?? s.best_schedule;
   $('best').hidden = !schedule;
   $('best').textContent = schedule ?? '';
   curve(s);
+}
+function arms(all) {
+  $('arms').hidden = all.length === 0;
+  const best = Math.min(...all.map((arm) => arm.best_seconds ?? Infinity));
+  const row = (kind, cells, title) => {
+    const tr = document.createElement('tr');
+    if (title) { tr.title = title; }
+    tr.append(...cells.map((text) => Object.assign(document.createElement(kind), { textContent: text })));
+    return tr;
+  };
+  $('armsTable').replaceChildren(row('th', ['sketch', 'measured', 'failed', 'best', 'knobs']), ...all.map((arm) => {
+    const time = arm.best_seconds ? duration(arm.best_seconds) + (arm.best_seconds === best ? ' *' : '') : '-';
+    return row('td', [arm.name + (arm.closed ? ' (closed)' : ''), String(arm.measured), String(arm.failed), time, arm.knobs.map((knob) => knob.name + ' (' + knob.choices + ')').join(', ')], arm.closed);
+  }));
+}
+function causes(all) {
+  $('causes').hidden = all.length === 0;
+  $('causesList').replaceChildren(...all.flatMap((cause) => {
+    const line = Object.assign(document.createElement('div'), { textContent: cause.count + ' x ' + cause.outcome + (cause.message ? ': ' + cause.message : '') });
+    return cause.reproduce ? [line, Object.assign(document.createElement('pre'), { textContent: cause.reproduce })] : [line];
+  }));
 }
 function curve(s) {
   const svg = $('curve');

@@ -345,14 +345,31 @@ TEST_CASE("an editor with views hears of every trial of a search, and how it end
   CHECK(first["measured"] == Json({0.5}));
   CHECK(first["state"] == "running");
   stage.front.on_job_line(1, R"({"event":"progress","trial":2,"measured":[0.25],"best_seconds":0.25})");
-  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"measured":[0],"best_seconds":0.25})");
-  stage.front.on_job_line(1, R"x({"event":"done","schedule_text":"@ls.schedule(f)","best_seconds":0.25,"verified":"interpreter"})x");
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"measured":[0],"best_seconds":0.25,"arms":[{"name":"tile","measured":2,"failed":1}],"failures":{"crashed":1}})");
+  stage.front.on_job_line(1, R"x({"event":"done","schedule_text":"@ls.schedule(f)","best_seconds":0.25,"verified":"interpreter",
+                                 "causes":[{"outcome":"crashed","message":"signal 11","count":1,"trace":"[[], []]","is_prefix":false,"reproduce":"loopsmith schedule a"},7]})x");
   stage.front.on_job_end(1, ExitStatus{}, "");
   Json last = stage.last("loopsmith/tuning")["params"];
   CHECK(last["measured"] == Json({0.25, 0}));
   CHECK(last["trial"] == 3);
   CHECK(last["state"] == "done");
   CHECK(last["schedule_text"] == "@ls.schedule(f)");
+  CHECK(last["arms"][0]["name"] == "tile");
+  CHECK(last["failures"]["crashed"] == 1);
+  REQUIRE(last["causes"].size() == 2);
+  CHECK(last["causes"][0] == Json({{"outcome", "crashed"}, {"message", "signal 11"}, {"count", 1}, {"reproduce", "loopsmith schedule a"}}));
+}
+
+TEST_CASE("an editor with views hears the causes of a search that found nothing") {
+  Stage stage;
+  stage.initialize({{"experimental", {{"loopsmithViews", true}}}});
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  stage.front.on_job_line(1, R"({"event":"error","message":"no schedule was found","causes":[{"outcome":"not legal","count":3}]})");
+  stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
+  const Json last = stage.last("loopsmith/tuning")["params"];
+  CHECK(last["state"] == "failed");
+  CHECK(last["causes"][0]["count"] == 3);
 }
 
 TEST_CASE("a tuner that does not stop is killed; one that fails is reported with its reason") {

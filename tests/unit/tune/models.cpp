@@ -35,7 +35,7 @@ auto error_of(tune::CostModel& model) -> double {
 TEST_CASE("models are found by name, and know nothing without data") {
   CHECK(tune::model_kinds().front().name == "residual");
   CHECK(tune::find_model("oracle") == nullptr);
-  CHECK(tune::model_names() == "residual, trees, xgboost, none or random");
+  CHECK(tune::model_names() == "residual, trees, xgboost, mlp, none or random");
   for (const tune::ModelKind& kind : tune::model_kinds()) {
     if (kind.name == "random") { continue; }
     auto model = kind.make(1);
@@ -50,6 +50,14 @@ TEST_CASE("trees learn steps and products, which a line does not") {
   const double trees = error_of(*tune::find_model("trees")->make(1));
   CHECK(trees < 0.25 * line);
   CHECK(trees < 0.02);
+}
+
+TEST_CASE("a neural network learns them too, and gives the same numbers again") {
+  const double line = error_of(*tune::find_model("residual")->make(1));
+  auto one = tune::find_model("mlp")->make(1), other = tune::find_model("mlp")->make(2);
+  const double error = error_of(*one);
+  CHECK(error < 0.25 * line);
+  CHECK(error_of(*other) == error);
 }
 
 TEST_CASE("XGBoost learns the same, where its library is installed") {

@@ -114,7 +114,8 @@ auto proposals_to_optimum(const SearchKind& kind) -> size_t {
 TEST_CASE("searches find the optimum of an easy space within a stated number of proposals") {
   // The space has 960 + 120 points. Searches that learn nothing may need all of them.
   const std::map<std::string_view, size_t> allowed = {{"guided", 160}, {"random", 1080}, {"grid", 1080}, {"greedy", 200}, {"coordinate", 200}, {"annealing", 500},
-                                                      {"genetic", 500}, {"evolutionary", 260}, {"replay-trace", 1080}, {"bandit", 200}, {"mcts", 500}};
+                                                      {"genetic", 500}, {"evolutionary", 260}, {"replay-trace", 1080}, {"bandit", 200}, {"mcts", 500},
+                                                      {"bayesian", 260}, {"q-learning", 400}, {"gradient", 260}};
   for (const SearchKind& kind : search_kinds()) {
     CAPTURE(kind.name);
     REQUIRE(allowed.contains(kind.name));
@@ -207,4 +208,26 @@ TEST_CASE("trials go to the program with the largest expected gain") {
   CHECK(with([](TaskCurve& c) { c.roof_seconds = 9e-4; c.last_gain = 0; }) < expected_gain(usual));
   CHECK(with([](TaskCurve& c) { c.roof_seconds = 1e-3; c.last_gain = 0; }) == 0);
   CHECK(with([](TaskCurve& c) { c.best_seconds = 0; }) > with([](TaskCurve& c) { c.weight = 1000; }));
+}
+
+TEST_CASE("task schedulers of TVM: the gradient of a task, and parameters in parentheses") {
+  const tune::TaskScheduler usual{.kind = tune::TaskScheduler::Kind::Gradient};
+  // As in TVM: alpha x the gain of the last slices + (1 - alpha) x the best time / the number of slices, times the weight.
+  CHECK(tune::gradient_of({8, 6, 5, 2}, 1, usual) == Approx(0.2 * (8 - 2) / 3.0 + 0.8 * 2 / 4));
+  CHECK(tune::gradient_of({8, 6, 5, 2}, 3, usual) == Approx(3 * (0.2 * 2 + 0.4)));
+  CHECK(tune::gradient_of({8, 2}, 1, usual) == Approx(0.2 * 2 + 0.8 * 1));
+  CHECK(tune::gradient_of({}, 1, usual) > 1e6);
+  std::string problem;
+  const auto read = tune::read_scheduler("gradient(alpha=0.5, window_size=2)", problem);
+  REQUIRE(read.has_value());
+  CHECK(read->alpha == 0.5);
+  CHECK(read->window_size == 2);
+  CHECK(tune::read_scheduler("round-robin", problem)->kind == tune::TaskScheduler::Kind::RoundRobin);
+  CHECK(tune::read_scheduler("gain", problem)->kind == tune::TaskScheduler::Kind::Gain);
+  for (const char* text : {"best", "gradient(alpha=2)", "gradient(window_size=0)", "gradient(", "round-robin(alpha=0.1)"}) {
+    INFO(text);
+    problem.clear();
+    CHECK(!tune::read_scheduler(text, problem));
+    CHECK(!problem.empty());
+  }
 }

@@ -1,6 +1,7 @@
 // Pieces of the tuner that files write: rules, post-processors and mutators, in TVM's form and in the short one. The classes are those of TVM's tests of post-order
 // apply, with their imports.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "frontend/file.h"
@@ -428,4 +429,160 @@ def second(sch, block):
   (void)w.schedules("AutoBind()");
   REQUIRE(!w.reported.empty());
   CHECK(w.reported[0].message().find("no limit of threads") != std::string::npos);
+}
+
+namespace {
+
+constexpr const char* model_imports = R"PY(
+import numpy as np
+from tvm import meta_schedule as ms
+from tvm.meta_schedule.cost_model import PyCostModel
+from tvm.meta_schedule.runner import RunnerResult
+from tvm.meta_schedule.utils import derived_object
+)PY";
+
+/// Schedules of the product whose inner loop has the given lengths.
+auto splits_of(Written& w, const std::vector<int64_t>& lengths) -> std::vector<schedule::Schedule> {
+  std::vector<schedule::Schedule> out;
+  for (int64_t length : lengths) {
+    schedule::Schedule sch(w.module, 1);
+    auto block = sch.call("get_block", {"matmul", "main"});
+    REQUIRE(block.ok());
+    auto loops = sch.call("get_loops", {*block});
+    REQUIRE(loops.ok());
+    const auto* list = loops->as<schedule::Value::List>();
+    REQUIRE(list);
+    REQUIRE(sch.call("split", {(*list)[1], schedule::Value(schedule::Value::List{schedule::Value(), schedule::Value(length)})}).ok());
+    out.push_back(sch);
+  }
+  return out;
+}
+
+auto model_of(Written& w, const char* text) -> Result<tune::ReadModel> {
+  return tune::read_model(w.file, w.target, text, [&w](const Diagnostics& more) { w.reported.insert(w.reported.end(), more.begin(), more.end()); });
+}
+auto written_model_of(Written& w, const char* text) -> std::shared_ptr<tune::CandidateModel> {
+  auto read = model_of(w, text);
+  REQUIRE(read.ok());
+  auto* model = std::get_if<std::shared_ptr<tune::CandidateModel>>(&*read);
+  REQUIRE(model);
+  return *model;
+}
+
+}  // namespace
+
+TEST_CASE("a written cost model sees TVM's features of each candidate, and learns from measurements") {
+  Written w(std::string(model_imports) + product + R"PY(
+@derived_object
+class Loops(PyCostModel):
+    """Prefers few loops; after an update, what the measurements have shown."""
+
+    def __init__(self, weight=1.0):
+        super().__init__()
+        self.extractor = ms.feature_extractor.FeatureExtractor.create("per-store-feature")
+        self.weight = weight
+        self.measured = []
+
+    def load(self, path: str) -> None:
+        pass
+
+    def save(self, path: str) -> None:
+        pass
+
+    def update(self, context, candidates, results) -> None:
+        for candidate, result in zip(candidates, results):
+            if result.error_msg is None:
+                self.measured.append(float(np.mean(result.run_secs)))
+
+    def predict(self, context, candidates) -> np.ndarray:
+        features = [f.numpy() for f in self.extractor.extract_from(context, candidates)]
+        assert features[0].shape == (1, 164)
+        # The number of loops around the store, as log2(x + 1).
+        scores = np.array([-x[:, 162].sum() for x in features], dtype="float64")
+        return self.weight * scores + len(self.measured)
+)PY");
+  auto model = written_model_of(w, "Loops(2.0)");
+  const tune::ModelTask task{w.module, Name("main"), w.target};
+  auto candidates = splits_of(w, {4, 8});
+  candidates.emplace_back(w.module, 1);
+  const std::vector<double> scores = model->predict(task, candidates);
+  CHECK(w.reported.empty());
+  REQUIRE(scores.size() == 3);
+  CHECK(scores[0] == scores[1]);
+  CHECK(scores[2] == Approx(-2 * std::log2(4.0)));
+  CHECK(scores[0] == Approx(-2 * std::log2(5.0)));
+  model->update(task, {{candidates[0], 0.5}, {candidates[1], 0, false, true}});
+  CHECK(model->predict(task, candidates)[2] == Approx(-2 * std::log2(4.0) + 1));
+  CHECK(w.reported.empty());
+}
+
+TEST_CASE("written cost models that fail are errors with their place, and the search keeps its own order") {
+  Written w(std::string(model_imports) + product + R"PY(
+@derived_object
+class Short(PyCostModel):
+    def predict(self, context, candidates):
+        return [1.0]
+
+@derived_object
+class Words(PyCostModel):
+    def predict(self, context, candidates):
+        return ["fast" for _ in candidates]
+
+@derived_object
+class Divides(PyCostModel):
+    def predict(self, context, candidates):
+        return np.zeros(len(candidates)) / 0
+
+@derived_object
+class Endless(PyCostModel):
+    def predict(self, context, candidates):
+        while True:
+            pass
+
+@derived_object
+class Raises(PyCostModel):
+    def predict(self, context, candidates):
+        raise ValueError("no")
+
+@derived_object
+class Foreign(PyCostModel):
+    def predict(self, context, candidates):
+        return sklearn.predict(candidates)
+
+@derived_object
+class Empty(PyCostModel):
+    pass
+
+class Plain:
+    pass
+)PY");
+  const tune::ModelTask task{w.module, Name("main"), w.target};
+  const auto candidates = splits_of(w, {4, 8});
+  for (const char* name : {"Short", "Words", "Divides", "Endless", "Raises", "Foreign"}) {
+    INFO(name);
+    w.reported.clear();
+    auto model = written_model_of(w, name);
+    CHECK(model->predict(task, candidates).empty());
+    CHECK(w.reported.size() == 1);
+    CHECK((w.reported.empty() || w.reported[0].where.is_known()));
+    CHECK(model->predict(task, candidates).empty());
+    CHECK(w.reported.size() == 1);
+  }
+  for (const char* name : {"Empty", "Plain", "missing", "3", "CostModel.create(\"oracle\")"}) {
+    INFO(name);
+    CHECK(!model_of(w, name).ok());
+  }
+}
+
+TEST_CASE("TVM's cost models stand for those of the tuner") {
+  Written w(std::string(model_imports) + product);
+  const std::pair<const char*, const char*> rows[] = {{"ms.cost_model.CostModel.create(\"xgb\", num_tuning_cores=2)", "xgboost"}, {"ms.CostModel.create(\"random\")", "random"},
+                                                      {"RandomModel()", "random"}, {"XGBModel(num_warmup_samples=8)", "xgboost"}, {"\"trees\"", "trees"}};
+  for (const auto& [text, option] : rows) {
+    INFO(text);
+    auto read = model_of(w, text);
+    REQUIRE(read.ok());
+    REQUIRE(std::get_if<std::string>(&*read));
+    CHECK(std::get<std::string>(*read) == option);
+  }
 }

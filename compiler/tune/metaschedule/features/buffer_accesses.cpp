@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -24,6 +23,8 @@ struct Touch {
   ShapedBuffer buffer;
   Kind kind = Kind::Read;
   std::vector<std::vector<Expr>> indices;
+  std::vector<std::vector<std::vector<const VarNode*>>> variables;       // of each index
+  std::vector<std::vector<arith::ConstIntBound>> bounds;                 // of each index, while the loops that were visited so far run
   std::vector<int64_t> loop_elements;      // touched in one run of each loop, the outermost first
   std::vector<int64_t> extents;            // of the touched box, per dimension
   int64_t contiguous_bytes = 1;
@@ -60,15 +61,31 @@ auto gather(const std::vector<BufferAccess>& accesses) -> std::vector<Touch> {
   return out;
 }
 
-// The number of elements in the box around all accesses, while the analyzer's loops run.
-auto measure_box(Touch& touch, arith::Analyzer& analyzer) -> int64_t {
+void find_variables(Touch& touch) {
+  for (const auto& indices : touch.indices) {
+    auto& of_access = touch.variables.emplace_back();
+    for (const Expr& index : indices) {
+      auto& found = of_access.emplace_back();
+      post_order(index, [&](const Expr& e) {
+        const auto* v = e.as<VarNode>();
+        if (v && std::find(found.begin(), found.end(), v) == found.end()) { found.push_back(v); }
+      });
+    }
+    touch.bounds.emplace_back(indices.size());
+  }
+}
+
+// The number of elements in the box around all accesses, while the analyzer's loops run. Only the bounds of indices with the variable of the last loop have changed.
+auto measure_box(Touch& touch, const VarNode* changed, bool is_first, arith::Analyzer& analyzer) -> int64_t {
   int64_t elements = 1;
   size_t dimensions = touch.indices[0].size();
   touch.extents.assign(dimensions, 0);
   for (size_t d = 0; d < dimensions; ++d) {
     int64_t low = arith::ConstIntBound::pos_inf, high = arith::ConstIntBound::neg_inf;
-    for (const auto& indices : touch.indices) {
-      arith::ConstIntBound bound = analyzer.const_int_bound(indices[d]);
+    for (size_t a = 0; a < touch.indices.size(); ++a) {
+      const auto& variables = touch.variables[a][d];
+      arith::ConstIntBound& bound = touch.bounds[a][d];
+      if (is_first || std::find(variables.begin(), variables.end(), changed) != variables.end()) { bound = analyzer.const_int_bound(touch.indices[a][d]); }
       low = std::min(low, bound.min);
       high = std::max(high, bound.max);
     }
@@ -86,12 +103,15 @@ auto set_boxes(std::vector<Touch>& touches, const LoopNest& nest, TouchedUnderLo
   if (count == 0) {
     for (Touch& touch : touches) { touch.extents.assign(touch.buffer.shape.size(), 1); }
   }
-  for (Touch& touch : touches) { touch.loop_elements.assign(count, 0); }
+  for (Touch& touch : touches) {
+    touch.loop_elements.assign(count, 0);
+    find_variables(touch);
+  }
   for (size_t i = count; i-- > 0;) {
     const For& loop = *nest.loops[i];
     analyzer.bind(loop.var, Range{loop.min, loop.extent}, true);
     for (Touch& touch : touches) {
-      int64_t elements = measure_box(touch, analyzer);
+      int64_t elements = measure_box(touch, loop.var.get(), i + 1 == count, analyzer);
       touch.loop_elements[i] = elements;
       bytes[i] += wrapping_mul(elements, touch.element_bytes());
       touched[&loop][touch.buffer.buffer].push_back(elements);
@@ -135,8 +155,11 @@ class FindCoefficient : public Visitor {
 auto stride_of(const Touch& touch, const std::vector<int64_t>& strides, const VarNode* var) -> int64_t {
   constexpr int64_t none = std::numeric_limits<int64_t>::max();
   int64_t out = none;
-  for (const auto& indices : touch.indices) {
+  for (size_t a = 0; a < touch.indices.size(); ++a) {
+    const auto& indices = touch.indices[a];
     for (size_t d = std::min(indices.size(), strides.size()); d-- > 0;) {
+      const auto& variables = touch.variables[a][d];
+      if (std::find(variables.begin(), variables.end(), var) == variables.end()) { continue; }
       FindCoefficient find(var);
       find.visit(indices[d]);
       if (find.result() == 0) { continue; }
@@ -176,16 +199,16 @@ auto touched_bytes(const std::unordered_map<const BufferNode*, std::vector<int64
 
 // The innermost loop that touches the same elements again: since it does not move through the buffer, or since an earlier store touched them.
 void set_reuse(Touch& touch, const LoopNest& nest, int64_t element_bytes_of_all, const TouchedUnderLoop& touched) {
-  std::unordered_set<const VarNode*> moving;
-  for (const auto& indices : touch.indices) {
-    for (const Expr& index : indices) {
-      post_order(index, [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { moving.insert(v); } });
+  const auto moves = [&](const VarNode* var) {
+    for (const auto& of_access : touch.variables) {
+      for (const auto& variables : of_access) { if (std::find(variables.begin(), variables.end(), var) != variables.end()) { return true; } }
     }
-  }
+    return false;
+  };
   size_t count = nest.loops.size();
   for (size_t i = count; i-- > 0;) {
     const For& loop = *nest.loops[i];
-    if (moving.count(loop.var.get()) == 0) {
+    if (!moves(loop.var.get())) {
       touch.reuse = Reuse::InLoop;
       touch.reuse_count = extent_of(loop).value_or(1);
       touch.reuse_iterations = 1;

@@ -30,6 +30,32 @@ local function curve(measured)
   return table.concat(out)
 end
 
+-- A line for each sketch: its trials, its best, its knobs with the numbers of their choices.
+local function arms_of(s)
+  local out = {}
+  for _, arm in ipairs(s.arms or {}) do
+    local knobs = {}
+    for _, knob in ipairs(arm.knobs or {}) do knobs[#knobs + 1] = ('%s (%d)'):format(knob.name, knob.choices) end
+    out[#out + 1] = ('%-20s %3d measured, %d failed%s%s; %s'):format(arm.name, arm.measured, arm.failed,
+      arm.best_seconds and ', best ' .. duration(arm.best_seconds) or '', arm.closed and ', closed: ' .. arm.closed or '', table.concat(knobs, ', '))
+  end
+  return out
+end
+
+-- The causes of failed candidates, each with the command that reproduces one. While the search runs only their numbers are known.
+local function causes_of(s)
+  local out = {}
+  if s.causes then
+    for _, cause in ipairs(s.causes) do
+      out[#out + 1] = ('%d x %s%s'):format(cause.count, cause.outcome, cause.message ~= '' and ': ' .. vim.split(cause.message, '\n')[1] or '')
+      if cause.reproduce ~= '' then out[#out + 1] = '    ' .. cause.reproduce end
+    end
+    return out
+  end
+  for outcome, count in vim.spairs(s.failures or {}) do out[#out + 1] = ('%d x %s'):format(count, outcome) end
+  return out
+end
+
 local function lines_of(s)
   local rate = s.best_seconds and s.best_seconds > 0 and s.flops and (', %.1f GFLOP/s'):format(s.flops / s.best_seconds * 1e-9) or ''
   local state = s.state == 'running' and (s.phase == 'done' and 'finishing' or s.phase or 'starting') or s.state == 'comparing' and 'stopped, comparing the best with the program' or s.state
@@ -47,6 +73,8 @@ local function lines_of(s)
   local drawn = curve(s.measured)
   if drawn ~= '' then lines[#lines + 1] = drawn .. ('  best of %d trials'):format(#s.measured) end
   if s.verified then lines[#lines + 1] = 'verified: ' .. s.verified end
+  vim.list_extend(lines, arms_of(s))
+  vim.list_extend(lines, causes_of(s))
   local schedule = s.schedule_text or s.best_schedule
   if schedule then
     lines[#lines + 1] = ''

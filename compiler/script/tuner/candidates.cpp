@@ -1,0 +1,199 @@
+// Candidates, results and extractors for cost models: see candidates.h.
+#include "script/tuner/candidates.h"
+
+#include <fmt/format.h>
+
+#include "script/objects.h"
+#include "script/tuner/numbers.h"
+#include "support/codes.h"
+
+namespace loopsmith::script {
+namespace {
+
+using eval::Argument;
+using eval::Arguments;
+using eval::Evaluator;
+using eval::Value;
+
+template <class T> auto value_of(const Ref<T>& object) -> Value { return Value(Ref<eval::Object>(object.get())); }
+auto builtin(const char* name, eval::Builtin::Run run) -> Value { return value_of(eval::make_object<eval::Builtin>(Name(name), run)); }
+auto any_name(Name) -> std::optional<Value> { return Value::opaque(); }
+void add(const Ref<eval::Namespace>& space, std::string_view name, Value value) { const_cast<eval::Namespace*>(space.get())->add(Name(std::string(name)), std::move(value)); }
+
+/// `TensorInfo` of each buffer parameter.
+auto arguments_of(const schedule::Schedule& sch) -> Value {
+  std::vector<Value> out;
+  const PrimFunc func = sch.module()->find(sch.func_working_on());
+  if (!func) { return Value::list({}); }
+  for (const auto& [param, buffer] : func->buffer_map) {
+    std::vector<Value> shape;
+    for (const Expr& extent : buffer->shape) {
+      const auto* number = extent.as<IntImm>();
+      shape.push_back(number ? Value(number->value) : Value::opaque());
+    }
+    auto info = eval::make_object<eval::Namespace>(Name("TensorInfo"), any_name);
+    add(info, "dtype", Value::str(buffer->dtype.str()));
+    add(info, "shape", Value::tuple(std::move(shape)));
+    out.push_back(value_of(info));
+  }
+  return Value::list(std::move(out));
+}
+
+/// `PerStoreFeature()`. Its only method is `extract_from`.
+class Extractor final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  Extractor() : Object(&type_tag) {}
+  auto get_attribute(Evaluator& e, Name member, Origin where) const -> std::optional<Value> override {
+    if (member.view() != "extract_from") { return e.opaque(where); }
+    return value_of(eval::make_object<eval::Method>(Value(Ref<eval::Object>(this)), member, extract));
+  }
+  void attribute_names(std::vector<Name>& out) const override { out.emplace_back("extract_from"); }
+  auto repr() const -> std::string override { return "PerStoreFeature()"; }
+
+ private:
+  static auto extract(Evaluator& e, const Value&, const Arguments& given) -> Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(e, "extract_from", given, {{"context"}, {"candidates"}}, bound)) { return bound.unknown; }
+    const auto* items = bound.values[1].value.items();
+    std::vector<Value> out;
+    for (const Value& item : items ? *items : std::vector<Value>()) {
+      const auto* candidate = item.as<CandidateObject>();
+      if (!candidate) { return e.report(error(Code::WrongType, bound.values[1].where).arg("expected", "a list of candidates").arg("found", "a list with " + eval::describe(item))); }
+      if (!e.may_go_on(given.call)) { return Value::error(); }
+      out.push_back(candidate->features());
+    }
+    if (!items) { return e.report(error(Code::WrongType, bound.values[1].where).arg("expected", "a list of candidates").arg("found", eval::describe(bound.values[1].value))); }
+    return Value::list(std::move(out));
+  }
+};
+const eval::TypeTag Extractor::type_tag{"extractor of features"};
+
+auto per_store_feature(Evaluator& e, const Arguments& given) -> Value {
+  const std::pair<const char*, Value> defaults[] = {{"buffers_per_store", 5}, {"arith_intensity_curve_num_samples", 10}, {"cache_line_bytes", 64}, {"extract_workload", false}};
+  std::vector<eval::Parameter> parameters;
+  for (const auto& [name, value] : defaults) { parameters.push_back({Name(name), false}); }
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(e, "PerStoreFeature", given, parameters, bound)) { return bound.unknown; }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!bound.given[i] || bound.values[i].value.equals(defaults[i].second)) { continue; }
+    return e.report(error(Code::WrongType, bound.values[i].where).arg("expected", fmt::format("{}, the only value of `{}`", defaults[i].second.repr(), defaults[i].first)).arg("found", eval::describe(bound.values[i].value)));
+  }
+  return value_of(eval::make_object<Extractor>());
+}
+
+/// The first argument of a method `create`, or the one named `kind`; the others stay in `rest`.
+auto kind_argument(const Arguments& given, Arguments& rest) -> const std::string* {
+  const Argument* kind = given.positional > 0 ? &given.all[0] : given.keyword(Name("kind"));
+  rest = given;
+  if (!kind) { return nullptr; }
+  rest.all.erase(rest.all.begin() + (kind - given.all.data()));
+  if (given.positional > 0) { --rest.positional; }
+  return kind->value.string();
+}
+auto no_such_kind(Evaluator& e, const Arguments& given, const char* known) -> Value {
+  return e.report(error(Code::WrongType, given.all.empty() ? given.call : given.all[0].where).arg("expected", known).arg("found", given.all.empty() ? "nothing" : eval::describe(given.all[0].value)));
+}
+
+auto create_extractor(Evaluator& e, const Arguments& given) -> Value {
+  Arguments rest;
+  const std::string* kind = kind_argument(given, rest);
+  return kind && *kind == "per-store-feature" ? per_store_feature(e, rest) : no_such_kind(e, given, "\"per-store-feature\"");
+}
+
+auto load_file(Evaluator& e, const Value& self, const Arguments& given) -> Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(e, "load", given, {{"path"}}, bound)) { return bound.unknown; }
+  const std::string* path = bound.values[0].value.string();
+  if (!path) { return e.report(error(Code::WrongType, bound.values[0].where).arg("expected", "a path").arg("found", eval::describe(bound.values[0].value))); }
+  self.as<ModelChoice>()->file = *path;
+  return {};
+}
+
+// TVM's numbers of these models are taken and have no effect: the tuner's models have their own.
+auto choice(const char* model) -> Value { return value_of(eval::make_object<ModelChoice>(model)); }
+auto xgb_model(Evaluator&, const Arguments&) -> Value { return choice("xgboost"); }
+auto mlp_model(Evaluator&, const Arguments&) -> Value { return choice("mlp"); }
+auto random_model(Evaluator&, const Arguments&) -> Value { return choice("random"); }
+auto create_model(Evaluator& e, const Arguments& given) -> Value {
+  Arguments rest;
+  const std::string* kind = kind_argument(given, rest);
+  if (kind && *kind == "xgb") { return xgb_model(e, rest); }
+  if (kind && *kind == "mlp") { return mlp_model(e, rest); }
+  if (kind && *kind == "random") { return random_model(e, rest); }
+  if (kind && *kind == "none") { return {}; }
+  return no_such_kind(e, given, R"("xgb", "mlp", "random" or "none")");
+}
+
+auto with_create(const char* name, eval::Builtin::Run create) -> Value {
+  auto type = eval::make_object<eval::Namespace>(Name(name), any_name);
+  add(type, "create", builtin("create", create));
+  return value_of(type);
+}
+
+}  // namespace
+
+const eval::TypeTag CandidateObject::type_tag{"candidate"};
+const eval::TypeTag ModelChoice::type_tag{"cost model"};
+
+auto CandidateObject::features() const -> const Value& {
+  if (!features_) {
+    std::vector<double> all;
+    const FeatureRows rows = extract && *extract ? (*extract)(sch) : FeatureRows();
+    for (const std::vector<double>& row : rows) { all.insert(all.end(), row.begin(), row.end()); }
+    features_ = number_array(std::move(all), rows.empty() ? 0 : rows.front().size());
+  }
+  return *features_;
+}
+
+auto CandidateObject::get_attribute(Evaluator& e, Name member, Origin where) const -> std::optional<Value> {
+  if (member.view() == "sch") { return value_of(eval::make_object<ScheduleObject>(sch)); }
+  if (member.view() == "args_info") { return arguments_of(sch); }
+  return e.opaque(where);
+}
+void CandidateObject::attribute_names(std::vector<Name>& out) const {
+  for (const char* name : {"sch", "args_info"}) { out.emplace_back(name); }
+}
+
+auto runner_result(std::optional<double> seconds) -> Value {
+  auto out = eval::make_object<eval::Namespace>(Name("RunnerResult"), any_name);
+  add(out, "run_secs", seconds ? Value::list({Value(*seconds)}) : Value());
+  add(out, "error_msg", seconds ? Value() : Value::str("the candidate failed"));
+  return value_of(out);
+}
+
+auto ModelChoice::get_attribute(Evaluator& e, Name member, Origin where) const -> std::optional<Value> {
+  if (member.view() != "load") { return e.opaque(where); }
+  return value_of(eval::make_object<eval::Method>(Value(Ref<eval::Object>(this)), member, load_file));
+}
+void ModelChoice::attribute_names(std::vector<Name>& out) const { out.emplace_back("load"); }
+
+auto model_names_of_tvm() -> const std::vector<std::pair<Name, Value>>& {
+  static thread_local const std::vector<std::pair<Name, Value>> all = {
+      {Name("CostModel"), with_create("CostModel", create_model)},
+      {Name("XGBModel"), builtin("XGBModel", xgb_model)},
+      {Name("MLPModel"), builtin("MLPModel", mlp_model)},
+      {Name("RandomModel"), builtin("RandomModel", random_model)},
+      {Name("FeatureExtractor"), with_create("FeatureExtractor", create_extractor)},
+      {Name("PerStoreFeature"), builtin("PerStoreFeature", per_store_feature)},
+  };
+  return all;
+}
+
+void add_models(const Ref<eval::Namespace>& ms, const Value& base) {
+  auto models = eval::make_object<eval::Namespace>(Name("ms.cost_model"), any_name);
+  auto extractors = eval::make_object<eval::Namespace>(Name("ms.feature_extractor"), any_name);
+  add(models, "PyCostModel", base);
+  add(models, "create", builtin("create", create_model));
+  add(extractors, "create", builtin("create", create_extractor));
+  for (const auto& [name, value] : model_names_of_tvm()) {
+    const bool is_extractor = name.view() == "FeatureExtractor" || name.view() == "PerStoreFeature";
+    add(is_extractor ? extractors : models, name.view(), value);
+    // TVM exports these two classes from `meta_schedule` itself.
+    if (name.view() == "CostModel" || name.view() == "FeatureExtractor") { add(ms, name.view(), value); }
+  }
+  add(ms, "cost_model", value_of(models));
+  add(ms, "feature_extractor", value_of(extractors));
+}
+
+}  // namespace loopsmith::script

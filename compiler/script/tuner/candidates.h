@@ -1,0 +1,59 @@
+// Candidates of a search as cost models in script see them, with TVM's names: `MeasureCandidate` with `sch` and `args_info`, `RunnerResult` with `run_secs` and
+// `error_msg`, and the extractor of features `ms.feature_extractor.PerStoreFeature()`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eval/evaluator.h"
+#include "schedule/schedule.h"
+
+namespace loopsmith::script {
+
+/// The features of a scheduled program, a row for each stored buffer.
+using FeatureRows = std::vector<std::vector<double>>;
+using ExtractFeatures = std::function<FeatureRows(const schedule::Schedule&)>;
+
+/// `MeasureCandidate`: a schedule, and its features for extractors, which are computed when they are asked for first.
+class CandidateObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  CandidateObject(schedule::Schedule s, std::shared_ptr<const ExtractFeatures> e) : Object(&type_tag), sch(std::move(s)), extract(std::move(e)) {}
+  const schedule::Schedule sch;
+  const std::shared_ptr<const ExtractFeatures> extract;
+  [[nodiscard]] auto features() const -> const eval::Value&;
+  auto get_attribute(eval::Evaluator&, Name member, Origin) const -> std::optional<eval::Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto repr() const -> std::string override { return "<ms.MeasureCandidate>"; }
+
+ private:
+  mutable std::optional<eval::Value> features_;
+};
+
+/// `RunnerResult` of a candidate that took so many seconds; none: it failed.
+[[nodiscard]] auto runner_result(std::optional<double> seconds) -> eval::Value;
+
+/// One of TVM's cost models by the name of a model of the tuner: `ms.cost_model.XGBModel()` is "xgboost". A file that `load` names has a trained model.
+class ModelChoice final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit ModelChoice(std::string m) : Object(&type_tag), model(std::move(m)) {}
+  const std::string model;
+  mutable std::string file;
+  /// The text of the option `--model`.
+  [[nodiscard]] auto option() const -> const std::string& { return file.empty() ? model : file; }
+  auto get_attribute(eval::Evaluator&, Name member, Origin) const -> std::optional<eval::Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto repr() const -> std::string override { return "<cost model " + option() + ">"; }
+};
+
+/// Adds `cost_model`, `feature_extractor`, `CostModel` and `FeatureExtractor` to the namespace `ms`; `base` is the class PyCostModel.
+void add_models(const Ref<eval::Namespace>& ms, const eval::Value& base);
+/// The names that files import from TVM's modules, and that expressions of options use: `CostModel`, `XGBModel`, `PerStoreFeature` and others.
+[[nodiscard]] auto model_names_of_tvm() -> const std::vector<std::pair<Name, eval::Value>>&;
+
+}  // namespace loopsmith::script

@@ -1,0 +1,38 @@
+// Models that judge whole candidates: they see the scheduled program, not the knobs of a sketch, so they work in every space, and what they have learnt of one program
+// serves another. Cost models that a user writes, and trained models from files, are such models.
+//
+// search/judged.cpp places one behind any search: the search proposes several times as many points as are measured, and the model chooses.
+#pragma once
+
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "target/target.h"
+
+namespace loopsmith::tune {
+
+/// The program that is searched.
+struct ModelTask {
+  IRModule module;
+  Name function;
+  target::Target target;
+};
+
+/// A candidate that was measured.
+struct Lesson {
+  schedule::Schedule sch;
+  double seconds = 0;
+  bool is_exact = true;          // false: the candidate was stopped early, and takes at least this long
+  bool has_failed = false;       // it has no time
+};
+
+class CandidateModel {
+ public:
+  virtual ~CandidateModel() = default;
+  /// A score for each candidate; the larger, the faster. Only the order of scores of one task has a meaning. Empty: the model has no answer.
+  [[nodiscard]] virtual auto predict(const ModelTask& task, const std::vector<schedule::Schedule>& candidates) -> std::vector<double> = 0;
+  /// The measurements of a batch.
+  virtual void update(const ModelTask& /*task*/, const std::vector<Lesson>& /*lessons*/) {}
+};
+
+}  // namespace loopsmith::tune
