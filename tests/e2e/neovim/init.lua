@@ -12,6 +12,6 @@ LOOPSMITH_OPTIONS = {
   parser = vim.env.PARSER,
   filetypes = { 'tirscript', 'python' },
   -- A search ends after a number of trials, however busy the machine is.
-  tune = { trials = 6, seconds = 120, target = 'llvm' },
+  tune = { trials = 60, seconds = 120, target = 'llvm' },
 }
 require('loopsmith').setup(LOOPSMITH_OPTIONS)

@@ -51,7 +51,7 @@ try {
   vscode = await launch({
     folder, vsix, viewport: { width: 1500, height: 1000 },
     // A search ends after a number of trials, however busy the machine is.
-    settings: { 'loopsmith.tune.trials': 6, 'loopsmith.tune.seconds': 120, 'editor.wordBasedSuggestions': 'off' },
+    settings: { 'loopsmith.tune.trials': 60, 'loopsmith.tune.seconds': 120, 'editor.wordBasedSuggestions': 'off' },
     env: { STEPS: join(session, 'session.json'), ANSWERS: answers, RECORD: recording, LOOPSMITH: loopsmith, SERVER_CACHE: join(work, 'cache'), LOOPSMITH_TEST_CORE: '1', LOOPSMITH_TEST_PATIENCE: '1', LOOPSMITH_TEST_FAULT: '1' },
   });
   // Runs a command that asks a question. The question may replace the list of commands at once, so the list is never seen to close
